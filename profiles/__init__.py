@@ -1,0 +1,1 @@
+"""Runs on disk: what was asked, what happened, what it means. No TensorFlow, no Streamlit."""

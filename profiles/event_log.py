@@ -1,0 +1,76 @@
+"""Append events to a JSON-lines file, and read them back from a cursor.
+
+Each line is written with one `write` call, so a reader sees whole lines or a cut last one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from profiles.errors import RunFolderError
+from profiles.events import Event, to_record
+
+
+class EventLog:
+    """The one writer of an `events.jsonl`. Not for several threads without a lock of theirs."""
+
+    def __init__(self, path: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+        self._now_ns = now_ns
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: BinaryIO = path.open("ab", buffering=0)
+
+    def write(self, event: Event) -> None:
+        """Append one event; raises RunFolderError where the disk refuses it."""
+        record = to_record(event, self._now_ns())
+        line = json.dumps(_finite(record), allow_nan=False, default=str)
+        data = line.encode() + b"\n"
+        try:
+            written = self._file.write(data)
+        except OSError as error:
+            raise RunFolderError(
+                "The run folder takes every event", error.strerror, "Free some space"
+            ) from error
+        if written != len(data):
+            raise RunFolderError("The run folder takes every event", "a full disk")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_events(path: Path, cursor: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """Whole records after byte `cursor`, and the cursor to go on from.
+
+    A cut last line is left for the next read; a line that is no JSON object is skipped.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(cursor)
+            data = file.read()
+    except FileNotFoundError:
+        return [], cursor
+    whole = data[: data.rfind(b"\n") + 1]
+    records = []
+    for line in whole.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and isinstance(record.get("kind"), str):
+            records.append(record)
+    return records, cursor + len(whole)
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities as null: JSON has no word for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

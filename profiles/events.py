@@ -1,0 +1,217 @@
+"""What happened: one completed record per thing, one JSON line each, never start/end pairs.
+
+Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`).
+A line is `{"kind": ..., "at_ns": ..., **fields}`; `at_ns` is the writer's wall clock
+(`time.time_ns()`) when the record was written. Readers ignore kinds and fields they do not
+know and stop at a half-written last line, so a run cut off at any byte stays readable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStarted:
+    """A worker process took the run. The two clocks are read together: the clock's anchor."""
+
+    kind: ClassVar[str] = "worker_started"
+    worker: int
+    pid: int
+    realtime_ns: int
+    monotonic_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the run ran on, once TensorFlow knows its devices."""
+
+    kind: ClassVar[str] = "environment"
+    tensorflow: str
+    python: str
+    devices: list[dict[str, Any]]
+    """Each `{"name": "/job:...", "kind": "CPU", "physical": "...", "logical": true}`."""
+    host: dict[str, Any]
+    """`{"name": ..., "cpus": 2, "memory_bytes": ..., "platform": ...}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentOpened:
+    """A configuration came into force. The segment before it, if any, is closed by it."""
+
+    kind: ClassVar[str] = "segment"
+    segment: int
+    strategy: str
+    num_replicas: int
+    num_workers: int
+    global_batch_size: int
+    first_step: int
+    started_ns: int
+    replica_devices: list[str]
+    """Full device name of each replica, by global replica id."""
+    cross_device_ops: str
+    spec: dict[str, Any]
+    parameter_bytes: int | None = None
+    state_checksum_before: str | None = None
+    """Checksum of model and optimizer state as the segment before left it."""
+    state_checksum_after: str | None = None
+    """The same as this segment found it: equal means carried over exactly."""
+    moved: str | None = None
+    """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """A step: start on the worker's wall clock, length on its monotonic one.
+
+    A step lasts from asking for its batch until its result is there.
+    """
+
+    kind: ClassVar[str] = "step"
+    segment: int
+    step: int
+    start_ns: int
+    wall_ms: float
+    loss: float | None
+    examples: int | None
+    captured: bool
+    input_ms: float | None = None
+    """Host time in which the step waited for its batch."""
+    marks_ns: list[list[int]] | None = None
+    """Per replica `[inputs_ready, gradients_ready, reduced]`, wall clock (`tf.timestamp`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCaptured:
+    """A full capture is in the run folder, converted to tables under `folder`."""
+
+    kind: ClassVar[str] = "window"
+    window: int
+    segment: int
+    first_step: int
+    num_steps: int
+    folder: str
+    """Relative to the worker's folder; holds one Parquet file per table."""
+    num_events: int
+    num_spans: int
+    start_ms: float
+    stop_ms: float
+    convert_ms: float
+    xplane: str | None = None
+    """Raw XPlane file relative to the worker's folder, where kept."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRecorded:
+    """Where ops and variables of a segment sit: a Parquet file relative to the worker's folder."""
+
+    kind: ClassVar[str] = "placement"
+    segment: int
+    file: str | None
+    num_rows: int
+    reason: str | None = None
+    """Why there is none, where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySampled:
+    """Memory of a device, or of the worker's process (`source` says which)."""
+
+    kind: ClassVar[str] = "memory"
+    device: str
+    step: int
+    bytes_in_use: int
+    peak_bytes: int | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswered:
+    """A numbered command was applied or refused; a refused one left the run as it was."""
+
+    kind: ClassVar[str] = "answer"
+    number: int
+    command: str
+    status: str
+    """`applied` or `rejected`."""
+    step: int | None = None
+    message: str | None = None
+    took_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run cannot go on. `message` is for people, `detail` for the curious."""
+
+    kind: ClassVar[str] = "failed"
+    message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The worker closed its books: `finished` (all steps done) or `stopped` (asked to)."""
+
+    kind: ClassVar[str] = "finished"
+    status: str
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """Launcher: a worker process was given this run."""
+
+    kind: ClassVar[str] = "launched"
+    worker: int
+    generation: int
+    pid: int
+    pid_started_ns: int
+    """Start time of the process, so that a reused pid is not mistaken for it."""
+    from_spare: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """Launcher: a worker process ended, and why as far as the launcher can tell."""
+
+    kind: ClassVar[str] = "exited"
+    worker: int
+    generation: int
+    exit_code: int | None
+    verdict: str
+    """`finished`, `stopped`, `replaced`, `failed`, `crashed`, `killed`, `hung`, `out-of-memory`."""
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader of the run should know; `level` is `info` or `warning`."""
+
+    kind: ClassVar[str] = "note"
+    level: str
+    message: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+Event = (
+    WorkerStarted
+    | Environment
+    | SegmentOpened
+    | StepDone
+    | WindowCaptured
+    | PlacementRecorded
+    | MemorySampled
+    | CommandAnswered
+    | Failed
+    | Finished
+    | Launched
+    | Exited
+    | Note
+)
+
+
+def to_record(event: Event, at_ns: int) -> dict[str, Any]:
+    """The JSON-ready line of an event."""
+    return {"kind": event.kind, "at_ns": at_ns, **asdict(event)}

@@ -1,0 +1,69 @@
+"""Where things lie in a run folder. One writer per file; append-only, or written whole and renamed.
+
+RUN/
+  run.json                          the spec and the run's identity, written whole, once
+  launcher.jsonl                    events of the launcher
+  worker-0-0/                       worker 0, generation 0: one folder per process
+    events.jsonl                    its events
+    placement-000.parquet           one per segment
+    window-000003/                  one per capture window, renamed into place when complete
+      spans.parquet  replica_steps.parquet  collectives.parquet  transfers.parquet
+    contexts.parquet                where the context tracer was on
+    xplane/plugins/profile/...      raw captures, the layout that TensorBoard opens
+    checkpoint/                     state carried from one process to the next
+    stdout.log  stderr.log
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+RUN_FILE = "run.json"
+LAUNCHER_EVENTS = "launcher.jsonl"
+WORKER_EVENTS = "events.jsonl"
+XPLANE_FOLDER = "xplane"
+_WORKER = re.compile(r"worker-(\d+)-(\d+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkerFolder:
+    """The folder of one worker process."""
+
+    path: Path
+    worker: int
+    generation: int
+
+    @property
+    def events(self) -> Path:
+        return self.path / WORKER_EVENTS
+
+    @property
+    def xplane(self) -> Path:
+        return self.path / XPLANE_FOLDER
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint"
+
+    def window(self, number: int) -> Path:
+        return self.path / f"window-{number:06d}"
+
+    def placement(self, segment: int) -> Path:
+        return self.path / f"placement-{segment:03d}.parquet"
+
+
+def worker_folder(run: Path, worker: int, generation: int = 0) -> WorkerFolder:
+    return WorkerFolder(run / f"worker-{worker}-{generation}", worker, generation)
+
+
+def worker_folders(run: Path) -> Iterator[WorkerFolder]:
+    """The worker folders that exist, by worker, then generation."""
+    found = []
+    for path in run.iterdir():
+        match = _WORKER.fullmatch(path.name)
+        if match and path.is_dir():
+            found.append(WorkerFolder(path, int(match[1]), int(match[2])))
+    return iter(sorted(found, key=lambda folder: (folder.worker, folder.generation)))

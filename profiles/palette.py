@@ -1,0 +1,30 @@
+"""One fixed colour per phase and per replica, the same in the page and in the report.
+
+Okabe and Ito's colour-blind safe set; each phase reads on a light and on a dark ground.
+"""
+
+from __future__ import annotations
+
+PHASE_COLOURS = {
+    "compute": "#0072B2",
+    "wait": "#D55E00",
+    "transfer": "#CC79A7",
+    "input": "#009E73",
+    "idle": "#9AA0A6",
+}
+
+REPLICA_COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#B8A800",
+    "#8C6BB1",
+)
+
+
+def replica_colour(replica: int) -> str:
+    """The colour of a replica; they repeat after eight, where a label must tell them apart."""
+    return REPLICA_COLOURS[replica % len(REPLICA_COLOURS)]

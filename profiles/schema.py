@@ -1,0 +1,167 @@
+"""The tables of a run, column by column: the same for SQL, Parquet exports and analyses.
+
+A missing value is null. `source` says where a number came from: `measured` (XPlane or a clock),
+`marks` (in-graph timestamps) or `derived` (computed from the graph or a formula).
+`clock` names the clock a time was read on; times on different clocks are never added.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+I32, I64, F64, TEXT, BOOL = pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.bool_()
+NAME = pa.dictionary(pa.int32(), pa.string())
+"""Text that repeats: device, op and category names."""
+
+_IN_WINDOW = [("segment", I32), ("step", I64), ("worker", I32)]
+
+TABLES: dict[str, pa.Schema] = {
+    "segments": pa.schema(
+        [
+            ("segment", I32),
+            ("strategy", TEXT),
+            ("num_replicas", I32),
+            ("num_workers", I32),
+            ("global_batch_size", I64),
+            ("first_step", I64),
+            ("started_ns", I64),
+            ("spec", TEXT),
+            ("cross_device_ops", TEXT),
+            ("parameter_bytes", I64),
+            ("state_checksum_before", TEXT),
+            ("state_checksum_after", TEXT),
+            ("moved", TEXT),
+        ]
+    ),
+    "steps": pa.schema(
+        [
+            ("segment", I32),
+            ("step", I64),
+            ("start_ns", I64),
+            ("wall_ms", F64),
+            ("loss", F64),
+            ("examples", I64),
+            ("captured", BOOL),
+            ("input_ms", F64),
+        ]
+    ),
+    "marks": pa.schema(  # light per-replica times, on every step that has them
+        [
+            ("segment", I32),
+            ("step", I64),
+            ("worker", I32),
+            ("replica", I32),
+            ("device", TEXT),
+            ("compute_ms", F64),  # gradients ready - inputs ready
+            ("wait_ms", F64),  # last replica's gradients ready - own gradients ready
+            ("reduce_ms", F64),  # own reduced - last replica's gradients ready
+            ("start_ns", I64),
+        ]
+    ),
+    "replica_steps": pa.schema(  # compute + wait + transfer + input + idle = wall
+        [
+            *_IN_WINDOW,
+            ("replica", I32),
+            ("device", NAME),
+            ("start_ns", I64),
+            ("wall_ms", F64),
+            ("compute_ms", F64),
+            ("wait_ms", F64),
+            ("transfer_ms", F64),
+            ("input_ms", F64),
+            ("idle_ms", F64),
+            ("clock", NAME),
+            ("source", NAME),
+        ]
+    ),
+    "collectives": pa.schema(
+        [
+            *_IN_WINDOW,
+            ("replica", I32),
+            ("device", NAME),
+            ("op", NAME),  # all-reduce, all-gather, reduce-scatter, broadcast, reduce
+            ("name", NAME),  # node name in the graph
+            ("instance", I64),
+            ("group_size", I32),
+            ("bytes", I64),
+            ("start_ns", I64),
+            ("wait_ms", F64),
+            ("transfer_ms", F64),
+            ("algbw_gbps", F64),
+            ("busbw_gbps", F64),
+            ("source", NAME),
+            ("bytes_source", NAME),
+        ]
+    ),
+    "transfers": pa.schema(
+        [
+            *_IN_WINDOW,
+            ("tensor", NAME),
+            ("bytes", I64),
+            ("send_device", NAME),
+            ("recv_device", NAME),
+            ("start_ns", I64),
+            ("duration_ms", F64),
+            ("source", NAME),
+            ("bytes_source", NAME),
+        ]
+    ),
+    "placement": pa.schema(
+        [
+            ("segment", I32),
+            ("worker", I32),
+            ("kind", TEXT),  # op, variable
+            ("name", TEXT),
+            ("op", TEXT),
+            ("device", TEXT),
+            ("replica", I32),  # null where it serves all
+            ("bytes", I64),
+            ("function", TEXT),
+        ]
+    ),
+    "spans": pa.schema(
+        [
+            *_IN_WINDOW,
+            ("device", NAME),
+            ("replica", I32),
+            ("name", NAME),
+            ("op", NAME),
+            ("category", NAME),  # compute, collective, transfer, input, wait, other
+            ("start_ns", I64),
+            ("duration_ns", I64),
+            ("clock", NAME),
+            ("thread", I64),
+        ]
+    ),
+    "contexts": pa.schema(
+        [
+            ("seq", I64),
+            ("thread", TEXT),
+            ("context", TEXT),  # default, replica, cross-replica, update
+            ("replica", I32),
+            ("call", TEXT),
+            ("file", TEXT),
+            ("line", I32),
+            ("depth", I32),
+            ("parent", I64),
+        ]
+    ),
+    "memory": pa.schema(
+        [
+            ("worker", I32),
+            ("device", TEXT),
+            ("step", I64),
+            ("bytes_in_use", I64),
+            ("peak_bytes", I64),
+            ("source", TEXT),
+        ]
+    ),
+}
+
+WINDOW_TABLES = ("spans", "replica_steps", "collectives", "transfers")
+"""Tables that a capture window writes, one Parquet file each."""
+
+CATEGORIES = ("compute", "wait", "transfer", "input", "idle")
+"""The phases of a replica's step, in the order in which they are stacked everywhere."""

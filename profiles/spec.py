@@ -1,0 +1,247 @@
+"""RunSpec: what was asked. Validated, versioned, loads from YAML and JSON.
+
+What only the machine can tell (is there a GPU?) is checked where the devices are known,
+in `strategy_core.devices`; everything that the text alone can tell is checked here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from profiles.errors import SpecError
+
+SPEC_VERSION = 1
+
+StrategyName = Literal[
+    "default",
+    "one-device",
+    "mirrored",
+    "central-storage",
+    "multi-worker-mirrored",
+    "parameter-server",
+    "tpu",
+]
+CrossDeviceOps = Literal[
+    "auto", "nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring"
+]
+Loop = Literal["custom", "fit"]
+
+STRATEGY_NAMES: tuple[str, ...] = get_args(StrategyName)
+CROSS_DEVICE_OPS: tuple[str, ...] = get_args(CrossDeviceOps)
+SINGLE_REPLICA_STRATEGIES = ("default", "one-device")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class Capture(_Model):
+    """How much of the run is recorded in full."""
+
+    overhead_budget: float = Field(0.01, gt=0, le=1)
+    """Share of the run's time that windows may cost, stop and conversion included."""
+    every_step: bool = False
+    window_steps: int = Field(10, ge=1, le=1000)
+    marks: bool = True
+    """Light per-replica timestamps on every step."""
+    keep_xplane: bool = True
+    """Keep the raw XPlane files, so that TensorBoard and XProf open the same run."""
+
+
+class Delay(_Model):
+    """A real delay inside one replica's step, put between its gradients and their all-reduce."""
+
+    kind: Literal["delay"] = "delay"
+    replica: int = Field(ge=0)
+    ms: float = Field(gt=0, le=60_000)
+    worker: int = Field(0, ge=0)
+
+
+class ScriptedChange(_Model):
+    """A live reconfiguration planned ahead: applied before `step` runs."""
+
+    step: int = Field(ge=1)
+    changes: dict[str, Any]
+
+
+class RunSpec(_Model):
+    """What was asked of a run."""
+
+    spec_version: Literal[1] = 1
+    strategy: StrategyName = "mirrored"
+    devices: str = "auto"
+    """`cpu:4` (a count), `gpu:0,gpu:1` (a list), `tpu` or `auto`."""
+    workers: int = Field(1, ge=1, le=256)
+    parameter_servers: int = Field(0, ge=0, le=256)
+    workload: str = "digits-cnn"
+    workload_options: dict[str, Any] = Field(default_factory=dict)
+    data: str | None = None
+    """The user's own data: .npz, .csv, .parquet, .tfrecord or a folder of images."""
+    global_batch_size: int = Field(256, ge=1)
+    steps: int = Field(100, ge=1)
+    seed: int = Field(0, ge=0, lt=2**31)
+    loop: Loop = "custom"
+    cross_device_ops: CrossDeviceOps = "auto"
+    num_packs: int = Field(1, ge=0)
+    bytes_per_pack: int = Field(0, ge=0)
+    gpu_memory_mb: int | None = Field(None, ge=64)
+    """Memory of each logical GPU where several share one card."""
+    capture: Capture = Capture()
+    inject: tuple[Delay, ...] = ()
+    reconfigure: tuple[ScriptedChange, ...] = ()
+    hang_timeout_s: float = Field(60.0, gt=0)
+    """A run without any event for this long is hung."""
+
+    def model_post_init(self, _context: object) -> None:
+        check_consistency(self)
+
+    @property
+    def device_request(self) -> DeviceRequest:
+        return parse_devices(self.devices)
+
+    @property
+    def num_replicas(self) -> int | None:
+        """Replicas in sync as far as the text tells; None where the machine decides."""
+        if self.strategy in SINGLE_REPLICA_STRATEGIES:
+            return 1
+        count = self.device_request.count
+        return None if count is None else count * self.workers
+
+    def with_changes(self, changes: Mapping[str, Any]) -> RunSpec:
+        """A new spec with dotted paths set, e.g. `{"capture.every_step": True}`."""
+        document = self.model_dump(mode="json")
+        for path, value in changes.items():
+            _set_path(document, path, value)
+        return parse_spec(document)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
+class DeviceRequest(_Model):
+    """A parsed `devices` text. `indices` is empty where only a count was asked."""
+
+    kind: Literal["cpu", "gpu", "tpu", "auto"]
+    count: int | None
+    indices: tuple[int, ...] = ()
+
+
+_ONE_DEVICE = re.compile(r"(cpu|gpu):(\d+)", re.IGNORECASE)
+_DEVICE_RULE = "devices is 'auto', 'tpu', a count such as 'cpu:4', or a list such as 'gpu:0,gpu:1'"
+MAX_DEVICES = 64
+
+
+def parse_devices(text: str) -> DeviceRequest:
+    """Parse a `devices` text; raises SpecError with the rule where it is not one."""
+    plain = text.strip().lower()
+    if plain == "auto":
+        return DeviceRequest(kind="auto", count=None)
+    if plain == "tpu":
+        return DeviceRequest(kind="tpu", count=None)
+    matches = [_ONE_DEVICE.fullmatch(part.strip()) for part in plain.split(",")]
+    if not all(matches):
+        raise SpecError(_DEVICE_RULE, repr(text), field="devices")
+    kinds = {match[1] for match in matches if match}
+    numbers = [int(match[2]) for match in matches if match]
+    if len(kinds) != 1:
+        raise SpecError("All devices of a run are of one kind", repr(text), field="devices")
+    kind: Literal["cpu", "gpu"] = "cpu" if kinds == {"cpu"} else "gpu"
+    # 'gpu:0' can only be the device with that number: a count of nothing has no meaning.
+    is_count = len(numbers) == 1 and "," not in plain and numbers[0] != 0
+    if is_count and numbers[0] > MAX_DEVICES:
+        raise SpecError(f"A run has at most {MAX_DEVICES} devices", repr(text), field="devices")
+    if is_count:
+        return DeviceRequest(kind=kind, count=numbers[0])
+    if len(set(numbers)) != len(numbers):
+        raise SpecError("Every device is named once", repr(text), field="devices")
+    return DeviceRequest(kind=kind, count=len(numbers), indices=tuple(numbers))
+
+
+def check_consistency(spec: RunSpec) -> None:
+    """What two fields say of each other; raises SpecError."""
+    parse_devices(spec.devices)
+    check_batch(spec.global_batch_size, spec.num_replicas)
+    replicas = spec.num_replicas
+    for delay in spec.inject:
+        if replicas is not None and delay.replica >= replicas // spec.workers:
+            raise SpecError(
+                f"A delay names a replica between 0 and {replicas // spec.workers - 1}",
+                f"replica={delay.replica}",
+                field="inject",
+            )
+    if spec.strategy == "one-device" and spec.device_request.count not in (None, 1):
+        raise SpecError(
+            "one-device runs on exactly one device",
+            f"devices={spec.devices!r}",
+            "Name one device, or choose mirrored",
+            field="devices",
+        )
+
+
+def check_batch(global_batch_size: int, num_replicas: int | None) -> None:
+    """A global batch is shared evenly by the replicas; raises SpecError."""
+    if num_replicas is None or global_batch_size % num_replicas == 0:
+        return
+    near = max(1, round(global_batch_size / num_replicas)) * num_replicas
+    rule = (
+        "The global batch holds at least one example per replica"
+        if global_batch_size < num_replicas
+        else "The global batch size is a multiple of the number of replicas"
+    )
+    raise SpecError(
+        rule,
+        f"global_batch_size={global_batch_size} for {num_replicas} replicas",
+        f"The nearest that fits is {near}",
+        field="global_batch_size",
+    )
+
+
+def parse_spec(document: Mapping[str, Any]) -> RunSpec:
+    """A RunSpec from a plain mapping; raises SpecError in the user's words."""
+    try:
+        return RunSpec.model_validate(dict(document))
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        rule = f"{path}: {first['msg']}" if path else first["msg"]
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(RunSpec.model_fields))
+            raise SpecError(
+                f"A run has no field '{path}'", first["input"], f"Fields: {known}", field=path
+            ) from None
+        raise SpecError(rule, repr(first["input"]), field=path) from None
+
+
+def load_spec(path: str | Path) -> RunSpec:
+    """Read a RunSpec from a .yaml, .yml or .json file; raises SpecError."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError("A spec file can be read", f"{file} ({error.strerror})") from None
+    try:
+        document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+    except (yaml.YAMLError, json.JSONDecodeError) as error:
+        where = " ".join(str(error).split())
+        raise SpecError("A spec file is YAML or JSON", f"{file}: {where}") from None
+    if not isinstance(document, dict):
+        raise SpecError("A spec file holds one mapping of fields", f"{file}: {document!r}")
+    return parse_spec(document)
+
+
+def _set_path(document: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    target = document
+    for parent in parents:
+        nested = target.get(parent)
+        if not isinstance(nested, dict):
+            raise SpecError("A dotted path leads through fields that hold fields", path, field=path)
+        target = nested
+    target[last] = value

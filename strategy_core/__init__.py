@@ -1,0 +1,1 @@
+"""Run and record real tf.distribute programs. TensorFlow lives in here and nowhere else."""

@@ -4,7 +4,8 @@
 
 Needs root and Debian's `debootstrap`. FROM becomes `debootstrap`; ENV, ARG, WORKDIR, COPY, RUN
 and USER do what they say; then CMD is started inside the root and HEALTHCHECK is asked until it
-answers. What it cannot show: layers, VOLUME, and how Docker itself isolates. Exit code 0 when healthy.
+answers. What it cannot show: layers, VOLUME, and how Docker itself isolates. Exits with 0 when
+healthy.
 """
 
 from __future__ import annotations

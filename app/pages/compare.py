@@ -1,0 +1,7 @@
+"""The compare page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+st.title("Compare")

@@ -1,0 +1,7 @@
+"""The runs page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+st.title("Runs")

@@ -1,0 +1,36 @@
+"""A real delay inside one replica's step: an op of the graph that sleeps on that replica's device.
+
+It sits between the replica's gradients and their all-reduce, so that the replica itself reads as
+computing for longer and the others as waiting for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+
+def delayed(gradients: Sequence[Any], delays_ms: dict[int, float], replica: Any) -> list[Any]:
+    """The same gradients, later: by `delays_ms[replica]` where this replica has a delay.
+
+    `replica` is a number while the graph is built: every replica has its own part of it.
+    """
+    ms = delays_ms.get(int(tf.get_static_value(tf.convert_to_tensor(replica))), 0.0)
+    if not ms:
+        return list(gradients)
+
+    def sleep(_witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        time.sleep(ms / 1e3)  # releases the interpreter's lock: other replicas go on
+        return np.zeros((), np.float32)
+
+    witness = [tf.reshape(tensor, [-1])[:1] for tensor in tf.nest.flatten(gradients[-1:])]
+    with tf.control_dependencies(tf.nest.flatten(list(gradients), expand_composites=True)):
+        # Not stateful: TensorFlow would order stateful ops one replica after the other.
+        slept = tf.numpy_function(sleep, witness, tf.float32, stateful=False, name="injected_delay")
+    with tf.control_dependencies([slept]):
+        return [tf.identity(gradient) for gradient in gradients]

@@ -1,0 +1,57 @@
+"""The one home of private TensorFlow and Keras API: why each is needed, and a test that it holds.
+
+`tests/strategy_core/test_private_tf.py` fails by name when a TensorFlow release changes one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+_KEYS_PER_STRATEGY = 16
+"""A strategy takes one group key for its devices and seldom another for a part of them."""
+
+_next_key_base = itertools.count(0, _KEYS_PER_STRATEGY)
+
+
+def mirrored_strategy(
+    devices: Sequence[str],
+    cross_device_ops: Any = None,
+    options: Any = None,
+) -> tf.distribute.MirroredStrategy:
+    """A MirroredStrategy whose collectives share no key with any other's in this process.
+
+    Every stock MirroredStrategy numbers its collective groups from 1 and their instances from
+    100, so the second one in a process meets the first one's instances and aborts with "Shape
+    mismatch in the collective instance". TensorFlow keeps `_collective_key_base` for its own
+    tests to set them apart; there is no public way.
+
+    Args:
+      devices: full or partial device names, one per replica.
+      cross_device_ops: a public `tf.distribute.CrossDeviceOps`; None for collectives.
+      options: `tf.distribute.experimental.CommunicationOptions` for every collective of the
+        strategy. Public API takes them per `all_reduce` call only, where Keras gives none.
+    """
+    key_base = next(_next_key_base)
+
+    class MirroredStrategy(tf.distribute.MirroredStrategy):
+        _collective_key_base = key_base
+
+    strategy = MirroredStrategy(list(devices), cross_device_ops)
+    if options is not None:
+        extended = strategy.extended
+        extended._communication_options = extended._communication_options.merge(options)
+    return strategy
+
+
+def expect_reduced_gradients(optimizer: Any) -> None:
+    """Tell a Keras optimizer that `apply` will be given gradients that were all-reduced already.
+
+    It would all-reduce them once more (`_all_reduce_sum_gradients`), and Keras 3 dropped
+    `skip_gradients_aggregation`. Doing the all-reduce in the open is the lesson of `step.py`, and
+    clipping then acts on the gradient of the global batch, as it does on one device.
+    """
+    optimizer._all_reduce_sum_gradients = list

@@ -1,0 +1,119 @@
+"""Describe a value that crosses a context: its kind, and each component with its device.
+
+`locality` is the rule that tf.distribute documents for a kind: T (a tensor of one replica or
+device), M (mirrored: a copy per device, kept equal), V(v) (laid out like variable v), N (neither:
+plain Python).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+MAX_NUMBERS = 8
+"""Values of up to this many numbers are recorded; larger ones by shape alone."""
+
+MAX_ITEMS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One tensor of a value. `value` is None where it is large or symbolic (`reason` says which)."""
+
+    device: str
+    shape: list[int | None] | None
+    dtype: str
+    replica: int | None = None
+    value: Any = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSeen:
+    """A value as it crossed: `kind` is the class name that tf.distribute gives it."""
+
+    kind: str
+    locality: str
+    components: list[Component] = field(default_factory=list)
+    name: str | None = None
+    text: str | None = None
+    items: list[tuple[str, ValueSeen]] = field(default_factory=list)
+
+
+def describe(value: Any) -> ValueSeen:
+    """What `value` is, without keeping it alive and without changing it."""
+    if isinstance(value, tf.distribute.DistributedValues):
+        return _distributed(value)
+    if isinstance(value, tf.Variable):
+        return ValueSeen("Variable", "V", [_component(value)], name=value.name)
+    if isinstance(value, tf.Tensor):
+        return ValueSeen("Tensor", "T", [_component(value)])
+    if isinstance(value, tf.IndexedSlices):
+        parts = [("values", describe(value.values)), ("indices", describe(value.indices))]
+        return ValueSeen("IndexedSlices", "T", items=parts)
+    if isinstance(value, Mapping):
+        pairs = [(str(key), describe(item)) for key, item in list(value.items())[:MAX_ITEMS]]
+        return ValueSeen(type(value).__name__, "N", items=pairs)
+    if isinstance(value, list | tuple):
+        pairs = [(str(index), describe(item)) for index, item in enumerate(value[:MAX_ITEMS])]
+        return ValueSeen(type(value).__name__, "N", items=pairs)
+    return ValueSeen(type(value).__name__, "N", text=_short(value))
+
+
+def _distributed(value: Any) -> ValueSeen:
+    parts = list(getattr(value, "values", None) or getattr(value, "_values", ()))
+    components = [_component(part, replica) for replica, part in enumerate(parts)]
+    kind = type(value).__name__
+    name = getattr(value, "name", None) if isinstance(value, tf.Variable) else None
+    if isinstance(value, tf.Variable):
+        locality = f"V({name})" if "SyncOnRead" in kind else "M"
+    else:
+        locality = "M" if kind == "Mirrored" else "T"
+    return ValueSeen(kind, locality, components, name=name)
+
+
+def _component(value: Any, replica: int | None = None) -> Component:
+    if not isinstance(value, tf.Tensor | tf.Variable):
+        return Component("", None, type(value).__name__, replica, _short(value))
+    shape = value.shape.as_list() if value.shape.rank is not None else None
+    dtype = value.dtype.base_dtype.name
+    device = _device(value)
+    numbers, reason = _numbers(value, shape)
+    return Component(device, shape, dtype, replica, numbers, reason)
+
+
+def _device(value: Any) -> str:
+    # An eager tensor may be a copy on the host: where it is backed says where it lives.
+    return str(getattr(value, "backing_device", "") or getattr(value, "device", "") or "")
+
+
+def _numbers(value: Any, shape: list[int | None] | None) -> tuple[Any, str | None]:
+    if shape is None or None in shape:
+        return None, "its shape is known only when the step runs"
+    if math.prod(size for size in shape if size is not None) > MAX_NUMBERS:
+        return None, "larger than is recorded"
+    if not tf.executing_eagerly():
+        return None, "symbolic: the function is being traced, no numbers exist yet"
+    tensor = value.read_value() if isinstance(value, tf.Variable) else value
+    if not hasattr(tensor, "numpy"):
+        return None, "symbolic: it belongs to a function that is being traced"
+    return _plain(tensor.numpy()), None
+
+
+def _plain(array: Any) -> Any:
+    numbers = np.asarray(array)
+    if numbers.dtype.kind in "SO":
+        return _short(array)
+    return numbers.tolist()
+
+
+def _short(value: Any) -> str:
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -98,7 +98,7 @@ def _prints_into(trace: ContextTrace) -> Iterator[None]:
         trace.print(text)
         original(text, end=end, **options)
 
-    builtins.print = noted
+    builtins.print = noted  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -55,7 +55,7 @@ _RULES = (
     ),
     _Rule(
         r"[Yy]ou must specify an aggregation method to update a MirroredVariable",
-        "Each replica would assign its own value, and the copies of a mirrored variable stay equal.",
+        "Each replica would assign its own value, but copies of a mirrored variable stay equal.",
         "Create the variable with aggregation=tf.VariableAggregation.SUM, MEAN or "
         "ONLY_FIRST_REPLICA, or all-reduce the value before you assign it.",
     ),

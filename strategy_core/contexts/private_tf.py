@@ -13,7 +13,7 @@ from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.util import tf_decorator, tf_stack
 
 UpdateContext: type = distribute_lib.UpdateContext
-"""Entered around each per-device call of `extended.update`; public API only tells the call itself."""
+"""Entered around each per-device call of `extended.update`; public API tells only the call."""
 
 ReplicaContextBase: type = distribute_lib.ReplicaContextBase
 StrategyBase: type = distribute_lib.StrategyBase

@@ -161,7 +161,10 @@ class ContextTrace:
     def _source(self, above: Entry | None, *, inherit: bool) -> Line:
         # TensorFlow, not the user, enters a replica or a merge function: the call that made it
         # do so is the user's line.
-        return above.source if above and inherit else callers_line(self._source_map)
+        if above and inherit:
+            return above.source
+        line = callers_line(self._source_map)
+        return above.source if above and not line.line else line
 
     def _stack(self) -> list[Entry]:
         if not hasattr(self._local, "stack"):

@@ -23,7 +23,7 @@ MAX_ITEMS = 12
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One tensor of a value. `value` is None where it is large or symbolic (`reason` says which)."""
+    """One tensor of a value. `value` is None where it is large or symbolic: see `reason`."""
 
     device: str
     shape: list[int | None] | None
@@ -53,20 +53,27 @@ def describe(value: Any) -> ValueSeen:
         return ValueSeen("Variable", "V", [_component(value)], name=value.name)
     if isinstance(value, tf.Tensor):
         return ValueSeen("Tensor", "T", [_component(value)])
+    kind = type(value).__name__
+    items = _items(value)
+    if items is None:
+        return ValueSeen(kind, "N", text=_short(value))
+    described = [(name, describe(item)) for name, item in items[:MAX_ITEMS]]
+    return ValueSeen(kind, "N", items=described)
+
+
+def _items(value: Any) -> list[tuple[str, Any]] | None:
+    """The named parts of a structure; None where it is no structure."""
     if isinstance(value, tf.IndexedSlices):
-        parts = [("values", describe(value.values)), ("indices", describe(value.indices))]
-        return ValueSeen("IndexedSlices", "T", items=parts)
+        return [("values", value.values), ("indices", value.indices)]
     if isinstance(value, Mapping):
-        pairs = [(str(key), describe(item)) for key, item in list(value.items())[:MAX_ITEMS]]
-        return ValueSeen(type(value).__name__, "N", items=pairs)
+        return [(str(key), item) for key, item in value.items()]
     if isinstance(value, list | tuple):
-        pairs = [(str(index), describe(item)) for index, item in enumerate(value[:MAX_ITEMS])]
-        return ValueSeen(type(value).__name__, "N", items=pairs)
-    return ValueSeen(type(value).__name__, "N", text=_short(value))
+        return [(str(index), item) for index, item in enumerate(value)]
+    return None
 
 
 def _distributed(value: Any) -> ValueSeen:
-    parts = list(getattr(value, "values", None) or getattr(value, "_values", ()))
+    parts = list(getattr(value, "values", ()))
     components = [_component(part, replica) for replica, part in enumerate(parts)]
     kind = type(value).__name__
     name = getattr(value, "name", None) if isinstance(value, tf.Variable) else None

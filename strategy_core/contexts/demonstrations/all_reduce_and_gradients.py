@@ -28,8 +28,12 @@ def demonstrate(strategy):
     total, mean, gradient = program(values)
     for replica in range(strategy.num_replicas_in_sync):
         print(
-            "replica", replica,
-            "sum", float(strategy.experimental_local_results(total)[replica]),
-            "mean", float(strategy.experimental_local_results(mean)[replica]),
-            "gradient", float(strategy.experimental_local_results(gradient)[replica]),
+            "replica",
+            replica,
+            "sum",
+            float(strategy.experimental_local_results(total)[replica]),
+            "mean",
+            float(strategy.experimental_local_results(mean)[replica]),
+            "gradient",
+            float(strategy.experimental_local_results(gradient)[replica]),
         )

@@ -11,8 +11,10 @@ def demonstrate(strategy):
     replicas = strategy.num_replicas_in_sync
     # Two examples on every replica but the last, which has one.
     losses = strategy.experimental_distribute_values_from_function(
-        lambda context: tf.ones([1 if context.replica_id_in_sync_group == replicas - 1 else 2])
-        * (context.replica_id_in_sync_group + 1.0)
+        lambda context: (
+            tf.ones([1 if context.replica_id_in_sync_group == replicas - 1 else 2])
+            * (context.replica_id_in_sync_group + 1.0)
+        )
     )
     per_replica = strategy.run(tf.reduce_mean, args=(losses,))
 

@@ -12,6 +12,6 @@ def demonstrate(strategy):
         context = tf.distribute.get_replica_context()
         # Wrong: a condition that depends on the replica decides about a call that needs them all.
         if int(context.replica_id_in_sync_group) == 0:
-            context.merge_call(lambda strategy: None)
+            context.merge_call(lambda _: None)
 
     strategy.run(step)

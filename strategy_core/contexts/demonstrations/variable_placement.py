@@ -1,6 +1,7 @@
 """Where a variable sits: colocate_vars_with, and what the strategy did.
 
-colocate_vars_with asks for a variable on the devices of another, as an optimizer does for its slots.
+colocate_vars_with asks for a variable on the devices of another, as an optimizer does for its
+slots.
 """
 
 import tensorflow as tf
@@ -19,4 +20,7 @@ def demonstrate(strategy):
     print("weight on", devices(weight))
     print("slot on", devices(slot))
     print("slot was made in scope:", strategy.extended.variable_created_in_scope(slot))
-    print("the strategy computes on", [name.split("/")[-1] for name in strategy.extended.worker_devices])
+    print(
+        "the strategy computes on",
+        [name.split("/")[-1] for name in strategy.extended.worker_devices],
+    )

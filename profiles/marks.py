@@ -19,7 +19,7 @@ PhasesMs = tuple[float, float, float, float, float]
 
 
 def split_step(step: Mapping[str, Any]) -> list[PhasesMs] | None:
-    """The phases of a `step` record per replica of its worker, in ms; None where it has no marks."""
+    """The phases of a `step` record per replica of its worker, in ms; None without marks."""
     marks = step.get("marks_ns")
     wall_ms = step.get("wall_ms")
     if not marks or not isinstance(wall_ms, int | float):

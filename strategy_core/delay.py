@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from strategy_core import private_tf
+
 
 def delayed(gradients: Sequence[Any], delays_ms: dict[int, float], replica: Any) -> list[Any]:
     """The same gradients, later: by `delays_ms[replica]` where this replica has a delay.
@@ -30,7 +32,8 @@ def delayed(gradients: Sequence[Any], delays_ms: dict[int, float], replica: Any)
 
     witness = [tf.reshape(tensor, [-1])[:1] for tensor in tf.nest.flatten(gradients[-1:])]
     with tf.control_dependencies(tf.nest.flatten(list(gradients), expand_composites=True)):
-        # Not stateful: TensorFlow would order stateful ops one replica after the other.
-        slept = tf.numpy_function(sleep, witness, tf.float32, stateful=False, name="injected_delay")
+        # Stateful, or TensorFlow would drop an op whose output nobody uses.
+        slept = tf.numpy_function(sleep, witness, tf.float32, stateful=True, name="injected_delay")
+    private_tf.run_unordered(slept)  # else two delayed replicas would sleep one after the other
     with tf.control_dependencies([slept]):
         return [tf.identity(gradient) for gradient in gradients]

@@ -55,3 +55,17 @@ def expect_reduced_gradients(optimizer: Any) -> None:
     clipping then acts on the gradient of the global batch, as it does on one device.
     """
     optimizer._all_reduce_sum_gradients = list
+
+
+def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
+    """The same tensor, its stateful op freed from the program order of the graph being built.
+
+    In a `tf.function` every stateful op without a resource (a timestamp, a sleep) runs after the
+    one that was created before it, in whichever replica that was: the replicas would take turns,
+    and their timestamps would show it. `AutomaticControlDependencies` lets ops be excepted.
+    """
+    graph = tensor.graph if not tf.executing_eagerly() else None
+    manager = getattr(graph, "experimental_acd_manager", None)
+    if manager is not None:
+        manager.run_independently(tensor.op)
+    return tensor

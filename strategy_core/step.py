@@ -9,7 +9,7 @@ whether the replicas have the same number of examples or, in a last partial batc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -61,6 +61,8 @@ def build_step(
         """What each replica does with its part of the global batch."""
         replica = tf.distribute.get_replica_context()
         inputs_ready = mark(batch, shares)
+        if with_marks:
+            batch = _after(inputs_ready, batch)
 
         features, labels = batch
         with tf.GradientTape() as tape:
@@ -68,8 +70,7 @@ def build_step(
             loss = tf.reduce_sum(workload.loss_fn(labels, outputs) * shares)
             # Every replica adds the model's own losses: one part each of their whole.
             objective = loss + tf.add_n(model.losses or [0.0]) / replica.num_replicas_in_sync
-        pairs = zip(tape.gradient(objective, model.trainable_variables), model.trainable_variables)
-        gradients, weights = zip(*((g, w) for g, w in pairs if g is not None), strict=True)
+        gradients, weights = _present(tape, objective, model.trainable_variables)
         gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
         gradients_ready = mark(gradients)
 
@@ -88,3 +89,18 @@ def build_step(
         return Outcome(total, tf.stack(per_replica) if with_marks else None)
 
     return train_step
+
+
+def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
+    """The same batch, there once the mark is: else a busy core might take the mark too late."""
+    with tf.control_dependencies([mark_of_start]):
+        return tf.nest.map_structure(tf.identity, batch)
+
+
+def _present(
+    tape: tf.GradientTape, objective: tf.Tensor, weights: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Gradients and their weights, without the weights that the objective does not depend on."""
+    gradients = tape.gradient(objective, weights)
+    pairs = [(g, w) for g, w in zip(gradients, weights, strict=True) if g is not None]
+    return [gradient for gradient, _ in pairs], [weight for _, weight in pairs]

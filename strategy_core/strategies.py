@@ -1,4 +1,4 @@
-"""A builder per strategy of the catalog: RunSpec and device names in, tf.distribute.Strategy out."""
+"""A builder per strategy of the catalog: RunSpec and device names in, a Strategy out."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from profiles.spec import RunSpec, check_batch
 from strategy_core import checkpoint, devices, state, strategies, workload
 from strategy_core.recorder import Recorder
 from strategy_core.step import build_step, with_shares
+from strategy_core.variables import variable_rules
 
 
 @dataclass
@@ -120,7 +121,8 @@ def _build(spec: RunSpec, carried: state.State | None, examples: int) -> _Segmen
     work = workload.load(spec.workload, spec.workload_options)
     with strategy.scope():
         keras.utils.set_random_seed(spec.seed)
-        model = work.build_model()
+        with variable_rules(strategy):
+            model = work.build_model()
         optimizer = work.build_optimizer()
         optimizer.build(model.trainable_variables)
     if carried is not None:

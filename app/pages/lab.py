@@ -1,7 +1,11 @@
-"""The lab page."""
+"""The lab: configure a run, watch it, change it while it runs."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-st.title("Lab")
+from app.components.live import live_view
+
+run = st.query_params.get("run")
+if run:
+    live_view(run)

@@ -10,6 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core import private_tf
+
 
 def mark(*tensors: Any) -> tf.Tensor:
     """The wall clock at which all `tensors` (nested structures allowed) were there.
@@ -20,4 +22,5 @@ def mark(*tensors: Any) -> tf.Tensor:
     ready = [tensor for tensor in tf.nest.flatten(list(tensors), expand_composites=True)]
     with tf.control_dependencies(ready):
         # float64 seconds resolve 0.24 µs at today's epoch: finer than the clock's own call.
-        return tf.cast(tf.timestamp() * 1e9, tf.int64)
+        now = private_tf.run_unordered(tf.timestamp())  # else replicas take turns to be marked
+        return tf.cast(now * 1e9, tf.int64)

@@ -18,7 +18,7 @@
     const list = [];
     for (const entry of data.trace.entries) {
       list.push({ seq: entry.seq, kind: "enter", entry });
-      if (entry.end_seq !== null && (entry.switch || entry.value_out || entry.error)) {
+      if (entry.end_seq !== null && (entry.switch || entry.value_out || entry.error || entry.call === "merge_call")) {
         list.push({ seq: entry.end_seq, kind: "leave", entry });
       }
     }
@@ -92,10 +92,10 @@
       element("p", { class: "about" }, data.text),
       data.error ? buildError() : "",
       element("div", { class: "controls" },
-        element("button", { onclick: () => show(0), "aria-label": "First step", title: "Home" }, "⏮"),
+        element("button", { onclick: () => show(0), "aria-label": "First step", title: "Home" }, "|◀"),
         element("button", { onclick: () => show(here - 1), "aria-label": "Step back", title: "Left arrow" }, "◀ Back"),
         element("button", { onclick: () => show(here + 1), "aria-label": "Next step", title: "Right arrow" }, "Next ▶"),
-        element("button", { onclick: () => show(beats.length - 1), "aria-label": "Last step", title: "End" }, "⏭"),
+        element("button", { onclick: () => show(beats.length - 1), "aria-label": "Last step", title: "End" }, "▶|"),
         slider, count),
       now, ribbon,
       element("div", { class: "grid" },

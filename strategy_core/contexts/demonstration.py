@@ -1,6 +1,6 @@
 """Run a demonstration, or a program that somebody wrote in its place, and record its contexts.
 
-A demonstration is a file with `demonstrate(strategy)`; what it prints is part of the recording.
+A demonstration is a program with `demonstrate(strategy)`; what it prints is part of the recording.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from typing import Any
 import tensorflow as tf
 
 from profiles.errors import SpecError
-from strategy_core.contexts import trace_contexts
+from strategy_core.contexts.course import headline
 from strategy_core.contexts.explain import explain
 from strategy_core.contexts.record import to_json
-from strategy_core.contexts.tracer import ContextTrace
-
-FOLDER = Path(__file__).parent / "demonstrations"
+from strategy_core.contexts.tracer import ContextTrace, trace_contexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +34,6 @@ class Recording:
     devices: list[str]
     trace: dict[str, Any]
     error: dict[str, Any] | None
-
-
-def names() -> list[str]:
-    """The demonstrations there are, in the order of the course."""
-    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
-
-
-def source_of(name: str) -> str:
-    """The code of a demonstration; raises SpecError where there is none of that name."""
-    if name not in names():
-        raise SpecError("A demonstration is one of the list", name, f"Known: {', '.join(names())}")
-    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
 
 
 def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recording:
@@ -64,12 +50,10 @@ def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recordi
             module.demonstrate(strategy)
         except Exception as error:
             failure = _failure(error, trace, file)
-    title, _, text = (module.__doc__ or file.stem).strip().partition("\n")
+    title, text = headline(source)
     devices = list(strategy.extended.worker_devices)
     kind = type(strategy).__name__
-    return Recording(
-        title.rstrip("."), text.strip(), source, kind, devices, to_json(trace), failure
-    )
+    return Recording(title or "Your program", text, source, kind, devices, to_json(trace), failure)
 
 
 def _module(source: str, file: Path) -> ModuleType:

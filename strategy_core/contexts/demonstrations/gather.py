@@ -1,4 +1,7 @@
-"""gather: every replica's value in one tensor, along any axis."""
+"""gather: every replica's value in one tensor.
+
+The values are put one after the other along the axis asked for, on the device of the program.
+"""
 
 import tensorflow as tf
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core.contexts import course
 from strategy_core.contexts.demonstrations import COURSE
 from tests.strategy_core.contexts.transcript import EXPECTED, REPLICAS, record, transcript
 
@@ -31,9 +32,9 @@ def test_every_switch_is_as_expected(name: str, num_replicas: int, tmp_path: Pat
 
 
 def test_the_course_is_every_file() -> None:
-    from strategy_core.contexts import demonstration
-
-    assert sorted(COURSE) == demonstration.names()
+    files = {path.stem for path in course.FOLDER.glob("*.py")} - {"__init__"}
+    assert set(COURSE) == files
+    assert all(item.title and item.text for item in course.demonstrations())
 
 
 def printed(name: str, num_replicas: int, folder: Path) -> list[str]:

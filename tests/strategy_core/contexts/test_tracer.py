@@ -35,7 +35,7 @@ def strategies(tf: Any) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("name", ["mirrored", "one-device", "central-storage"])
 def test_every_strategy_enters_one_replica_context_per_replica(tf: Any, name: str) -> None:
-    from strategy_core.contexts import trace_contexts
+    from strategy_core.contexts.tracer import trace_contexts
 
     strategy = strategies(tf)[name]()
     with trace_contexts() as trace:
@@ -48,8 +48,8 @@ def test_every_strategy_enters_one_replica_context_per_replica(tf: Any, name: st
 
 
 def test_off_it_leaves_nothing_behind() -> None:
-    from strategy_core.contexts import trace_contexts
     from strategy_core.contexts.patches import _hooks
+    from strategy_core.contexts.tracer import trace_contexts
 
     owners = {(owner, name): owner.__dict__[name] for owner, name, _, _ in _hooks()}
     with pytest.raises(ZeroDivisionError), trace_contexts():
@@ -58,7 +58,7 @@ def test_off_it_leaves_nothing_behind() -> None:
 
 
 def test_only_one_is_on_at_a_time() -> None:
-    from strategy_core.contexts import trace_contexts
+    from strategy_core.contexts.tracer import trace_contexts
 
     with (
         trace_contexts(),
@@ -69,7 +69,7 @@ def test_only_one_is_on_at_a_time() -> None:
 
 
 def test_lines_are_the_users_also_through_autograph(tf: Any) -> None:
-    from strategy_core.contexts import trace_contexts
+    from strategy_core.contexts.tracer import trace_contexts
 
     strategy = strategies(tf)["mirrored"]()
 
@@ -93,7 +93,7 @@ def test_lines_are_the_users_also_through_autograph(tf: Any) -> None:
 
 
 def test_the_program_computes_the_same_under_the_tracer(tf: Any) -> None:
-    from strategy_core.contexts import trace_contexts
+    from strategy_core.contexts.tracer import trace_contexts
 
     strategy = strategies(tf)["mirrored"]()
 
@@ -114,8 +114,8 @@ def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     from profiles.schema import TABLES
-    from strategy_core.contexts import trace_contexts
     from strategy_core.contexts.record import write_table
+    from strategy_core.contexts.tracer import trace_contexts
 
     strategy = strategies(tf)["mirrored"]()
     with trace_contexts() as trace:

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from strategy_core.contexts.demonstrations import COURSE
+
 EXPECTED = Path(__file__).parent / "expected"
 REPLICAS = (2, 4)
 
@@ -34,27 +36,25 @@ def record(name: str, num_replicas: int, folder: Path) -> Any:
     """Record a demonstration on so many virtual CPUs."""
     import tensorflow as tf
 
-    from strategy_core.contexts import demonstration
+    from strategy_core.contexts import course, demonstration
 
     strategy = tf.distribute.MirroredStrategy(
         [f"CPU:{index}" for index in range(num_replicas)],
         cross_device_ops=tf.distribute.ReductionToOneDevice(),
     )
     return demonstration.record(
-        demonstration.source_of(name), strategy, folder / f"{name}_{num_replicas}.py"
+        course.demonstration(name).source, strategy, folder / f"{name}_{num_replicas}.py"
     )
 
 
 def main() -> None:
     import tensorflow as tf
 
-    from strategy_core.contexts import demonstration
-
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
     EXPECTED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name in demonstration.names():
+        for name in COURSE:
             for num_replicas in REPLICAS:
                 text = transcript(record(name, num_replicas, Path(folder)))
                 (EXPECTED / f"{name}-{num_replicas}.txt").write_text(text)

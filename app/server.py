@@ -16,7 +16,7 @@ from app.routes import build_routes
 from app.theme import theme_options
 from profiles.errors import SpecError
 
-SCRIPT = Path(__file__).parent / "main.py"
+SCRIPT = Path(__file__).parent / "frame" / "main.py"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

@@ -62,7 +62,7 @@ def parse_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
     records, num_unreadable = [], 0
     for line in data.splitlines():
         try:
-            record = json.loads(line)
+            record = json.loads(line, parse_constant=_no_number)
         except (ValueError, RecursionError):
             num_unreadable += 1
             continue
@@ -71,6 +71,10 @@ def parse_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
         else:
             num_unreadable += 1
     return records, num_unreadable
+
+
+def _no_number(_word: str) -> None:
+    """NaN and infinities, which some writers spell although JSON has no word for them."""
 
 
 def _finite(value: Any) -> Any:

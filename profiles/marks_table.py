@@ -9,7 +9,7 @@ only where they share a host, and so a clock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,7 @@ def _block(
     num_bad = 0
     for record in records:
         segment, step, marks = record.get("segment"), record.get("step"), record["marks_ns"]
-        if not (_is_count(segment) and _is_count(step) and _are_marks(marks)):
+        if not _is_count(segment) or not _is_count(step) or not _are_marks(marks):
             num_bad += 1
             continue
         opened = layout.get(segment)
@@ -76,7 +76,7 @@ def _block(
     return np.array(rows, np.int64).reshape(-1, 8), num_bad
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 2**31
 
 

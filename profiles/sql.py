@@ -73,7 +73,7 @@ def _execute(
         timer.daemon = True
         timer.start()
     try:
-        return connection.execute(query).to_arrow_table()
+        return connection.sql(query).to_arrow_table()
     except duckdb.InterruptException:
         raise AnalysisError(f"A query ends within {timeout_s} s", advice="Ask for less") from None
     except duckdb.Error as error:

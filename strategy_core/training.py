@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from profiles.events import SegmentOpened
 from profiles.spec import RunSpec, check_batch
-from strategy_core import checkpoint, devices, state, strategies, workload
+from strategy_core import algorithms, checkpoint, devices, state, strategies, workload
+from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.recorder import Recorder
 from strategy_core.step import build_step, with_shares
 from strategy_core.variables import variable_rules
@@ -27,7 +28,8 @@ class _Segment:
     """Everything that a configuration needs, built."""
 
     spec: RunSpec
-    devices: list[str]
+    plan: DevicePlan
+    algorithm: algorithms.Algorithm
     strategy: tf.distribute.Strategy
     model: Any
     optimizer: Any
@@ -115,9 +117,10 @@ class Training:
 
 def _build(spec: RunSpec, carried: state.State | None, examples: int) -> _Segment:
     """Strategy, model, optimizer, data from the example at position `examples` on, and the step."""
-    names = devices.resolve(spec)
-    check_batch(spec.global_batch_size, len(names))
-    strategy = strategies.build(spec, names)
+    planned = plan(spec, devices.inventory())
+    check_batch(spec.global_batch_size, len(planned.indices))
+    algorithm = algorithms.decide(spec, planned)
+    strategy = strategies.build(spec, planned.names, algorithm)
     work = workload.load(spec.workload, spec.workload_options)
     with strategy.scope():
         keras.utils.set_random_seed(spec.seed)
@@ -138,7 +141,7 @@ def _build(spec: RunSpec, carried: state.State | None, examples: int) -> _Segmen
         with_marks=spec.capture.marks,
     )
     batches = iter(strategy.experimental_distribute_dataset(dataset))
-    return _Segment(spec, names, strategy, model, optimizer, batches, step)
+    return _Segment(spec, planned, algorithm, strategy, model, optimizer, batches, step)
 
 
 def _segment_opened(
@@ -159,8 +162,8 @@ def _segment_opened(
         global_batch_size=segment.spec.global_batch_size,
         first_step=first_step,
         started_ns=time.time_ns(),
-        replica_devices=segment.devices,
-        cross_device_ops=segment.spec.cross_device_ops,
+        replica_devices=segment.plan.names,
+        cross_device_ops=segment.algorithm.name,
         spec=segment.spec.to_json(),
         parameter_bytes=sum(v.value.dtype.size * v.value.shape.num_elements() for v in variables),
         state_checksum_before=checksum_before,

@@ -41,12 +41,6 @@ def physical_devices() -> list[dict[str, str]]:
     return [{"name": d.name, "kind": d.device_type} for d in tf.config.list_physical_devices()]
 
 
-def _needs_other_devices(spec: RunSpec) -> bool:
-    """Whether `spec` runs on logical devices that this process was not started with."""
-    here = {device.name for device in tf.config.list_logical_devices()}
-    return not here.issuperset(devices.resolve(spec))
-
-
 class _RunEnded(Exception):  # noqa: N818 - not an error
     """The run ends here, with this exit code."""
 
@@ -138,14 +132,14 @@ class WorkerRun:
         began_ns, began = time.time_ns(), time.monotonic()
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
-            if _needs_other_devices(spec):
+            if devices.needs_fresh_worker(spec):
                 self._hand_over(number, spec, began_ns)
                 return
             self._training.reconfigure(spec)
+            self._training.run_step()
         except LabError as error:
             self._answer(number, "rejected", str(error), (time.monotonic() - began) * 1e3)
             return
-        self._training.run_step()
         self._answer(number, "applied", None, (time.monotonic() - began) * 1e3)
 
     def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:

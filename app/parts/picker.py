@@ -26,7 +26,7 @@ def run_page(title: str) -> OpenRun | None:
         empty(
             "No run yet.",
             "Start one in the Lab: choose a strategy and devices, then press Run.",
-            page="pages/lab.py",
+            page="lab",
             link="Open the Lab",
         )
         return None

@@ -27,7 +27,7 @@ def series(x: npt.ArrayLike, y: npt.ArrayLike, *, max_points: int = MAX_POINTS) 
     buckets = _buckets(ys, size)
     middle = np.minimum(starts + size // 2, len(xs) - 1)
     with np.errstate(all="ignore"):
-        empty = np.isnan(buckets).all(axis=1)
+        empty: npt.NDArray[np.bool_] = np.all(np.isnan(buckets), axis=1)
         filled = np.where(empty[:, None], 0.0, buckets)
         low, high = np.nanmin(filled, axis=1), np.nanmax(filled, axis=1)
         median = np.nanmedian(filled, axis=1)

@@ -1,6 +1,6 @@
 """HTML that cannot be broken into: text is escaped where it enters, and only `tag` makes markup.
 
-    tag("p", "a < b", class_="note")    ->   <p class="note">a &lt; b</p>
+tag("p", "a < b", class_="note")    ->   <p class="note">a &lt; b</p>
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ PAGES = (
     ("timeline", "Timeline"),
     ("communication", "Communication"),
     ("placement", "Placement"),
+    ("contexts", "Contexts"),
     ("compare", "Compare"),
     ("runs", "Runs"),
 )

@@ -30,13 +30,14 @@ def main() -> None:
 def _record(request: dict[str, Any]) -> dict[str, Any]:
     from profiles.errors import LabError
     from profiles.spec import parse_spec
-    from strategy_core import devices, strategies
+    from strategy_core import algorithms, device_plan, devices, strategies
     from strategy_core.contexts import demonstration
 
     try:
         spec = parse_spec(request["spec"])
         devices.create_logical_devices(spec)
-        strategy = strategies.build(spec, devices.resolve(spec))
+        planned = device_plan.plan(spec, devices.inventory())
+        strategy = strategies.build(spec, planned.names, algorithms.decide(spec, planned))
         return asdict(demonstration.record(request["source"], strategy, Path("program.py")))
     except LabError as error:
         return {"refused": str(error).rstrip(".")}

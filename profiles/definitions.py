@@ -233,7 +233,7 @@ _REST = (
         "B against A",
         "",
         "Typical step time of B over that of A, with its 95 % confidence interval: warm-up left "
-        "out, rare long steps pulled in, and steps that resemble their neighbours counted as fewer.",
+        "out, rare long steps pulled in, steps that resemble their neighbours counted as fewer.",
         "exp(mean log B - mean log A), winsorized; Welch's t with N / tau steps each",
         "tau: Geyer 1992; warm-up: MSER-5, White 1997",
     ),

@@ -110,6 +110,7 @@ def warm_up_length(times_ms: Floats) -> int:
         return 0
     logs = np.log(times_ms[: groups * _MSER_GROUP]).reshape(groups, _MSER_GROUP)
     middles = np.median(logs, axis=1)
+    middles = middles - middles.mean()
     # The mean square over the rest, for every cut at once, from sums taken from the end.
     left = np.arange(groups, 0, -1)
     sums, squares = middles[::-1].cumsum()[::-1], (middles**2)[::-1].cumsum()[::-1]

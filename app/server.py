@@ -80,5 +80,5 @@ async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 def serve(host: str, port: int, runs: Path) -> None:
     """Serve the lab until interrupted; raises LabError where it cannot start."""
     port = free_port(host, port)
-    state.configure(runs, host=host)
+    state.configure(runs, host=host, spare=True)
     create_app().run(config=server_options(host, port))

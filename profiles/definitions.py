@@ -232,10 +232,10 @@ _REST = (
         "ratio",
         "B against A",
         "",
-        "Median step time of B over that of A, with its 95 % confidence interval: from medians of "
-        "batches of steps long enough to be independent, warm-up left out.",
-        "exp(mean log batch medians of B - that of A); Student's t with Welch's degrees of freedom",
-        "Law, Simulation Modeling and Analysis: batch means, MSER-5",
+        "Typical step time of B over that of A, with its 95 % confidence interval: warm-up left "
+        "out, rare long steps pulled in, steps that resemble their neighbours counted as fewer.",
+        "exp(mean log B - mean log A), winsorized; Welch's t with N / tau steps each",
+        "tau: Geyer 1992; warm-up: MSER-5, White 1997",
     ),
 )
 

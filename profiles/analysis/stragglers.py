@@ -63,6 +63,11 @@ class Stragglers:
     reason: str | None = None
     """Why there is no answer, where there is none."""
 
+    @property
+    def latest(self) -> ReplicaLateness | None:
+        """The replica that the others wait for most, whether or not it stands out."""
+        return max(self.replicas, key=lambda item: item.late_ms, default=None)
+
 
 def stragglers(profile: Profile, segment: int) -> Stragglers:
     """Compare the replicas of a segment, its tracing step left out."""

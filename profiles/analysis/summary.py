@@ -31,7 +31,7 @@ NEVER_STARTED = "the run ended before TensorFlow told what it runs on"
 
 def summarize(profile: Profile) -> Json:
     """The summary of a run; see the module's text for its units and missing values."""
-    segments = [_segment(profile, segment) for segment in profile.segments]
+    segments = [summarize_segment(profile, segment) for segment in profile.segments]
     environment = profile.environment or _missing(
         {"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED
     )
@@ -49,7 +49,8 @@ def summarize(profile: Profile) -> Json:
     }
 
 
-def _segment(profile: Profile, segment: SegmentOpened) -> Json:
+def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
+    """One entry of `segments` in the summary."""
     facts = gather_facts(profile, segment)
     pop = efficiency(facts.breakdown)
     return {
@@ -138,8 +139,10 @@ def _placement(found: Placement) -> Json:
 
 def _straggler(found: Stragglers) -> Json:
     worst = found.straggler
+    latest = found.latest
     document: Json = {
         "straggler": asdict(worst) if worst else None,
+        **_missing({"lateness": asdict(latest) if latest else None}, found.reason),
         "what_if": _missing(
             {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.reason
         ),

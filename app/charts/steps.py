@@ -21,16 +21,17 @@ class SegmentMark:
     title: str
 
 
-def step_time(
-    step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentMark], *, log: bool = False
-) -> go.Figure:
+def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentMark]) -> go.Figure:
     """Wall time of each step (ms): the median line, its 10 to 90 % band, slow steps as points."""
     chart = figure(x_title="step", y_title="step time, ms", height=300)
     drawn = [_part(step, wall_ms, part) for part in _parts(step, segments)]
     for index, band in enumerate(drawn):
         _add_band(chart, band, first=index == 0)
+    top = _readable_top(drawn)
     odd_x = np.concatenate([band.odd_x for band in drawn]) if drawn else np.empty(0)
     odd_y = np.concatenate([band.odd_y for band in drawn]) if drawn else np.empty(0)
+    above = wall_ms > top
+    odd_x, odd_y = odd_x[odd_y <= top], odd_y[odd_y <= top]
     if odd_x.size:
         chart.add_scatter(
             x=odd_x,
@@ -41,9 +42,12 @@ def step_time(
             hovertemplate="step %{x:.0f}: %{y:.4~g} ms<extra></extra>",
         )
     _mark_segments(chart, segments)
-    chart.update_yaxes(type="log" if log else "linear", rangemode="normal" if log else "tozero")
-    if not log and wall_ms.size:
-        chart.update_yaxes(range=[0, _readable_top(drawn)])
+    chart.update_yaxes(range=[0, top])
+    if step.size:
+        room = max(float(step[-1] - step[0]) * 0.01, 0.5)
+        chart.update_xaxes(range=[float(step[0]) - room, float(step[-1]) + room])
+    if above.any():
+        _say_above(chart, int(above.sum()), step[above], wall_ms[above])
     return chart
 
 
@@ -99,6 +103,22 @@ def _readable_top(bands: Sequence[thin.Band]) -> float:
     usual = float(np.percentile(highs, 98)) * 1.25
     near = odd[odd < usual * 2.5]
     return max(usual, float(near.max()) * 1.05 if near.size else 0.0)
+
+
+def _say_above(chart: go.Figure, num: int, step: thin.Array, wall_ms: thin.Array) -> None:
+    slowest = int(np.argmax(wall_ms))
+    what = "1 step is" if num == 1 else f"{num} steps are"
+    chart.add_annotation(
+        x=1,
+        y=1.02,
+        xref="paper",
+        yref="paper",
+        xanchor="right",
+        yanchor="bottom",
+        text=f"{what} above the axis; step {step[slowest]:.0f} took {wall_ms[slowest]:,.0f} ms",
+        showarrow=False,
+        font={"size": 12, "color": WARN},
+    )
 
 
 def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark]) -> None:

@@ -24,16 +24,17 @@ _MARKS = {
 }
 
 STYLE = """<style>
-.lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));
+.lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(8.4rem,1fr));
   margin:.25rem 0 .5rem}
 .lab-tile {position:relative; padding:.7rem .9rem .65rem; border-radius:.4rem; min-width:0;
   border:1px solid color-mix(in srgb, currentColor 16%, transparent)}
 .lab-tile:focus-visible {outline:2px solid currentColor; outline-offset:1px}
 .lab-tile .label {font-size:.82rem; opacity:.75; overflow-wrap:anywhere}
 .lab-tile .mark {font-size:.6rem; margin-left:.3rem; vertical-align:.12rem; opacity:.8}
-.lab-tile .value {font-size:1.55rem; font-weight:600; line-height:1.25; white-space:nowrap;
+.lab-tile .value {font-size:1.55rem; font-weight:600; line-height:1.25;
   font-variant-numeric:tabular-nums}
-.lab-tile .unit {font-size:.85rem; font-weight:400; opacity:.75; margin-left:.25rem}
+.lab-tile .unit {display:inline-block; font-size:.85rem; font-weight:400; opacity:.75;
+  margin-left:.25rem}
 .lab-tile .note {font-size:.78rem; opacity:.75; line-height:1.35; overflow-wrap:anywhere}
 .lab-tile.large {grid-column:span 2}
 .lab-tile.large .value {font-size:2.9rem; line-height:1.15}
@@ -50,7 +51,6 @@ STYLE = """<style>
   .lab-tile:nth-child(odd) .definition {left:0; right:auto}
   .lab-tile:nth-child(even) .definition {left:auto; right:0}
   .lab-tile.large .value {font-size:2.3rem}
-  .lab-tile .value {white-space:normal}
 }
 </style>"""
 

@@ -19,7 +19,12 @@ _HEADLINE = """<style>
 
 def show_headline(profile: Profile, facts: Facts) -> None:
     """One sentence or two, large."""
-    st.html(f'{_HEADLINE}<div class="lab-headline">{headline(profile, facts)}</div>')
+    show_sentence(headline(profile, facts))
+
+
+def show_sentence(sentence: str) -> None:
+    """A page's answer in large type; `sentence` is HTML, its names already escaped."""
+    st.html(f'{_HEADLINE}<div class="lab-headline">{sentence}</div>')
 
 
 def headline(profile: Profile, facts: Facts) -> str:

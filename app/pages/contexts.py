@@ -21,10 +21,10 @@ SINGLE = ("one-device", "default")
 HEIGHT = 920
 
 
-def choose() -> Key:
-    """The controls: program, strategy, replicas, and the editor where it may be used."""
+def choose() -> list[Key]:
+    """The controls: program, strategy, replicas, editor; a second key where two are compared."""
     items = {item.name: item for item in course.demonstrations()}
-    left, middle, right = st.columns([4, 3, 2], vertical_alignment="bottom")
+    left, middle, right, beside = st.columns([4, 3, 2, 3], vertical_alignment="bottom")
     asked = st.query_params.get("demo")
     if asked in items and asked != st.session_state.get("demo_shown"):
         st.session_state["demo"] = asked  # the address leads: a link opens its demonstration
@@ -39,7 +39,15 @@ def choose() -> Key:
         "Replicas", 1, 8, 2, key="context_replicas", disabled=strategy in SINGLE
     )
     source = edit(name, items[name].source)
-    return source, strategy, f"cpu:{1 if strategy in SINGLE else replicas}"
+    other = beside.selectbox(
+        "Beside it",
+        [None, *(each for each in STRATEGIES if each != strategy)],
+        format_func=lambda each: STRATEGIES[each] if each else "nothing",
+        key="context_beside",
+        help="The same program under a second strategy, side by side.",
+    )
+    chosen = [strategy, other] if other else [strategy]
+    return [(source, each, f"cpu:{1 if each in SINGLE else replicas}") for each in chosen]
 
 
 def edit(name: str, source: str) -> str:
@@ -82,10 +90,12 @@ def show(key: Key) -> None:
     if key in held.refused:
         st.error(as_markdown(held.refused[key]))
     elif key not in held.done:
-        held.start(key)
-        st.rerun()
-    again, save, _ = st.columns([1, 2, 5])
-    if again.button("Record again", key="context_again"):
+        if held.running is None:
+            held.start(key)
+            st.rerun()
+        return
+    again, save = st.columns([1, 2])
+    if again.button("Record again", key=f"context_again_{key[1]}", width="stretch"):
         held.done.pop(key, None)
         held.start(key)
         st.rerun()
@@ -96,6 +106,8 @@ def show(key: Key) -> None:
             lambda: page(held.done[key]),
             file_name="contexts.html",
             mime="text/html",
+            key=f"context_save_{key[1]}",
+            width="stretch",
         )
         st.iframe(page(held.done[key], theme=theme), height=HEIGHT)
 
@@ -105,4 +117,9 @@ st.caption(
     "What tf.distribute really does between replica, cross-replica and update context: a real run, "
     "recorded. Step with the buttons, the slider or the arrow keys."
 )
-show(choose())
+keys = choose()
+for place, key in zip(st.columns(len(keys)), keys, strict=True):
+    with place:
+        if len(keys) > 1:
+            st.subheader(STRATEGIES[key[1]])
+        show(key)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from profiles.palette import REPLICA_COLOURS
+from profiles.stepper.locality import locality_rules
 
 # Nothing may be fetched, and nothing runs but the viewer itself: a recording is only data.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
@@ -38,7 +39,11 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 0) ->
     data: it is shown, never run.
     """
     here = files("profiles.stepper")
-    data = dict(recording) | {"colours": list(REPLICA_COLOURS), "step": step}
+    data = dict(recording) | {
+        "colours": list(REPLICA_COLOURS),
+        "rules": locality_rules(),
+        "step": step,
+    }
     return _DOCUMENT.format(
         theme=html.escape(theme, quote=True),
         policy=_POLICY,

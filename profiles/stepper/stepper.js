@@ -84,6 +84,7 @@
     ribbon.append(...bars);
     const code = buildCode();
     const lanesPanel = buildLanes();
+    const rules = buildRules();
     const values = element("div");
     const output = element("pre");
     const devices = element("div");
@@ -105,9 +106,10 @@
           element("div", {}, element("h2", {}, "Values that travel"), values),
           element("div", {}, element("h2", {}, "Devices"), devices),
           element("div", {}, element("h2", {}, "Printed so far"), output))),
+      rules.node,
     );
     document.addEventListener("keydown", onKey);
-    return { slider, count, now, bars, code, boxes: lanesPanel.boxes, values, output, devices };
+    return { slider, count, now, bars, code, boxes: lanesPanel.boxes, rules: rules.rows, values, output, devices };
   }
 
   function buildCode() {
@@ -131,6 +133,18 @@
       return box;
     });
     return { node, boxes };
+  }
+
+  function buildRules() {
+    const rows = data.rules.map((rule) => element("tr", {},
+      element("td", {}, rule.calls.join(", ")), element("td", {}, rule.context),
+      element("td", {}, rule.takes || "nothing"), element("td", {}, rule.gives)));
+    const head = element("tr", {}, ...["Call", "Context", "Takes", "Gives"].map((name) => element("th", {}, name)));
+    const node = element("section", { class: "panel rules", "aria-label": "Locality rules" },
+      element("h2", {}, "Locality: which values a call takes and gives"),
+      element("p", { class: "muted" }, "T its own value on each replica (PerReplica); M the same on every replica (Mirrored); V(v) a copy on each device of variable v; N a copy on each non-slot device."),
+      element("table", {}, head, ...rows));
+    return { node, rows };
   }
 
   function buildError() {
@@ -181,6 +195,7 @@
     showLine(beat);
     showValues(beat);
     showDevices(beat);
+    view.rules.forEach((row, index) => row.classList.toggle("lit", Boolean(beat.entry) && beat.kind !== "print" && data.rules[index].calls.includes(beat.entry.call)));
     view.output.textContent = beats.slice(0, here + 1).filter((b) => b.kind === "print").map((b) => b.text).join("\n") || "nothing yet";
     try { history.replaceState(null, "", `#step=${here + 1}`); } catch { /* a page inside a page has no address */ }
   }
@@ -216,7 +231,7 @@
 
   function describe(name, value) {
     const box = element("div", { class: "value" }, element("b", {}, name), " ",
-      element("span", { class: "chip" }, value.kind), value.locality === "N" ? null : element("span", { class: "chip", title: "Locality: T a tensor of one replica, M mirrored, V(v) laid out like variable v" }, value.locality),
+      element("span", { class: "chip" }, value.kind), !value.locality ? null : element("span", { class: "chip", title: "Locality: T a tensor of one replica, M mirrored, V(v) laid out like variable v" }, value.locality),
       value.name ? element("span", { class: "muted" }, value.name) : null, value.text ? element("span", { class: "muted" }, value.text) : null);
     if (value.components.length) {
       box.append(element("table", {}, ...value.components.map((part) => element("tr", {},

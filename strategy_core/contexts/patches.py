@@ -48,7 +48,7 @@ def _call(trace: ContextTrace, name: str, method: Method) -> Method:
         values = _arguments(signature, self, args, kwargs)
         with trace.entered(name, values=values, by_tensorflow=_inside_tensorflow()) as entry:
             result = method(self, *args, **kwargs)
-            trace.close(entry, result)
+            trace.close(entry, result, beside=values.get("destinations", values.get("var")))
         return result
 
     return hook

@@ -32,16 +32,17 @@ NOWHERE = Line("", 0, "")
 def callers_line(known: private_tf.SourceMap) -> Line:
     """The innermost line on this thread's stack that belongs to no library and not to the tracer.
 
-    `known` maps AutoGraph's generated lines to the user's, gathered where replicas were started.
+    `known` maps AutoGraph's generated lines to the user's; it is gathered where replicas are
+    started, and grows here.
     """
     frame: FrameType | None = sys._getframe(1)
-    here: private_tf.SourceMap | None = None
     while frame is not None:
         file, line, function = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         if "__autograph_generated_file" in file:
-            if here is None:
-                here = known | private_tf.source_map()
-            file, line, function = here.get((file, line), ("<generated>", 0, ""))
+            if (file, line) not in known:  # this thread's map is large: looked up once
+                known |= private_tf.source_map()
+            place = known.setdefault((file, line), ("<generated>", 0, ""))
+            file, line, function = place
         if is_users(file):
             return Line(file, line, function)
         frame = frame.f_back

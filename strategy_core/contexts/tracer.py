@@ -105,8 +105,14 @@ class ContextTrace:
         stack.append(entry)
         return entry
 
-    def close(self, entry: Entry, result: Any = None, error: BaseException | None = None) -> None:
-        """Control leaves, with a result or an error."""
+    def close(
+        self,
+        entry: Entry,
+        result: Any = None,
+        error: BaseException | None = None,
+        beside: Any = None,
+    ) -> None:
+        """Control leaves, with a result or an error; a result put `beside` a variable is V(v)."""
         stack = self._stack()
         if entry in stack:
             del stack[stack.index(entry) :]
@@ -114,7 +120,7 @@ class ContextTrace:
             entry.error = f"{type(error).__name__}: {error}"
         elif result is not None and self._describe_values:
             with self.paused():
-                entry.value_out = describe(result)
+                entry.value_out = describe(result, beside)
         entry.end_seq = next(self._counter)
 
     def print(self, text: str) -> None:

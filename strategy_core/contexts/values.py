@@ -1,12 +1,12 @@
 """Describe a value that crosses a context: its kind, and each component with its device.
 
-`locality` is the rule that tf.distribute documents for a kind: T (a tensor of one replica or
-device), M (mirrored: a copy per device, kept equal), V(v) (laid out like variable v), N (neither:
-plain Python).
+`locality` is what StrategyExtended calls it: T (a value of its own on each replica), M (the same on
+every replica), V(v) (a copy on each device of variable v); "" for plain Python.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -45,20 +45,20 @@ class ValueSeen:
     items: list[tuple[str, ValueSeen]] = field(default_factory=list)
 
 
-def describe(value: Any) -> ValueSeen:
-    """What `value` is, without keeping it alive and without changing it."""
+def describe(value: Any, beside: Any = None) -> ValueSeen:
+    """What `value` is, without keeping it alive; `beside` is the variable it was put next to."""
     if isinstance(value, tf.distribute.DistributedValues):
-        return _distributed(value)
+        return _distributed(value, beside)
     if isinstance(value, tf.Variable):
-        return ValueSeen("Variable", "V", [_component(value)], name=value.name)
+        return ValueSeen("Variable", f"V({_name(value)})", [_component(value)], name=_name(value))
     if isinstance(value, tf.Tensor):
         return ValueSeen("Tensor", "T", [_component(value)])
     kind = type(value).__name__
     items = _items(value)
     if items is None:
-        return ValueSeen(kind, "N", text=_short(value))
+        return ValueSeen(kind, "", text=_short(value))
     described = [(name, describe(item)) for name, item in items[:MAX_ITEMS]]
-    return ValueSeen(kind, "N", items=described)
+    return ValueSeen(kind, "", items=described)
 
 
 def _items(value: Any) -> list[tuple[str, Any]] | None:
@@ -72,16 +72,18 @@ def _items(value: Any) -> list[tuple[str, Any]] | None:
     return None
 
 
-def _distributed(value: Any) -> ValueSeen:
+def _distributed(value: Any, beside: Any) -> ValueSeen:
     parts = list(getattr(value, "values", ()))
     components = [_component(part, replica) for replica, part in enumerate(parts)]
     kind = type(value).__name__
-    name = getattr(value, "name", None) if isinstance(value, tf.Variable) else None
-    if isinstance(value, tf.Variable):
-        locality = f"V({name})" if "SyncOnRead" in kind else "M"
-    else:
-        locality = "M" if kind == "Mirrored" else "T"
+    name = _name(value)
+    home = name or _name(beside)
+    locality = f"V({home})" if home else "M" if kind == "Mirrored" else "T"
     return ValueSeen(kind, locality, components, name=name)
+
+
+def _name(value: Any) -> str | None:
+    return str(value.name).removesuffix(":0") if isinstance(value, tf.Variable) else None
 
 
 def _component(value: Any, replica: int | None = None) -> Component:
@@ -122,5 +124,7 @@ def _plain(array: Any) -> Any:
 def _short(value: Any) -> str:
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
+    if not isinstance(value, bool | int | float | str | bytes | enum.Enum | None):
+        return ""  # the text of an unknown object may take long to make; its kind says enough
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

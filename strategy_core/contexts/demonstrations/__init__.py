@@ -21,6 +21,7 @@ COURSE = (
     "variable_placement",
     "checkpoint_sync_on_read",
     "distributed_datasets",
+    "input_options",
     "distributed_values",
     "tracing_and_steps",
     "keras_fit",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.hub import Hub
+from app.timelines import Timelines
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.launcher import Launcher, RunHandle
 
@@ -25,6 +26,7 @@ class Lab:
 
     runs: Path
     hub: Hub
+    timelines: Timelines
     host: str = "127.0.0.1"
     spare: bool = False
     handles: dict[str, RunHandle] = field(default_factory=dict)
@@ -74,7 +76,7 @@ def _device(document: dict[str, Any]) -> PhysicalDevice:
 def configure(runs: Path, *, host: str = "127.0.0.1", spare: bool = False) -> Lab:
     """Make the lab of this process; called by the server before anything else."""
     runs = runs.resolve()
-    lab = Lab(runs=runs, hub=Hub(runs), host=host, spare=spare)
+    lab = Lab(runs, Hub(runs), Timelines(runs), host=host, spare=spare)
     # On `sys`, not in this module: a second import of this module must find the same lab.
     setattr(sys, _ANCHOR, lab)
     return lab

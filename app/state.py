@@ -6,7 +6,6 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from app.hub import Hub
 from app.timelines import Timelines
@@ -57,20 +56,11 @@ class Lab:
 
     def inventory(self) -> Inventory | None:
         """The devices of this machine; None until TensorFlow has named them."""
-        devices = self.launcher.devices()
-        return None if devices is None else Inventory(tuple(map(_device, devices)), "")
+        return self.launcher.inventory()
 
     def active_run(self) -> str | None:
         """Name of a run of this server that is not over."""
         return next((handle.folder.name for handle in self.launcher.active), None)
-
-
-def _device(document: dict[str, Any]) -> PhysicalDevice:
-    return PhysicalDevice(
-        str(document.get("kind", "")),
-        str(document.get("name", "")),
-        str(document.get("description") or ""),
-    )
 
 
 def configure(runs: Path, *, host: str = "127.0.0.1", spare: bool = False) -> Lab:

@@ -6,11 +6,17 @@ could read the runs of a lab on loopback (cross-origin WebSocket, DNS rebinding)
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
 
 from app import state
+from profiles.errors import LabError, RunFolderError
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -27,6 +33,23 @@ def is_allowed(connection: HTTPConnection) -> bool:
     if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
         return False
     return connection.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+
+
+def guarded(handler: Handler) -> Handler:
+    """The handler for allowed requests; LabErrors become an answer: 404 for a run, else 400."""
+
+    @functools.wraps(handler)
+    async def answer(request: Request) -> Response:
+        if not is_allowed(request):
+            return JSONResponse({"error": "The lab answers only its own page."}, 403)
+        try:
+            return await handler(request)
+        except RunFolderError as error:
+            return JSONResponse({"error": str(error)}, 404)
+        except LabError as error:
+            return JSONResponse({"error": str(error)}, 400)
+
+    return answer
 
 
 def host_name(host: str) -> str | None:

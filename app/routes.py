@@ -10,10 +10,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from app import state
-from app.access import is_allowed
+from app import state, timeline_routes
+from app.access import guarded, is_allowed
 from app.hub import run_folder
+from profiles import exports
 from profiles.errors import LabError
+from profiles.store import load
 
 CLOSE_FORBIDDEN = 4403
 CLOSE_NOT_FOUND = 4404
@@ -58,9 +60,23 @@ async def _send(socket: WebSocket, run_id: str) -> None:
             await socket.send_text(message)
 
 
+@guarded
+async def report(request: Request) -> Response:
+    """`/report/{run}`: the self-contained HTML report, to read in a tab or save."""
+    folder = run_folder(state.lab().runs, request.path_params["run"])
+    made = await asyncio.to_thread(lambda: exports.download(load(folder), "html"))
+    # The report brings its own script and nothing else: it may not reach the lab's routes.
+    policy = "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; "
+    policy += "style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:"
+    headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
+    return Response(made.data, media_type="text/html; charset=utf-8", headers=headers)
+
+
 def build_routes() -> list[BaseRoute]:
     """Every route of the lab."""
     return [
         Route("/healthz", healthz),
         WebSocketRoute("/api/runs/{run}/stream", stream),
+        Route("/report/{run}", report),
+        *timeline_routes.ROUTES,
     ]

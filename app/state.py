@@ -6,9 +6,9 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from app.hub import Hub
+from app.timelines import Timelines
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.launcher import Launcher, RunHandle
 
@@ -25,6 +25,7 @@ class Lab:
 
     runs: Path
     hub: Hub
+    timelines: Timelines
     host: str = "127.0.0.1"
     spare: bool = False
     handles: dict[str, RunHandle] = field(default_factory=dict)
@@ -55,26 +56,17 @@ class Lab:
 
     def inventory(self) -> Inventory | None:
         """The devices of this machine; None until TensorFlow has named them."""
-        devices = self.launcher.devices()
-        return None if devices is None else Inventory(tuple(map(_device, devices)), "")
+        return self.launcher.inventory()
 
     def active_run(self) -> str | None:
         """Name of a run of this server that is not over."""
         return next((handle.folder.name for handle in self.launcher.active), None)
 
 
-def _device(document: dict[str, Any]) -> PhysicalDevice:
-    return PhysicalDevice(
-        str(document.get("kind", "")),
-        str(document.get("name", "")),
-        str(document.get("description") or ""),
-    )
-
-
 def configure(runs: Path, *, host: str = "127.0.0.1", spare: bool = False) -> Lab:
     """Make the lab of this process; called by the server before anything else."""
     runs = runs.resolve()
-    lab = Lab(runs=runs, hub=Hub(runs), host=host, spare=spare)
+    lab = Lab(runs, Hub(runs), Timelines(runs), host=host, spare=spare)
     # On `sys`, not in this module: a second import of this module must find the same lab.
     setattr(sys, _ANCHOR, lab)
     return lab

@@ -24,6 +24,8 @@ SHARED = {
     "font": "sans-serif",
     "codeFont": "monospace",
     "baseRadius": "0.4rem",
+    "paddingTop": "1.5rem",
+    "paddingBottom": "4rem",
     "showWidgetBorder": True,
     "chartCategoricalColors": list(REPLICA_COLOURS),
 }

@@ -52,8 +52,9 @@ def derive_status(
     now_ns: Callable[[], int] = time.time_ns,
 ) -> Status:
     """The status of a run from its event files; `alive` answers for this machine."""
-    chief = _last_generation(sources)
-    failure = _failure(sources)
+    latest = _latest_processes(sources)
+    chief = latest[0] if latest else None
+    failure = _failure(latest, sources)
     if chief and not chief.of_kind("failed"):
         for record in reversed(chief.of_kind("finished")):
             if record.get("status") in ("finished", "stopped"):
@@ -68,23 +69,26 @@ def derive_status(
     return Status("incomplete", "The run was cut off, and nobody was left to say why.")
 
 
-def _last_generation(sources: Sequence[EventSource]) -> EventSource | None:
-    """The latest process of the lowest worker: the one that closes the run's books."""
-    workers = [source for source in sources if source.worker is not None]
-    return min(
-        workers, key=lambda source: (source.worker or 0, -(source.generation or 0)), default=None
-    )
+def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
+    """Each worker's last process; the first closes the run's books."""
+    latest: dict[int, EventSource] = {}
+    for source in sources:
+        if source.worker is not None:
+            known = latest.setdefault(source.worker, source)
+            if (source.generation or 0) > (known.generation or 0):
+                latest[source.worker] = source
+    return [latest[worker] for worker in sorted(latest)]
 
 
-def _failure(sources: Sequence[EventSource]) -> str | None:
+def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
     """Why the run failed, in the words of whoever knew most; None where nothing failed."""
-    failed = [record for source in sources for record in source.of_kind("failed")]
-    if failed:
-        return str(failed[-1].get("message") or "The run failed.")
+    for source in latest:
+        for record in source.of_kind("failed"):
+            return str(record.get("message") or "The run failed.")
     for record in _last_exits(sources):
         verdict = _BAD_VERDICTS.get(str(record.get("verdict")))
         if verdict:
-            return str(record.get("message") or f"Worker {record.get('worker', 0)} {verdict}.")
+            return str(record.get("message") or f"Worker {record['worker']} {verdict}.")
     return None
 
 
@@ -93,7 +97,11 @@ def _launcher_records(sources: Sequence[EventSource], kind: str) -> list[Record]
     latest: dict[object, Record] = {}
     for source in sources:
         if source.worker is None:
-            latest |= {record.get("worker"): record for record in source.of_kind(kind)}
+            latest |= {
+                record["worker"]: record
+                for record in source.of_kind(kind)
+                if type(record.get("worker")) is int and type(record.get("generation")) is int
+            }
     return list(latest.values())
 
 

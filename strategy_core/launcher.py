@@ -16,10 +16,12 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from profiles.errors import LabError, RunFolderError
 from profiles.spec import RunSpec
+from strategy_core import preflight
+from strategy_core.inventory import Inventory
 from strategy_core.processes.run_folder import claim
 from strategy_core.processes.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.processes.worker_process import WORKER_COMMAND, Spawner, WorkerProcess
@@ -52,7 +54,7 @@ class Launcher:
         self._lock = threading.RLock()
         self._spare: WorkerProcess | None = None
         self._active: list[RunHandle] = []
-        self._ready: dict[str, Any] | None = None
+        self._inventory: Inventory | None = None
         self._closed = False
         self._refill()
 
@@ -71,11 +73,11 @@ class Launcher:
             self._active = [handle for handle in self._active if handle.verdict is None]
             return tuple(self._active)
 
-    def devices(self) -> list[dict[str, Any]] | None:
-        """What the spare worker found on this machine; None until it has."""
+    def inventory(self) -> Inventory | None:
+        """The devices that the spare worker found on this machine; None until it has."""
         if self._spare is not None and self._spare.ready:
-            self._ready = self._spare.ready
-        return None if self._ready is None else list(self._ready.get("devices", []))
+            self._inventory = Inventory.from_json(self._spare.ready["inventory"])
+        return self._inventory
 
     def wait_for_spare(self, timeout_s: float) -> bool:
         """Wait until the spare worker is ready; False where it is not by then."""
@@ -92,6 +94,7 @@ class Launcher:
             if self._closed:
                 raise LabError("A closed launcher starts no runs", str(folder))
             self._check_vacancy()
+            preflight.check(spec, self.inventory())
             claim(folder, spec)
             try:
                 handle = RunHandle(
@@ -148,7 +151,7 @@ class Launcher:
         with self._lock:
             if self._closed:
                 raise LabError("A closed launcher starts no workers")
-            self.devices()
+            self.inventory()
             spare, self._spare = self._spare, None
         if spare is not None and spare.poll() is None:
             return spare, True

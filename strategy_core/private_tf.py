@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+Pair = tuple[Any, Any]
+"""A gradient and its variable."""
 
 _KEYS_PER_STRATEGY = 16
 """A strategy takes one group key for its devices and seldom another for a part of them."""
@@ -47,14 +50,20 @@ def mirrored_strategy(
     return strategy
 
 
-def expect_reduced_gradients(optimizer: Any) -> None:
-    """Tell a Keras optimizer that `apply` will be given gradients that were all-reduced already.
+def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequence[Pair]]) -> None:
+    """Put `all_reduce` in the place of the one that a Keras optimizer does inside `apply`.
 
-    It would all-reduce them once more (`_all_reduce_sum_gradients`), and Keras 3 dropped
-    `skip_gradients_aggregation`. Doing the all-reduce in the open is the lesson of `step.py`, and
-    clipping then acts on the gradient of the global batch, as it does on one device.
+    It is given the (gradient, variable) pairs in a replica's context and returns them reduced.
+    Keras 3 dropped `skip_gradients_aggregation`: without this, an all-reduce in the open, the
+    lesson of `step.py`, would be done twice, and a delay could not come before it. As a bonus,
+    clipping acts on the gradient of the global batch, as it does on one device.
     """
-    optimizer._all_reduce_sum_gradients = list
+    optimizer._all_reduce_sum_gradients = all_reduce
+
+
+def stock_all_reduce(optimizer: Any, pairs: Iterable[Pair]) -> list[Pair]:
+    """The all-reduce that a Keras optimizer does when nobody replaced it."""
+    return list(type(optimizer)._all_reduce_sum_gradients(optimizer, list(pairs)))
 
 
 def run_unordered(tensor: tf.Tensor) -> tf.Tensor:

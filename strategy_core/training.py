@@ -5,43 +5,16 @@ The worker drives it: `open`, then `run_step` until done, `reconfigure` between 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import keras
 import tensorflow as tf
 
-from profiles.events import SegmentOpened
-from profiles.spec import RunSpec, check_batch
-from strategy_core import algorithms, checkpoint, devices, state, strategies, workload
-from strategy_core.device_plan import DevicePlan, plan
+from profiles.errors import LabError
+from profiles.events import Note
+from profiles.spec import RunSpec
+from strategy_core import checkpoint, segment, state
 from strategy_core.recorder import Recorder
-from strategy_core.step import build_step, with_shares
-from strategy_core.variables import variable_rules
-
-
-@dataclass
-class _Segment:
-    """Everything that a configuration needs, built."""
-
-    spec: RunSpec
-    plan: DevicePlan
-    algorithm: algorithms.Algorithm
-    strategy: tf.distribute.Strategy
-    model: Any
-    optimizer: Any
-    batches: Iterator[Any]
-    step: Any
-
-    @property
-    def state_variables(self) -> list[Any]:
-        return state.variables(self.model, self.optimizer)
-
-    def take_state(self) -> state.State:
-        return state.take(self.strategy, self.state_variables)
+from strategy_core.segment import Segment
 
 
 class Training:
@@ -55,36 +28,48 @@ class Training:
         self._num_segments = 0
         self._recorder = recorder
         self._resume = resume
-        self._segment: _Segment | None = None
+        self._segment: Segment | None = None
+        self._left: Segment | None = None
+        """The segment to go back to while the one in force has not done a step."""
 
     def open(self) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
-        saved = None
-        if self._resume is not None:
-            saved = checkpoint.load(self._resume)
-            self.step, self._examples = saved.step, saved.examples
-            self._num_segments = saved.num_segments
-        segment = _build(self.spec, saved.state if saved else None, self._examples)
-        self._enter(segment, saved.checksum if saved else None, "fresh-worker" if saved else None)
+        if self._resume is None:
+            self._enter(segment.build(self.spec))
+            return
+        saved = checkpoint.load(self._resume)
+        self.step, self._examples = saved.step, saved.examples
+        self._num_segments = saved.num_segments
+        built = segment.build(self.spec, carried=saved.state, first_example=saved.examples)
+        self._enter(built, saved.checksum, "fresh-worker")
 
     def run_step(self) -> None:
-        """One real step through the recorder."""
-        segment = self._current
-        with self._recorder.step(examples=segment.spec.global_batch_size) as recorded:
-            with recorded.input():
-                batch, shares = next(segment.batches)
-            outcome = segment.step(batch, shares)
-            loss, examples = outcome.loss_and_examples.numpy()
-            marks = None if outcome.marks is None else outcome.marks.numpy().tolist()
-            recorded.result(loss=float(loss), marks=marks, examples=int(examples))
-        self.step += 1
-        self._examples += int(examples)
+        """One real step through the recorder.
+
+        Raises LabError where it was the first of a change and failed: the run is then back in the
+        configuration before, as if nothing had been asked.
+        """
+        try:
+            self._run_step()
+        except (tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
+            if self._left is None:
+                raise
+            self._go_back()
+            said = str(error).strip().partition("\n")[0]
+            raise LabError("The first step of a change succeeds", said) from error
+        self._left = None
 
     def reconfigure(self, spec: RunSpec) -> None:
         """Go on under another spec, state carried over; raises LabError and stays as it was."""
-        before = self._current.take_state()
-        segment = _build(spec, before, self._examples)
-        self._enter(segment, state.checksum(before), "same-worker")
+        before = self._current
+        carried = before.take_state()
+        try:
+            built = segment.build(spec, carried=carried, first_example=self._examples)
+        except (tf.errors.OpError, MemoryError) as error:
+            said = str(error).strip().partition("\n")[0]
+            raise LabError("The devices can hold the run as it is asked for", said) from error
+        self._enter(built, state.checksum(carried), "same-worker")
+        self._left = before
 
     def save(self, path: Path) -> None:
         """Write a checkpoint from which `Training(..., resume=path)` goes on."""
@@ -101,72 +86,38 @@ class Training:
         return state.checksum(self._current.take_state())
 
     @property
-    def _current(self) -> _Segment:
+    def _current(self) -> Segment:
         assert self._segment is not None, "open() comes first"
         return self._segment
 
-    def _enter(self, segment: _Segment, checksum_before: str | None, moved: str | None) -> None:
+    def _run_step(self) -> None:
+        current = self._current
+        with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
+            with recorded.input():
+                batch, shares = next(current.batches)
+            outcome = current.step(batch, shares)
+            loss, examples = outcome.loss_and_examples.numpy()
+            marks = None if outcome.marks is None else outcome.marks.numpy()
+            recorded.result(loss=float(loss), marks=marks, examples=int(examples))
+        self.step += 1
+        self._examples += int(examples)
+
+    def _enter(
+        self, built: Segment, checksum_before: str | None = None, moved: str | None = None
+    ) -> None:
         """Put a built segment in force and record it."""
-        found = state.checksum(segment.take_state()) if checksum_before else None
-        self._recorder.open_segment(
-            _segment_opened(segment, self._num_segments, self.step, checksum_before, found, moved)
+        opened = built.opened(
+            self._num_segments, self.step, checksum_before=checksum_before, moved=moved
         )
-        self._segment, self.spec = segment, segment.spec
+        self._recorder.capture = built.spec.capture
+        self._recorder.open_segment(opened)
+        for note in built.notes:
+            self._recorder.write(Note("info", note))
+        self._segment, self.spec = built, built.spec
         self._num_segments += 1
 
-
-def _build(spec: RunSpec, carried: state.State | None, examples: int) -> _Segment:
-    """Strategy, model, optimizer, data from the example at position `examples` on, and the step."""
-    planned = plan(spec, devices.inventory())
-    check_batch(spec.global_batch_size, len(planned.indices))
-    algorithm = algorithms.decide(spec, planned)
-    strategy = strategies.build(spec, planned.names, algorithm)
-    work = workload.load(spec.workload, spec.workload_options)
-    with strategy.scope():
-        keras.utils.set_random_seed(spec.seed)
-        with variable_rules(strategy):
-            model = work.build_model()
-        optimizer = work.build_optimizer()
-        optimizer.build(model.trainable_variables)
-    if carried is not None:
-        state.put(state.variables(model, optimizer), carried)
-    dataset = work.build_dataset(spec.global_batch_size, spec.seed)
-    dataset = with_shares(dataset.skip(examples // spec.global_batch_size)).prefetch(2)
-    step = build_step(
-        strategy,
-        model,
-        optimizer,
-        work,
-        delays_ms={delay.replica: delay.ms for delay in spec.inject},
-        with_marks=spec.capture.marks,
-    )
-    batches = iter(strategy.experimental_distribute_dataset(dataset))
-    return _Segment(spec, planned, algorithm, strategy, model, optimizer, batches, step)
-
-
-def _segment_opened(
-    segment: _Segment,
-    number: int,
-    first_step: int,
-    checksum_before: str | None,
-    checksum_after: str | None,
-    moved: str | None,
-) -> SegmentOpened:
-    """The event that puts the segment on record."""
-    variables = segment.model.trainable_variables
-    return SegmentOpened(
-        segment=number,
-        strategy=segment.spec.strategy,
-        num_replicas=segment.strategy.num_replicas_in_sync,
-        num_workers=segment.spec.workers,
-        global_batch_size=segment.spec.global_batch_size,
-        first_step=first_step,
-        started_ns=time.time_ns(),
-        replica_devices=segment.plan.names,
-        cross_device_ops=segment.algorithm.name,
-        spec=segment.spec.to_json(),
-        parameter_bytes=sum(v.value.dtype.size * v.value.shape.num_elements() for v in variables),
-        state_checksum_before=checksum_before,
-        state_checksum_after=checksum_after,
-        moved=moved,
-    )
+    def _go_back(self) -> None:
+        """Put the segment before in force again: its variables were never touched."""
+        assert self._left is not None
+        before, self._left = self._left, None
+        self._enter(before, state.checksum(before.take_state()), "same-worker")

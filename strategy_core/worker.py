@@ -30,15 +30,17 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.write(protocol.message_line(message))
         pipe.flush()
 
-    from strategy_core import worker_run  # TensorFlow: seconds
+    from strategy_core import devices, worker_run  # TensorFlow: seconds
 
-    say({"ready": True, "devices": worker_run.physical_devices()})
+    say({"ready": True, "inventory": devices.inventory().to_json()})
     if commands.is_empty():
         worker_run.warm_up()
-    code = worker_run.WorkerRun(commands.next_run(), commands, say).run()
+    run = worker_run.WorkerRun(commands.next_run(), commands, say)
+    code = run.run()
     for stream in (sys.stdout, sys.stderr, pipe):
         stream.flush()
-    # TensorFlow's own way out takes seconds, and there is nothing left to save.
+    # TensorFlow's own way out takes seconds, and there is nothing left to save. `run` is still
+    # held: to delete a distributed iterator can wait for a thread of its own for ever.
     os._exit(code)
 
 

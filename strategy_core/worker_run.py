@@ -18,7 +18,7 @@ from profiles.errors import LabError, RunFolderError
 from profiles.events import CommandAnswered, Failed
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
-from strategy_core import devices
+from strategy_core import devices, preflight
 from strategy_core.environment import environment
 from strategy_core.live_change import changed_spec
 from strategy_core.processes import lifeline, protocol
@@ -34,11 +34,6 @@ _SCRIPTED = 0
 def warm_up() -> None:
     """What every run will import sooner or later, while nobody waits."""
     import sklearn.datasets  # noqa: F401
-
-
-def physical_devices() -> list[dict[str, str]]:
-    """What this machine has, as TensorFlow sees it."""
-    return [{"name": d.name, "kind": d.device_type} for d in tf.config.list_physical_devices()]
 
 
 class _RunEnded(Exception):  # noqa: N818 - not an error
@@ -67,6 +62,7 @@ class WorkerRun:
     def run(self) -> int:
         """The whole run; returns the exit code of the process."""
         try:
+            preflight.check(self._spec, devices.inventory())
             devices.create_logical_devices(self._spec)
             self._recorder.write(environment())
             self._training.open()

@@ -27,6 +27,8 @@ def traffic(devices: Sequence[str], bytes_per_step: np.ndarray) -> go.Figure:
         customdata=text,
         hovertemplate="%{y} to %{x}: %{customdata} a step<extra></extra>",
         colorscale=[[0, "#CFE3F3"], [1, "#0B3C6F"]],
+        zmin=0,
+        showscale=len(devices) > 9,
         colorbar={"title": "B/step", "thickness": 12, "exponentformat": "SI"},
         xgap=2,
         ygap=2,

@@ -18,7 +18,7 @@ from app.lab.workload_picker import pick_workload
 from app.parts.picker import LAST_RUN
 from profiles.errors import LabError, SpecError
 from profiles.spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES, RunSpec, parse_spec
-from strategy_core import workloads
+from strategy_core import preflight
 
 CONFIGURING = "configuring"
 """Session key: a new run is being configured, whatever ran last."""
@@ -164,9 +164,7 @@ def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None
         if not document["workload"]:
             raise SpecError("A workload file of your own has a path", field="workload")
         spec = parse_spec(document)
-        workloads.find(spec.workload)
-        if spec.data is not None and not Path(spec.data).expanduser().exists():
-            raise SpecError("Own data are a file or a folder", spec.data, field="data")
+        preflight.check(spec, state.lab().inventory())
     except LabError as error:
         complaints.show(error)
         return None

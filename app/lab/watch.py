@@ -9,6 +9,7 @@ from app.components.live import live_view
 from app.lab.configure import launch, new_run
 from app.lab.live_knobs import live_knobs
 from app.live_run import LiveRun
+from app.parts.links import page_link
 from app.parts.text import as_markdown
 from profiles.errors import LabError
 from profiles.spec import parse_spec
@@ -16,12 +17,12 @@ from strategy_core.launcher import RunHandle
 
 LOOK_EVERY_S = 0.5
 NEXT = (
-    ("pages/overview.py", "Overview"),
-    ("pages/timeline.py", "Timeline"),
-    ("pages/communication.py", "Communication"),
-    ("pages/placement.py", "Placement"),
-    ("pages/compare.py", "Compare"),
-    ("pages/runs.py", "Report and exports"),
+    ("overview", "Overview"),
+    ("timeline", "Timeline"),
+    ("communication", "Communication"),
+    ("placement", "Placement"),
+    ("compare", "Compare"),
+    ("runs", "Report and exports"),
 )
 
 
@@ -78,7 +79,7 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
     if live.status.is_over:
         with st.container(horizontal=True, gap="medium"):
             for page, label in NEXT:
-                st.page_link(page, label=label, query_params={"run": run_id})
+                page_link(page, label, run=run_id)
 
 
 def _run_again(live: LiveRun) -> None:

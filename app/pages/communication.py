@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.charts.waiting import wait_and_transfer
-from app.parts.collectives import show_collectives
+from app.parts.collectives import show_collectives, show_replicas
 from app.parts.empty import empty
 from app.parts.evidence import replica_names
 from app.parts.key_numbers import exposed, number
@@ -40,8 +40,12 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     hidden = opened.ask(overlaps, segment.segment)
     show_sentence(_sentence(facts, calls))
     show_tiles(_tiles(facts, calls, hidden), first_is_large=True)
-    show_collectives(calls)
-    show_matrix(facts.communication.traffic, segment.replica_devices)
+    chosen = show_collectives(calls)
+    left, right = st.columns(2)
+    with left:
+        show_replicas(calls, chosen)
+    with right:
+        show_matrix(facts.communication.traffic, segment.replica_devices)
     show_sends(opened.ask(sends, segment.segment))
     st.caption(
         f"All of this page rests on {facts.communication.num_steps:,} captured steps of this "
@@ -57,7 +61,7 @@ def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
     per_step = sum(call.per_step for call in calls)
     kinds = ", ".join(dict.fromkeys(call.op for call in calls))
     what = f"<b>{as_html(units.size(moved))}</b>" if moved is not None else "an unknown size"
-    times = "1 collective" if round(per_step) == 1 else f"{units.number(per_step)} collectives"
+    times = "1 collective" if round(per_step) == 1 else f"{per_step:.3g} collectives"
     text = f"A step moves {what} in {times} ({as_html(kinds)})"
     wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
     wait = facts.breakdown.mean_ms("wait")

@@ -15,28 +15,24 @@ from profiles.definitions import DEFINITIONS
 TABLE = "collectives_table"
 
 
-def show_collectives(calls: Sequence[CollectiveCall]) -> None:
-    """The table, and beside it wait against transfer per replica for all ops or the chosen one."""
+def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
+    """The table; the op whose row was chosen, if any."""
     st.subheader("Collectives", help=DEFINITIONS["traffic"].text)
     if not calls:
         st.markdown("No collective in the captured steps: nothing was reduced across replicas.")
-        return
-    left, right = st.columns([3, 2])
-    with left:
-        event = st.dataframe(
-            pd.DataFrame([_row(call) for call in calls]),
-            column_config=_columns(),
-            hide_index=True,
-            on_select="rerun",
-            selection_mode="single-row",
-            key=TABLE,
-            height=min(38 + 35 * len(calls), 38 + 35 * 9),
-        )
-        st.caption(formulas())
+        return None
+    event = st.dataframe(
+        pd.DataFrame([_row(call) for call in calls]),
+        column_config=_columns(),
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=TABLE,
+        height=min(38 + 35 * len(calls), 38 + 35 * 9),
+    )
+    st.caption(formulas())
     rows = event.selection.rows if event else []
-    chosen = calls[rows[0]] if rows and rows[0] < len(calls) else None
-    with right:
-        _show_replicas(calls, chosen)
+    return calls[rows[0]] if rows and rows[0] < len(calls) else None
 
 
 def formulas() -> str:
@@ -46,7 +42,9 @@ def formulas() -> str:
     return as_markdown(f"{lines} ({found[1].source}). n is the group size; GB/s is 10^9 bytes/s.")
 
 
-def _show_replicas(calls: Sequence[CollectiveCall], chosen: CollectiveCall | None) -> None:
+def show_replicas(calls: Sequence[CollectiveCall], chosen: CollectiveCall | None) -> None:
+    """Who waits, and how long tensors move: in all collectives of a step, or in the chosen op."""
+    st.subheader("Wait and transfer per replica", help=DEFINITIONS["wait"].text)
     shown = [chosen] if chosen else list(calls)
     numbers = sorted({part.replica for call in shown for part in call.replicas})
     if not numbers:
@@ -54,14 +52,14 @@ def _show_replicas(calls: Sequence[CollectiveCall], chosen: CollectiveCall | Non
         return
     wait = [_per_step(shown, number, "wait_ms") for number in numbers]
     transfer = [_per_step(shown, number, "transfer_ms") for number in numbers]
-    which = as_markdown(chosen.name, 60) if chosen else "all collectives"
-    st.markdown(f"**Wait and transfer per replica**, {which}")
     chart = wait_and_transfer(
         [f"replica {number}" for number in numbers], wait, transfer, unit="ms per step"
     )
     st.plotly_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
-    if not chosen and len(calls) > 1:
-        st.caption("Choose a row of the table to see one op alone.")
+    if chosen:
+        st.caption(f"Only {as_markdown(chosen.name, 80)}, instance {chosen.instance}.")
+    elif len(calls) > 1:
+        st.caption("All collectives of a step. Choose a row of the table to see one op alone.")
 
 
 def _per_step(calls: Sequence[CollectiveCall], replica: int, name: str) -> float | None:
@@ -96,7 +94,7 @@ def _columns() -> dict[str, object]:
     column = st.column_config
     return {
         "op": column.TextColumn("Collective", width="small"),
-        "name": column.TextColumn("Op in the graph", width="small"),
+        "name": column.TextColumn("Op in the graph", width="large"),
         "instance": column.NumberColumn("Instance", width="small", help="Its key in the runtime."),
         "group": column.NumberColumn("Group", width="small", help="n: replicas that take part."),
         "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),

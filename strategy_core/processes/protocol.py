@@ -3,7 +3,7 @@
 Commands go to the worker's stdin; answers to them are `answer` events in the run folder. The few
 messages a worker sends on its stdout are for the launcher alone:
 
-    {"ready": true, "devices": [...], "tensorflow": "2.21.0"}   TensorFlow is imported
+    {"ready": true, "inventory": {...}}                         TensorFlow is imported
     {"opened": true, "step": 20}                                the run's first step is done
     {"replace": {"number": 4, ...}}                             see Replacement
     {"failed": {"message": ..., "detail": ...}}                 as the event: a full disk loses that

@@ -254,6 +254,10 @@ class RunHandle:
                 worker.kill("hung", worker.quiet_note(now - worker.last_sign))
         if self._leaving is not None and now > self._leave_by:
             self._leaving.process.kill()
+        if self._worker.finished is not None and self._stop_by is None:
+            self._stop_by = (
+                now + self._stop_grace_s
+            )  # its books are closed: what is it waiting for?
         if self._stop_by is not None and now > self._stop_by:
             note = f"Stop was asked, but no step ended within {self._stop_grace_s:.0f} s."
             self._worker.kill("impatient", note)

@@ -12,6 +12,8 @@ import keras
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
+from strategy_core.shuffled import shuffled_indices
+
 
 def build_model(*, filters: int = 16, batch_norm: bool = True) -> Any:
     """(n, 8, 8, 1) pixels from 0 to 1 -> (n, 10) logits."""
@@ -28,14 +30,13 @@ def build_model(*, filters: int = 16, batch_norm: bool = True) -> Any:
     return keras.Model(inputs, keras.layers.Dense(10)(hidden))
 
 
-def build_dataset(global_batch_size: int, seed: int) -> tf.data.Dataset:
+def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
     """An endless stream of (pixels, digit) batches, shuffled anew in every epoch."""
     digits = load_digits()
-    pixels = (digits.images[..., None] / 16).astype("float32")
-    labels = digits.target.astype("int32")
-    dataset = tf.data.Dataset.from_tensor_slices((pixels, labels))
-    dataset = dataset.shuffle(len(labels), seed=seed).repeat()
-    return dataset.batch(global_batch_size, drop_remainder=True)
+    pixels = tf.constant(digits.images[..., None] / 16, tf.float32)
+    labels = tf.constant(digits.target, tf.int32)
+    indices = shuffled_indices(len(digits.target), global_batch_size, seed, first_example)
+    return indices.map(lambda index: (tf.gather(pixels, index), tf.gather(labels, index)))
 
 
 def build_optimizer(*, learning_rate: float = 1e-3) -> Any:

@@ -111,7 +111,7 @@ def spec_of(recipe: Recipe) -> RunSpec:
             "workers": recipe.workers,
             "workload": f"{recipe.prefix}digits-cnn",
             "global_batch_size": recipe.global_batch_size,
-            "steps": recipe.steps,
+            "steps": max(1, recipe.steps),
             "seed": recipe.seed,
         }
     )

@@ -62,11 +62,14 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "cross_device_ops": segment.cross_device_ops,
         "first_step": segment.first_step,
         "moved": segment.moved,
-        "parameter_bytes": segment.parameter_bytes,
+        **_missing({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
         "steps": _steps(facts.steps),
         "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
-        "replicas_source": facts.breakdown.source,
-        "collectives": [asdict(use) for use in facts.communication.collectives],
+        **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
+        "collectives": [
+            _missing(asdict(use), "its size or its time is not known")
+            for use in facts.communication.collectives
+        ],
         "bytes_per_step": _bytes_per_step(facts.communication),
         "placement": _placement(placement(profile, segment.segment)),
         **_straggler(facts.stragglers),

@@ -59,6 +59,7 @@ def edit(name: str, source: str) -> str:
                 "more than this machine. Start the lab on 127.0.0.1 to use it."
             )
             return source
+        st.html("<style>[class*='st-key-context_source'] textarea {font-family: monospace}</style>")
         changed: str = st.text_area(
             "A program with demonstrate(strategy); it runs in a process of its own",
             source,

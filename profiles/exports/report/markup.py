@@ -9,6 +9,23 @@ import html
 import json
 from typing import Any
 
+_UNSEEN = dict.fromkeys(
+    [
+        *range(9),
+        11,
+        12,
+        *range(14, 32),
+        *range(127, 160),
+        *range(8234, 8239),
+        8206,
+        8207,
+        8232,
+        8233,
+        *range(8294, 8298),
+        *range(55296, 57344),
+    ],
+    "·",
+)
 _VOID = frozenset({"meta", "br", "input", "link", "col"})
 
 
@@ -34,7 +51,10 @@ def join(*children: Markup | str | int | None) -> Markup:
 
 
 def escape(text: object) -> Markup:
-    return text if isinstance(text, Markup) else Markup(html.escape(str(text), quote=True))
+    """Text as markup. Controls and overrides of the writing direction show as a middle dot."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(str(text).translate(_UNSEEN), quote=True))
 
 
 def json_block(name: str, document: Any) -> Markup:

@@ -57,7 +57,8 @@ def spreads(a_ms: thin.Array, b_ms: thin.Array) -> go.Figure:
     )
     both = np.concatenate([a_ms, b_ms])
     low, high = np.percentile(both, (0, 99)) if both.size else (0.0, 1.0)
-    edges = np.linspace(low, max(high, low * 1.02 + 1e-9), 61)
+    bins = int(np.clip(2 * np.sqrt(max(a_ms.size, b_ms.size)), 12, 60))
+    edges = np.linspace(low, max(high, low * 1.02 + 1e-9), bins + 1)
     for name, values in (("A", a_ms), ("B", b_ms)):
         counts, _ = np.histogram(values, edges)
         chart.add_bar(

@@ -15,13 +15,22 @@ from app.parts.verdict import show_sentence
 from profiles import units
 from profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from profiles.analysis.comparison import Comparison
-from profiles.analysis.run_comparison import RunComparison
+from profiles.analysis.run_comparison import MetricChange, RunComparison
 from profiles.analysis.steps import StepTimes, step_times
 from profiles.definitions import DEFINITIONS
 from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 _NONE = np.empty(0)
+_DEFINED_AS = {
+    "step_time_ms": "step_time",
+    "examples_per_second": "throughput",
+    "bytes_per_step.collective": "traffic",
+    "bytes_per_step.transfer": "transfer_bytes",
+    "busbw_gbps": "busbw",
+    "late_ms": "slowest",
+}
+"""Metrics of a comparison whose definition has another name."""
 
 
 def show_verdict(compared: RunComparison) -> None:
@@ -86,10 +95,10 @@ def show_metrics(compared: RunComparison) -> None:
     """Every number of both; where one is missing, why."""
     rows = [
         {
-            "metric": item.metric,
-            "A": item.a,
-            "B": item.b,
-            "change": None if item.change is None else item.change * 100,
+            "metric": metric_title(item.metric),
+            "A": units.number(item.a),
+            "B": units.number(item.b),
+            "change": change_text(item),
             "remark": item.reason or "",
         }
         for item in compared.metrics
@@ -98,17 +107,31 @@ def show_metrics(compared: RunComparison) -> None:
     st.dataframe(
         pd.DataFrame(rows),
         column_config={
-            "metric": column.TextColumn("Number", width="medium"),
-            "A": column.NumberColumn("A", format="%.4g", width="small"),
-            "B": column.NumberColumn("B", format="%.4g", width="small"),
-            "change": column.NumberColumn("B against A, %", format="%+.1f", width="small"),
+            "metric": column.TextColumn("Mean of the replicas", width="medium"),
+            "A": column.TextColumn("A", alignment="right", width="small"),
+            "B": column.TextColumn("B", alignment="right", width="small"),
+            "change": column.TextColumn("B against A", alignment="right", width="small"),
             "remark": column.TextColumn("Why one is missing", width="large"),
         },
         hide_index=True,
-        placeholder="–",
         key="compare_metrics",
         height=38 + 35 * len(rows),
     )
+
+
+def metric_title(metric: str) -> str:
+    """`compute_ms` as `Compute, ms`, in the words of the definitions."""
+    found = DEFINITIONS.get(_DEFINED_AS.get(metric, metric.removesuffix("_ms")))
+    if found is None:
+        return metric
+    return f"{found.label}, {found.unit}" if found.unit else found.label
+
+
+def change_text(item: MetricChange) -> str:
+    """`+4.2 %`, or how many times as much where it is beyond ten."""
+    if item.change is None or item.a is None or item.b is None:
+        return units.MISSING
+    return f"{item.change:+.1%}" if abs(item.change) < 10 else f"{item.b / item.a:,.0f} times"
 
 
 def show_curves(a: Side, b: Side) -> None:
@@ -121,8 +144,10 @@ def show_curves(a: Side, b: Side) -> None:
         st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
     with right:
         st.subheader("Loss", help=DEFINITIONS["loss"].text)
+        # Segments of one run follow each other; two runs are laid over each other.
+        same_run = a.opened.profile.path == b.opened.profile.path
         curves = {
-            name: (item.step - item.step[0].astype(float), item.loss)
+            name: (item.step.astype(np.float64) - (0 if same_run else item.step[0]), item.loss)
             for name, item in times.items()
             if item is not None and item.count
         }

@@ -62,7 +62,7 @@ def parse_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
     records, num_unreadable = [], 0
     for line in data.splitlines():
         try:
-            record = json.loads(line, parse_constant=_no_number)
+            record = _DECODER.decode(line.decode())
         except (ValueError, RecursionError):
             num_unreadable += 1
             continue
@@ -75,6 +75,9 @@ def parse_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
 
 def _no_number(_word: str) -> None:
     """NaN and infinities, which some writers spell although JSON has no word for them."""
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
 def _finite(value: Any) -> Any:

@@ -61,19 +61,42 @@ def _block(
     records: Sequence[Record], worker: int, clock: int, layout: Mapping[int, SegmentOpened]
 ) -> tuple[Ints, int]:
     """Rows `[segment, step, worker, replica, clock, inputs, gradients, reduced]`."""
-    rows: list[list[int]] = []
+    alike: dict[tuple[int, int], list[Record]] = {}
     num_bad = 0
     for record in records:
-        segment, step, marks = record.get("segment"), record.get("step"), record["marks_ns"]
-        if not _is_count(segment) or not _is_count(step) or not _are_marks(marks):
+        segment, marks = record.get("segment"), record["marks_ns"]
+        if _is_count(segment) and _is_count(record.get("step")) and isinstance(marks, list):
+            alike.setdefault((segment, len(marks)), []).append(record)
+        else:
             num_bad += 1
-            continue
+    blocks = [np.empty((0, 8), np.int64)]
+    for (segment, num_replicas), group in alike.items():
         opened = layout.get(segment)
         # A worker names its own replicas from 0; the first of them has this global number.
-        first = 0 if opened is None or len(marks) == opened.num_replicas else worker * len(marks)
-        for index, mark in enumerate(marks):
-            rows.append([segment, step, worker, first + index, clock, *mark])
-    return np.array(rows, np.int64).reshape(-1, 8), num_bad
+        is_all = opened is None or num_replicas == opened.num_replicas
+        first = 0 if is_all else worker * num_replicas
+        steps, marks_ns = _stacked(group, num_replicas)
+        num_bad += len(group) - len(steps)
+        shape = (len(steps), num_replicas)
+        replica = first + np.arange(num_replicas)
+        known = (segment, steps[:, None], worker, replica, clock)
+        columns = [np.broadcast_to(np.asarray(value, np.int64), shape) for value in known]
+        blocks.append(np.stack([*columns, *np.moveaxis(marks_ns, 2, 0)], axis=-1).reshape(-1, 8))
+    return np.concatenate(blocks), num_bad
+
+
+def _stacked(records: list[Record], num_replicas: int) -> tuple[Ints, Ints]:
+    """Steps `[n]` and marks `[n, replicas, 3]` of the records whose marks are sound."""
+    try:
+        marks = np.array([record["marks_ns"] for record in records])
+        is_sound = marks.dtype == np.int64 and marks.shape == (len(records), num_replicas, 3)
+    except ValueError:  # of different lengths
+        is_sound = False
+    if not is_sound:
+        records = [record for record in records if _are_marks(record["marks_ns"])]
+        marks = np.array([record["marks_ns"] for record in records], np.int64)
+    steps = np.array([record["step"] for record in records], np.int64)
+    return steps, marks.reshape(len(records), num_replicas, 3)
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
@@ -92,8 +115,9 @@ def _are_marks(marks: Any) -> bool:
 def _as_table(rows: Ints, layout: Mapping[int, SegmentOpened]) -> pa.Table:
     segment, step, worker, replica, clock, inputs, gradients, reduced = rows.T
     # One group per step and clock: those who can be compared.
-    _, group = np.unique(np.stack([segment, step, clock]), axis=1, return_inverse=True)
-    group = group.reshape(-1)
+    _, part = np.unique(segment, return_inverse=True)
+    moment = (part * (clock.max(initial=0) + 1) + clock) * (step.max(initial=0) + 1) + step
+    _, group = np.unique(moment, return_inverse=True)
     last = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
     np.maximum.at(last, group, gradients)
     last = last[group]
@@ -115,13 +139,11 @@ def _ms(length_ns: Ints) -> npt.NDArray[np.float64]:
     return np.maximum(length_ns, 0) / 1e6
 
 
-def _devices(
-    segments: Ints, replicas: Ints, layout: Mapping[int, SegmentOpened]
-) -> list[str | None]:
-    names = {
-        (number, replica): device
-        for number, opened in layout.items()
-        for replica, device in enumerate(opened.replica_devices)
-    }
-    pairs = zip(segments.tolist(), replicas.tolist(), strict=True)
-    return [names.get(pair) for pair in pairs]
+def _devices(segments: Ints, replicas: Ints, layout: Mapping[int, SegmentOpened]) -> pa.Array:
+    pairs, place = np.unique(segments << 32 | replicas, return_inverse=True)
+    names: list[str | None] = []
+    for pair in pairs.tolist():
+        opened, replica = layout.get(pair >> 32), pair & 0xFFFFFFFF
+        known = opened.replica_devices if opened else []
+        names.append(known[replica] if replica < len(known) else None)
+    return pa.array(names, pa.string()).take(pa.array(place))

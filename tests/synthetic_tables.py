@@ -51,8 +51,8 @@ def write_placement(path: Path, made: Segment) -> int:
     prefix, total = made.recipe.prefix, sum(made.recipe.collective_bytes)
     rows: list[dict[str, Any]] = []
     for replica in made.local:
-        common = {"segment": made.segment, "worker": made.worker, "replica": replica}
-        common["device"] = made.devices[replica]
+        key: dict[str, Any] = {"segment": made.segment, "worker": made.worker}
+        common = {**key, "replica": replica, "device": made.devices[replica]}
         for index in range(made.recipe.ops_per_step):
             op = _OPS[index % len(_OPS)]
             name = f"{prefix}train_step/replica_{replica}/{op}_{index}"

@@ -48,7 +48,8 @@ def page() -> None:
     strangers = other_folders(root)
     if strangers:
         names = ", ".join(as_markdown(path.name, 40) for path in strangers[:10])
-        st.caption(f"{len(strangers)} folders here hold nothing of a run: {names}")
+        what = "1 folder holds" if len(strangers) == 1 else f"{len(strangers)} folders hold"
+        st.caption(f"{what} nothing of a run: {names}")
 
 
 def _choose(clicked: RunEntry) -> None:
@@ -65,11 +66,9 @@ def _show_run(entry: RunEntry) -> None:
         st.error(as_markdown(error))
         offer_delete(entry)
         return
-    links = st.columns(len(LINKS) + 1)
-    for column, (name, label) in zip(links, LINKS, strict=False):
-        with column:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name, label in LINKS:
             page_link(name, label, run=entry.name)
-    with links[-1]:
         offer_delete(entry)
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:

@@ -25,6 +25,7 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
         pd.DataFrame([_row(call) for call in calls]),
         column_config=_columns(),
         hide_index=True,
+        placeholder="–",
         on_select="rerun",
         selection_mode="single-row",
         key=TABLE,

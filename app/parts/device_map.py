@@ -78,6 +78,7 @@ def show_variables(placed: Placement) -> None:
             "devices": column.ListColumn("Sits on", width="large"),
         },
         hide_index=True,
+        placeholder="–",
         key="placement_variables",
         height=min(38 + 35 * max(len(rows), 1), 38 + 35 * 8),
     )

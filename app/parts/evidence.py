@@ -82,8 +82,9 @@ def show_memory(opened: OpenRun) -> None:
         return
     st.subheader("Memory", help=DEFINITIONS["peak_bytes"].text)
     growing = [item for item in used if item.is_growing]
-    for item in growing:
-        st.warning(f"Memory of {as_markdown(item.device)} keeps growing over the run.")
+    if growing:
+        names = ", ".join(short_names(item.device for item in growing).values())
+        st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
     lines = opened.ask(_memory_lines)
     st.plotly_chart(memory_chart(lines), key="overview_memory", alt="Memory in use by step")
     peak = max(used, key=lambda item: item.peak_bytes)

@@ -33,18 +33,19 @@ def show_op_table(profile: Profile, segment: int) -> None:
     st.caption(f"{found.num_rows:,} of {rows.num_rows:,} rows")
     column = st.column_config
     st.dataframe(
-        found.select(list(SHOWN)),
+        _with_short_devices(found.select(list(SHOWN)), short),
         column_config={
             "kind": column.TextColumn("Kind", width="small"),
             "name": column.TextColumn("Name", width="large"),
             "op": column.TextColumn("Op type", width="small"),
-            "device": column.TextColumn("Device", width="medium"),
+            "device": column.TextColumn("Device", width="small"),
             "replica": column.NumberColumn("Replica", width="small", help="Empty: serves all."),
             "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
             "function": column.TextColumn("Function", width="medium"),
         },
         hide_index=True,
         lazy=True,
+        placeholder="",
         key="ops_table",
         height=420,
     )
@@ -63,3 +64,10 @@ def select(
     if kind:
         rows = rows.filter(pc.equal(rows["kind"], kind))
     return rows
+
+
+def _with_short_devices(rows: pa.Table, short: dict[str, str]) -> pa.Table:
+    devices = rows["device"].combine_chunks().dictionary_encode()
+    names = pa.array([short[name] for name in devices.dictionary.to_pylist()], pa.string())
+    column = pa.DictionaryArray.from_arrays(devices.indices, names).cast(pa.string())
+    return rows.set_column(rows.schema.get_field_index("device"), "device", column)

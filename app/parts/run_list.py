@@ -25,7 +25,7 @@ STATUS_MARKS = {
 }
 COLUMNS = {
     "run": st.column_config.TextColumn("Run", width="medium", pinned=True),
-    "status": st.column_config.TextColumn("Status", width="small"),
+    "status": st.column_config.TextColumn("Status", width=110),
     "strategy": st.column_config.TextColumn("Strategy", width="medium"),
     "workload": st.column_config.TextColumn("Workload", width="small"),
     "replicas": st.column_config.NumberColumn("Replicas", width="small"),
@@ -37,7 +37,7 @@ COLUMNS = {
         "Step time over the run", width="medium", y_min=0, help="Median of each part, in ms."
     ),
     "loss": st.column_config.NumberColumn("Last loss", width="small", format="%.4g"),
-    "when": st.column_config.TextColumn("Started", width="small"),
+    "when": st.column_config.TextColumn("Started", width=140),
 }
 
 
@@ -55,6 +55,7 @@ def show_runs(runs: Sequence[RunEntry], *, now_ns: int | None = None) -> RunEntr
         pd.DataFrame([_row(entry, now) for entry in shown], columns=list(COLUMNS)),
         column_config=COLUMNS,
         hide_index=True,
+        placeholder="–",
         on_select="rerun",
         selection_mode="single-row",
         key=f"runs_table_{page}",

@@ -35,6 +35,7 @@ STYLE = """<style>
   font-variant-numeric:tabular-nums}
 .lab-tile .unit {display:inline-block; font-size:.85rem; font-weight:400; opacity:.75;
   margin-left:.25rem}
+.lab-tile .unit.below {display:block; margin-left:0; line-height:1.3}
 .lab-tile .note {font-size:.78rem; opacity:.75; line-height:1.35; overflow-wrap:anywhere}
 .lab-tile.large {grid-column:span 2}
 .lab-tile.large .value {font-size:2.9rem; line-height:1.15}
@@ -88,12 +89,14 @@ def _cell(tile: Tile, *, large: bool) -> str:
     note = tile.reason or "not recorded" if missing else tile.note
     hint = "\n".join(part for part in (tile.definition, f"{symbol} {source}.") if part)
     classes = " ".join(["lab-tile", *["large"] * large, *["missing"] * missing])
+    # A long unit goes below its number, where a narrow tile has room for both.
+    unit = "unit" if len(tile.unit) <= 4 or large else "unit below"
     return (
         f'<div class="{classes}" tabindex="0">'
         f'<div class="label">{as_html(tile.label)}'
         f'<span class="mark" aria-label="{as_html(source)}">{symbol}</span></div>'
         f'<div class="value">{as_html(MISSING if missing else tile.value)}'
-        f'<span class="unit">{as_html(tile.unit)}</span></div>'
+        f'<span class="{unit}">{as_html(tile.unit)}</span></div>'
         f'<div class="note">{as_html(note)}</div>'
         f'<div class="definition" role="tooltip">{_lines(hint)}</div></div>'
     )

@@ -67,6 +67,7 @@ def show_sends(sends: Sequence[Send]) -> None:
         pd.DataFrame(rows[:MAX_SENDS]),
         column_config=_columns(),
         hide_index=True,
+        placeholder="–",
         key="sends_table",
         height=min(38 + 35 * max(len(rows), 1), 400),
     )

@@ -7,9 +7,12 @@ import streamlit as st
 from app.parts.text import as_html, as_markdown
 from profiles import units
 from profiles.analysis.findings import Facts, Finding, findings
+from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 SHOWN = 3
+WORTH_SAYING = 0.1
+"""A finding is named in the headline where it explains this share of a step."""
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem}
@@ -42,13 +45,21 @@ def headline(profile: Profile, facts: Facts) -> str:
 
 
 def _limit(facts: Facts) -> str:
-    reasons = [item for item in findings(facts) if item.share is not None]
-    if reasons:
-        return as_html(reasons[0].sentence)
-    wall, compute = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("compute")
-    if wall and compute is not None:
-        return f"Nothing holds it up: {as_html(units.share(compute / wall))} of it is compute."
-    return "What limits it cannot be said without a capture window or per-replica marks."
+    """The finding that explains the largest share; where all are small, where the step went."""
+    largest = next((item for item in findings(facts) if (item.share or 0) >= WORTH_SAYING), None)
+    if largest and largest.key != "costly-capture":
+        return as_html(largest.sentence)
+    wall = facts.breakdown.mean_ms("wall")
+    if not wall:
+        return "What limits it cannot be said without a capture window or per-replica marks."
+    phases = [(name, facts.breakdown.mean_ms(name)) for name in CATEGORIES]
+    ordered = sorted(phases, key=lambda item: -(item[1] or 0.0))
+    parts = [
+        f"{as_html(units.share(value / wall))} {name}"
+        for name, value in ordered
+        if value is not None and value / wall >= 0.05
+    ]
+    return f"Of it, {', '.join(parts)}." if parts else ""
 
 
 def show_findings(facts: Facts) -> None:

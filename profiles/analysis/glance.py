@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profiles.analysis.columns import Floats, Ints, floats, ints
 from profiles.status import Status
 from profiles.store import Profile
 
@@ -24,7 +25,7 @@ class Glance:
     """Of the last segment."""
     num_steps: int
     step_ms: float | None
-    """Median wall time of all steps."""
+    """Median wall time of all steps but those that trace (the first of each segment)."""
     last_loss: float | None
     spark_ms: tuple[float, ...]
     """Median step time of up to 60 equal parts of the run, in order."""
@@ -33,8 +34,7 @@ class Glance:
 def glance(profile: Profile) -> Glance:
     """Read the steps of a run, and nothing larger."""
     steps = profile.table("steps")
-    wall = steps["wall_ms"].to_numpy()
-    wall = wall[np.isfinite(wall)]
+    wall = _timed(floats(steps, "wall_ms"), ints(steps, "segment"))
     losses = steps["loss"].drop_null()
     segments = profile.segments
     titles = [f"{segment.strategy} ×{segment.num_replicas}" for segment in segments]
@@ -55,3 +55,12 @@ def glance(profile: Profile) -> Glance:
             if part.size
         ),
     )
+
+
+def _timed(wall_ms: Floats, segment: Ints) -> Floats:
+    """The lengths of the steps that count; where only tracing steps are there, of those."""
+    finite = np.isfinite(wall_ms)
+    first = np.ones(segment.size, bool)
+    first[1:] = segment[1:] != segment[:-1]
+    counted: Floats = wall_ms[finite & ~first]
+    return counted if counted.size else wall_ms[finite]

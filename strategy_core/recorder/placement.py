@@ -24,8 +24,8 @@ def begin_trace() -> None:
     tf.summary.trace_on(graph=True, profiler=False)
 
 
-def end_trace(scratch: Path) -> tuple[list[Node], str | None]:
-    """The nodes of all functions instantiated since, or none and the reason why."""
+def end_trace(scratch: Path) -> Any:
+    """The RunMetadata of all functions instantiated since; None where there were none."""
     writer = tf.summary.create_file_writer(str(scratch))
     try:
         with writer.as_default(step=0):
@@ -34,14 +34,24 @@ def end_trace(scratch: Path) -> tuple[list[Node], str | None]:
         metadata = _read_metadata(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    if metadata is None or not metadata.function_graphs:
-        return [], "No tf.function was instantiated in the first step: it had run before"
-    return _nodes(metadata), None
+    return metadata if metadata is not None and metadata.function_graphs else None
+
+
+def read_nodes(metadata: Any) -> list[Node]:
+    """The nodes of all partitions, sizes included where shapes are static."""
+    found: list[Node] = []
+    for function, graphs in enumerate(metadata.function_graphs):
+        sizes = _tensor_bytes(graphs.post_optimization_graph)
+        constants = _constants(graphs.partition_graphs)
+        for partition in graphs.partition_graphs:
+            for node in partition.node:
+                found.append(_node(node, len(found), function, sizes, constants))
+    return found
 
 
 def write_placement(
     nodes: Sequence[Node],
-    variables: Iterable[Any],
+    variables: Sequence[Row],
     replica_devices: Sequence[str],
     segment: int,
     worker: int,
@@ -50,8 +60,7 @@ def write_placement(
     """Write the placement table of a segment, ops then variables; returns its rows."""
     replica_of = {device: replica for replica, device in enumerate(replica_devices)}
     ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
-    held = list(_variable_rows(variables)) or list(_variable_arguments(nodes))
-    rows = [*ops, *held]
+    rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]
     kind, name, op, device, size, function = map(list, zip(*rows, strict=True))
     columns = {
         "segment": [segment] * len(rows),
@@ -70,22 +79,23 @@ def write_placement(
     return len(rows)
 
 
-_Row = tuple[str, str, str | None, str, int | None, str | None]
+Row = tuple[str, str, str | None, str, int | None, str | None]
 
 
-def _variable_rows(variables: Iterable[Any]) -> Iterable[_Row]:
+def variable_rows(variables: Iterable[Any]) -> list[Row]:
     """One row per copy: a mirrored variable has one on every replica's device."""
-    for variable in variables:
-        inner = getattr(variable, "value", None)
-        held = variable if hasattr(variable, "handle") or inner is None else inner
-        held = held if not callable(held) else variable
-        for copy in getattr(held, "values", None) or (held,):
-            shape, dtype = tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype)
-            name = getattr(variable, "path", None) or variable.name.split(":")[0]
-            yield "variable", name, None, copy.device, _bytes(shape, dtype), None
+    return [row for variable in variables for row in _copies(variable)]
 
 
-def _variable_arguments(nodes: Sequence[Node]) -> Iterable[_Row]:
+def _copies(variable: Any) -> Iterable[Row]:
+    name = getattr(variable, "path", None) or variable.name.split(":")[0]
+    held = variable.value if hasattr(variable, "path") else variable  # Keras wraps TensorFlow's
+    for copy in getattr(held, "values", None) or (held,):
+        size = _bytes(tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype))
+        yield "variable", name, None, copy.device, size, None
+
+
+def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
     """The variables that traced functions take: named as the functions name them."""
     for node in nodes:
         if node.op == "_Arg" and node.name.endswith("_resource") and node.bytes is not None:
@@ -103,17 +113,6 @@ def _read_metadata(folder: Path) -> Any:
                 if value.tensor.string_val:
                     return RunMetadata.FromString(value.tensor.string_val[0])
     return None
-
-
-def _nodes(metadata: Any) -> list[Node]:
-    found: list[Node] = []
-    for function, graphs in enumerate(metadata.function_graphs):
-        sizes = _tensor_bytes(graphs.post_optimization_graph)
-        constants = _constants(graphs.partition_graphs)
-        for partition in graphs.partition_graphs:
-            for node in partition.node:
-                found.append(_node(node, len(found), function, sizes, constants))
-    return found
 
 
 def _node(

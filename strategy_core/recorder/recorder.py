@@ -4,53 +4,87 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import (
     Event,
+    Failed,
     Finished,
     SegmentOpened,
     StepDone,
-    WindowCaptured,
     WorkerStarted,
 )
 from profiles.layout import WorkerFolder
 from profiles.spec import Capture
+from strategy_core.recorder import memory
+from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.step import RecordedStep
-from strategy_core.recorder.window import Window
+from strategy_core.recorder.windows import Windows
 
 
 class Recorder:
-    """Writes one worker's folder. Used from the thread that runs the steps."""
+    """Writes one worker's folder. Used from the thread that runs the steps.
+
+    Args:
+      folder: the worker's folder; made if it is not there.
+      capture: how much to record; may be set anew before `open_segment`.
+      log: an event log that the caller has opened already.
+      is_guest: True in somebody's own program: a disk that refuses an event ends the recording
+        with one warning, not the training. Else RunFolderError is raised.
+    """
 
     def __init__(
-        self, folder: WorkerFolder, *, capture: Capture | None = None, log: EventLog | None = None
+        self,
+        folder: WorkerFolder,
+        *,
+        capture: Capture | None = None,
+        log: EventLog | None = None,
+        is_guest: bool = False,
     ) -> None:
         self.folder = folder
         self.capture = capture or Capture()
+        self.failure: RunFolderError | None = None
+        """Why nothing is recorded any more, where that is so."""
         self._log = log or EventLog(folder.events)
+        self._is_guest = is_guest
         self._segment: SegmentOpened | None = None
         self._next_step = 0
-        self._window: Window | None = None
-        self._num_windows = 0
-        self._closed = False
+        self._windows = Windows(folder, self.capture)
+        self._memory_due_ns = 0
+        self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
 
     def write(self, event: Event) -> None:
         """Append an event of one's own to the worker's log."""
-        self._log.write(event)
+        if isinstance(event, Failed):
+            self._write_all(self._windows.finish())  # what led to it is worth the most
+        if self._is_guest and self.failure is not None:
+            return
+        try:
+            self._log.write(event)
+        except RunFolderError as error:
+            self.failure = error
+            if not self._is_guest:
+                raise
+            warnings.warn(f"Recording stopped, training goes on. {error}", stacklevel=2)
 
     @property
     def next_step(self) -> int:
         """The number that the next step will have."""
         return self._next_step
 
-    def open_segment(self, segment: SegmentOpened) -> None:
-        """A configuration came into force; its first step is traced for its placement."""
-        self._stop_window()
+    def open_segment(self, segment: SegmentOpened, variables: Variables = ()) -> None:
+        """A configuration comes into force; its first step is traced for its placement.
+
+        `variables`, or what gives them once the first step is done, are listed in the placement
+        under their own names; without them they are found in the graph, as it names them.
+        """
+        trace = GraphTrace(self.folder, segment.segment, segment.replica_devices, variables)
+        self._write_all(self._windows.open_segment(trace, self.capture))
         self._segment = segment
         self._next_step = segment.first_step
         self.write(segment)
@@ -58,82 +92,44 @@ class Recorder:
     @contextmanager
     def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
         """Around one step, from asking for its batch until its result is there."""
-        segment = self._segment
-        assert segment is not None, "open_segment comes first"
-        number = self._next_step
-        step = RecordedStep(number, examples, time.monotonic_ns)
-        with self._observed(number):
-            start_ns, begin = time.time_ns(), time.monotonic_ns()
+        if self._segment is None:
+            raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
+        step = RecordedStep(self._next_step, examples)
+        with self._windows.observe(step.number):
+            step.begin(self._windows.is_capturing)
             yield step
-            step.settle()
-            wall_ms = (time.monotonic_ns() - begin) / 1e6
-        self._next_step = number + 1
-        captured = self._window is not None and self._window.error is None
-        self.write(
-            StepDone(
-                segment.segment,
-                number,
-                start_ns,
-                wall_ms,
-                step.loss,
-                step.examples,
-                captured,
-                step.input_ms,
-                step.marks_ns,
-            )
-        )
-        if self._window is not None and self._window.is_full:
-            self._stop_window()
+            step.end()
+        self._record(step, self._segment)
 
     def close(self, status: str) -> None:
-        """Close the books: `finished` or `stopped`."""
-        if self._closed:
+        """Close the books: `finished`, `stopped` or `replaced`."""
+        if self._is_closed:
             return
-        self._closed = True
-        self._stop_window()
+        self._is_closed = True
+        self._write_all(self._windows.finish())
         self.write(Finished(status, self._next_step))
         self._log.close()
 
-    def _observed(self, number: int) -> AbstractContextManager[Any]:
-        if self._window is None and self._wants_window(number):
-            self._start_window(number)
-        if self._window is None or self._window.error:
-            return nullcontext()
-        return self._window.annotate(number)
-
-    def _wants_window(self, number: int) -> bool:
-        assert self._segment is not None
-        first = number == self._segment.first_step + 2
-        return first or (self.capture.every_step and number > self._segment.first_step)
-
-    def _start_window(self, number: int) -> None:
-        assert self._segment is not None
-        scratch = self.folder.path / f".window-{self._num_windows:06d}"
-        self._window = Window(
-            self._num_windows, self._segment.segment, number, self.capture.window_steps, scratch
-        )
-        self._num_windows += 1
-        self._window.start()
-
-    def _stop_window(self) -> None:
-        window, self._window = self._window, None
-        if window is None:
-            return
-        window.stop()
+    def _record(self, step: RecordedStep, segment: SegmentOpened) -> None:
+        self._next_step = step.number + 1
         self.write(
-            WindowCaptured(
-                window.number,
-                window.segment,
-                window.first_step,
-                window.captured,
-                self.folder.window(window.number).name,
-                0,
-                0,
-                window.start_ms,
-                window.stop_ms,
-                0.0,
-                None,
-                window.error,
+            StepDone(
+                segment=segment.segment,
+                step=step.number,
+                start_ns=step.start_ns,
+                wall_ms=step.wall_ms,
+                loss=step.loss,
+                examples=step.examples,
+                captured=self._windows.is_capturing,
+                input_ms=step.input_ms,
+                marks_ns=step.marks_ns,
             )
         )
-        window.discard()
+        self._write_all(self._windows.step_done(step.wall_ms))
+        if step.start_ns >= self._memory_due_ns:
+            self._memory_due_ns = step.start_ns + memory.SAMPLE_EVERY_NS
+            self._write_all(memory.sample(segment.replica_devices, step.number))
+
+    def _write_all(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.write(event)

@@ -58,8 +58,8 @@ def definitions() -> Section:
         ]
     body = join(
         note(
-            "Measured: read from a capture or a clock. Measured by in-graph timestamps: read by "
-            "the step itself, on every step. Derived: computed from other numbers or the graph. "
+            "Measured: read from a capture or a clock. Measured by marks: timestamps in the graph, "
+            "on every step. Derived: computed from other numbers or the graph. "
             "Host times and device times are never added."
         ),
         tag("dl", *entries, class_="terms"),

@@ -36,7 +36,8 @@ def communication(facts: RunFacts) -> Section | None:
     for item in facts.segments:
         parts.append(tag("h3", title_of(item.segment)) if len(facts.segments) > 1 else None)
         parts.append(_segment(facts, item))
-    parts.append(formulas("traffic", "algbw", "busbw", "transfer_bytes", "ring_share"))
+    if any(item.communication.num_steps for item in facts.segments):
+        parts.append(formulas("traffic", "algbw", "busbw", "transfer_bytes", "ring_share"))
     return Section("communication", "Communication", join(*parts))
 
 
@@ -155,18 +156,20 @@ def _matrix(facts: RunFacts, traffic: tuple[Traffic, ...]) -> Markup:
         pairs = {(t.send_device, t.recv_device): t for t in traffic if t.source == source}
         if pairs:
             kind = "derived" if source == "ring model" else source
-            parts.append(join(source_mark(kind), _matrix_of(facts, pairs, title)))
+            parts.append(_matrix_of(facts, pairs, title, kind))
     return join(*parts)
 
 
-def _matrix_of(facts: RunFacts, pairs: dict[tuple[str, str], Traffic], title: str) -> Markup:
+def _matrix_of(
+    facts: RunFacts, pairs: dict[tuple[str, str], Traffic], title: str, source: str
+) -> Markup:
     devices = sorted({device for pair in pairs for device in pair})
     most = max((item.bytes or 0.0 for item in pairs.values()), default=0.0)
     rows = [
         [name(facts.device(send)), *(_sent(pairs.get((send, recv)), most) for recv in devices)]
         for send in devices
     ]
-    return table(title, ["from ↓ to →", *map(facts.device, devices)], rows)
+    return table(title, ["from ↓ to →", *map(facts.device, devices)], rows, source=source)
 
 
 def _sent(item: Traffic | None, most: float) -> Cell:

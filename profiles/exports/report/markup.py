@@ -9,6 +9,9 @@ import html
 import json
 from typing import Any
 
+_CONTROLS = (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000))
+_SEPARATORS_AND_DIRECTIONS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_UNSEEN = dict.fromkeys((*_CONTROLS, *_SEPARATORS_AND_DIRECTIONS), "·")
 _VOID = frozenset({"meta", "br", "input", "link", "col"})
 
 
@@ -34,7 +37,10 @@ def join(*children: Markup | str | int | None) -> Markup:
 
 
 def escape(text: object) -> Markup:
-    return text if isinstance(text, Markup) else Markup(html.escape(str(text), quote=True))
+    """Text as markup. Controls and overrides of the writing direction show as a middle dot."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(str(text).translate(_UNSEEN), quote=True))
 
 
 def json_block(name: str, document: Any) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from profiles import units
-from profiles.analysis.findings import Facts, Finding, findings
+from profiles.analysis.findings import Facts, findings
 from profiles.definitions import DEFINITIONS
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
@@ -19,6 +19,7 @@ _ENDINGS = {
     "failed": "failed",
     "incomplete": "was cut off",
 }
+MAX_REASON = 300
 
 
 def overview(facts: RunFacts) -> Section:
@@ -28,7 +29,7 @@ def overview(facts: RunFacts) -> Section:
         tag("span", state, class_=f"status {state}"),
         tag("h1", *sentences(facts)),
         _alert(facts),
-        _numbers(facts.longest) if facts.longest else None,
+        _numbers(facts.longest) if facts.longest and facts.longest.steps.count else None,
         _findings(facts),
         _segments(facts) if len(facts.segments) > 1 else None,
     ]
@@ -36,17 +37,20 @@ def overview(facts: RunFacts) -> Section:
 
 
 def sentences(facts: RunFacts) -> Iterator[str]:
-    """What the run was, then the finding that explains most of its step."""
-    longest, ending = facts.longest, _ENDINGS[facts.profile.status.state]
-    workload = (facts.profile.spec or {}).get("workload") or "a program of its own"
+    """What the run was, how it ended, then the finding that explains most of its step."""
+    longest, status = facts.longest, facts.profile.status
+    workload = (facts.profile.spec or {}).get("workload") or "A program of its own"
+    reason = f": {status.message[:MAX_REASON]}" if status.message else ""
     if longest is None or not longest.steps.count:
-        yield f"A run of {workload} that {ending} before its first step was done."
+        yield f"{workload} {_ENDINGS[status.state]} before its first step was done{reason}"
         return
-    segment, steps = longest.segment, sum(item.steps.count for item in facts.segments)
-    replicas = "replica" if segment.num_replicas == 1 else "replicas"
+    count = sum(item.steps.count for item in facts.segments)
+    several = len(facts.segments) > 1
+    number = f", segment {longest.segment.segment} of {len(facts.segments)}" if several else ""
+    replicas = "1 replica" if (n := longest.segment.num_replicas) == 1 else f"{n} replicas"
     yield (
-        f"{workload} with strategy {segment.strategy} on {segment.num_replicas} {replicas} "
-        f"{ending} after {steps:,} {'step' if steps == 1 else 'steps'}; "
+        f"{workload} {_ENDINGS[status.state]} after {count:,} {'step' if count == 1 else 'steps'}"
+        f"{reason.rstrip('.')}. With strategy {longest.segment.strategy} on {replicas}{number}, "
         f"a step took {units.milliseconds(longest.steps.median_ms)}. "
     )
     found = findings(longest)
@@ -62,15 +66,18 @@ def _where_it_went(facts: Facts) -> str:
 
 
 def _alert(facts: RunFacts) -> Markup | None:
-    """Why the run ended as it did, and what of it cannot be read."""
-    lines = [facts.profile.status.message or "", *facts.profile.notes]
-    lines += [
+    """What the run warned of, what cannot be read of it, and the details of a failure."""
+    lines = [
         str(record.get("message"))
         for record in facts.profile.records("note")
         if record.get("level") == "warning"
     ]
+    lines += facts.profile.notes
     lines += [error for item in facts.segments for error in item.capture.errors]
     shown = [tag("p", line) for line in dict.fromkeys(lines) if line]
+    details = [str(r["detail"]) for r in facts.profile.records("failed") if r.get("detail")]
+    if details:
+        shown.append(tag("details", tag("summary", "Details"), tag("pre", details[-1][:20_000])))
     return tag("div", *shown, class_="alert", role="note") if shown else None
 
 
@@ -164,19 +171,25 @@ def _ratio(value: float | None) -> str:
 
 
 def _findings(facts: RunFacts) -> Markup | None:
-    """Every finding with its advice; of several segments, each says which."""
-    found = [(item, finding) for item in facts.segments for finding in findings(item)]
+    """Every finding with its advice; what holds for several segments is said once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for item in facts.segments:
+        for finding in findings(item):
+            where = found.setdefault((finding.sentence, finding.advice), [])
+            where.append(title_of(item.segment))
     if not found:
         return None
     several = len(facts.segments) > 1
-    rows = [_finding(item, finding, several) for item, finding in found]
-    return join(tag("h3", "What explains it, and what to try"), tag("ul", *rows))
-
-
-def _finding(facts: Facts, finding: Finding, several: bool) -> Markup:
-    where = f"{title_of(facts.segment)}. " if several else ""
-    advice = tag("span", f" {finding.advice}", class_="quiet")
-    return tag("li", tag("p", where, finding.sentence, advice))
+    rows = [
+        tag(
+            "li",
+            tag("span", f"{'; '.join(where)}: ", class_="quiet") if several else None,
+            sentence,
+            tag("span", f" {advice}", class_="quiet"),
+        )
+        for (sentence, advice), where in found.items()
+    ]
+    return join(tag("h3", "What explains it, and what to try"), tag("ul", *rows, class_="found"))
 
 
 def _segments(facts: RunFacts) -> Markup:

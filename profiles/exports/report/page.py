@@ -77,11 +77,20 @@ def _digest(content: Markup) -> str:
 @cache
 def _style() -> Markup:
     colours = PHASE_COLOURS | {"other": "#7C858F"}
-    variables = "".join(f"--{name}:{value};" for name, value in colours.items())
+    variables = "".join(
+        f"--{name}:{value};--on-{name}:{_ink_on(value)};" for name, value in colours.items()
+    )
     fills = "".join(
         f".fill-{name}{{fill:var(--{name});background:var(--{name})}}" for name in colours
     )
     return Markup("\n".join([f":root{{{variables}}}{fills}", *map(_asset, _STYLES)]))
+
+
+def _ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on `#rrggbb` (relative luminance, WCAG 2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
 
 
 @cache

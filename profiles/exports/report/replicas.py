@@ -23,7 +23,6 @@ from profiles.exports.report.section import (
     legend,
     note,
     quantity,
-    source_mark,
     table,
 )
 from profiles.exports.report.steps import segment_marks
@@ -39,12 +38,14 @@ def replicas(facts: RunFacts) -> Section | None:
     """None for a run without a segment."""
     if not facts.segments:
         return None
-    parts: list[Markup | None] = [legend((phase, phase) for phase in CATEGORIES)]
+    parts: list[Markup | None] = []
     several = len(facts.segments) > 1
     for item in facts.segments:
         parts.append(tag("h3", title_of(item.segment)) if several else None)
         parts.append(_breakdown(facts, item))
-    parts.append(formulas(*CATEGORIES, "slowest", "straggler_score", "slowdown"))
+    if any(item.breakdown.replicas and not item.breakdown.reason for item in facts.segments):
+        parts.insert(0, legend((phase, phase) for phase in CATEGORIES))
+        parts.append(formulas(*CATEGORIES, "slowest", "slowdown"))
     band = _drift(facts)
     if band:
         parts += [
@@ -66,7 +67,7 @@ def _breakdown(facts: RunFacts, item: Facts) -> Markup:
     heads = ["Replica", "Device", "Mean step", "step ms", *phases, ("late by ms", "slowest")]
     steps = max(replica.num_steps for replica in split.replicas)
     caption = f"Means over {steps:,} steps, in milliseconds"
-    return join(source_mark(split.source), table(caption, heads, rows), _what_if(item))
+    return join(table(caption, heads, rows, source=split.source), _what_if(item))
 
 
 def _row(facts: RunFacts, item: Facts, replica: ReplicaBreakdown, whole: float) -> list[Cell]:
@@ -76,8 +77,8 @@ def _row(facts: RunFacts, item: Facts, replica: ReplicaBreakdown, whole: float) 
     late = {other.replica: other.late_ms for other in item.stragglers.replicas}
     lengths = [replica.phase_ms(key) for key in ("wall", *CATEGORIES)]
     return [
-        Cell(label, replica.replica),
-        Cell(facts.device(replica.device)),
+        Cell(label, replica.replica, "short"),
+        Cell(facts.device(replica.device), None, "name"),
         Cell(_phases(replica, whole), None, "wide"),
         *(quantity(units.number(value), value) for value in (*lengths, late.get(replica.replica))),
     ]
@@ -120,12 +121,13 @@ def _drift(facts: RunFacts) -> dict[str, Any] | None:
     size = max(-(-len(number) // budget) for number, _ in parts)
     about = f"Each point is the median of up to {size} steps. " if size > 1 else ""
     if most > FEW_REPLICAS:
-        about += "The band reaches from the quickest to the slowest replica of each point."
+        about += "The band reaches from the quickest to the slowest replica that keeps together."
     return {
         "x_label": "step",
         "y_label": "compute, ms",
         "unit": "ms",
         "from_zero": True,
+        "names_marks": True,
         "marks": segment_marks(timed),
         "series": lines,
         "note": about or "Every step with per-replica times is a point.",
@@ -169,15 +171,16 @@ def _lines(parts: list[tuple[Ints, Floats]], most: int) -> list[dict[str, Any]]:
 
 
 def _band(parts: list[tuple[Ints, Floats]], facts: RunFacts) -> list[dict[str, Any]]:
-    """The median of the replicas, their band, and each one that stands out, in its own colour."""
-    middle = _joined([(n, np.nanmedian(v, axis=1)) for n, v in parts])
-    middle["low"] = _joined([(n, np.nanmin(v, axis=1)) for n, v in parts])["y"]
-    middle["high"] = _joined([(n, np.nanmax(v, axis=1)) for n, v in parts])["y"]
-    odd = {
-        item.stragglers.straggler.replica for item in facts.segments if item.stragglers.straggler
-    }
-    lines = [{"label": "median of the replicas", "colour_name": "quiet", **middle}]
-    for replica in sorted(odd):
+    """Median and band of the replicas that keep together, and a line for each that stands out."""
+    found = [item.stragglers.straggler for item in facts.segments]
+    odd = sorted({straggler.replica for straggler in found if straggler})
+    usual = [(n, np.delete(v, [r for r in odd if r < v.shape[1]], axis=1)) for n, v in parts]
+    middle = _joined([(n, np.nanmedian(v, axis=1)) for n, v in usual])
+    middle["low"] = _joined([(n, np.nanmin(v, axis=1)) for n, v in usual])["y"]
+    middle["high"] = _joined([(n, np.nanmax(v, axis=1)) for n, v in usual])["y"]
+    label = "median of the others" if odd else "median of the replicas"
+    lines = [{"label": label, "colour_name": "quiet", **middle}]
+    for replica in odd:
         own = [(n, v[:, replica]) for n, v in parts if v.shape[1] > replica]
         colour = replica_colour(replica)
         lines.append({"label": f"replica {replica}", "colour": colour, "width": 2, **_joined(own)})

@@ -12,7 +12,7 @@ from profiles.exports.report.markup import Markup, tag
 
 MEASURED_BY = {
     "measured": "measured",
-    "marks": "measured by in-graph timestamps",
+    "marks": "measured by marks",
     "derived": "derived",
 }
 
@@ -51,8 +51,14 @@ Head = str | tuple[str, str]
 """A column's title, or its title and the key of its definition."""
 
 
-def table(caption: str, heads: Sequence[Head], rows: Iterable[Sequence[Cell | str]]) -> Markup:
-    """A table that the script makes sortable and copyable."""
+def table(
+    caption: str,
+    heads: Sequence[Head],
+    rows: Iterable[Sequence[Cell | str]],
+    *,
+    source: str | None = None,
+) -> Markup:
+    """A table that the script makes sortable and copyable; `source` is that of its numbers."""
     written = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     numeric = [bool(written) and "num" in row.kind for row in (written[0] if written else [])]
     numeric += [False] * (len(heads) - len(numeric))
@@ -60,7 +66,7 @@ def table(caption: str, heads: Sequence[Head], rows: Iterable[Sequence[Cell | st
     body = [tag("tr", *map(_cell, row)) for row in written]
     content = tag(
         "table",
-        tag("caption", caption),
+        tag("caption", caption, " ", source_mark(source)),
         tag("thead", head),
         tag("tbody", *body),
         class_="data",

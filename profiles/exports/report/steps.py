@@ -31,6 +31,7 @@ def steps(facts: RunFacts) -> Section | None:
     charts: dict[str, Any] = {
         "wall": {
             **shared,
+            "names_marks": True,
             "captured": captured,
             "y_label": "ms",
             "unit": "ms",

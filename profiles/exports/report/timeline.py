@@ -153,7 +153,13 @@ def _body(titles: list[str], first: int, about: str) -> Markup:
     return join(
         legend((phase, phase) for phase in PHASES),
         tag("div", picker, *buttons, class_="tools"),
-        tag("div", canvas, tag("div", class_="tip", hidden=True), id="timeline", class_="timeline"),
+        tag(
+            "div",
+            canvas,
+            tag("div", class_="tip", hidden=True),
+            id="timeline-view",
+            class_="timeline",
+        ),
         tag("p", id="timeline-said", class_="selected", aria_live="polite"),
         tag("p", help_text, id="timeline-help", class_="note tools"),
         note(about),

@@ -13,6 +13,7 @@
     return scale ? `${number.format(value / scale[0])} ${scale[1]}` : `${value} B`;
   }
 
+  const WHOLE = Array.from({ length: 27 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // no half steps
   const show = (value, unit) => unit === "bytes" ? bytes(value) : text(value, unit);
 
   // Every series of a chart becomes one column, or three where it is an envelope.
@@ -52,6 +53,8 @@
       }
       ctx.font = `${11 * ratio}px system-ui, sans-serif`;
       ctx.strokeStyle = ctx.fillStyle = Theme.colour("quiet");
+      ctx.textAlign = "left";
+      ctx.textBaseline = "alphabetic";
       ctx.setLineDash([4 * ratio, 3 * ratio]);
       let free = -Infinity;
       for (const mark of chart.marks || []) {
@@ -62,7 +65,7 @@
           ctx.lineTo(x, top + height);
           ctx.stroke();
         }
-        if (x < free || x > left + width) continue;
+        if (!chart.names_marks || x < free || x > left + width) continue;
         ctx.fillText(mark.label, Math.max(x, left) + 4 * ratio, top + 12 * ratio);
         free = Math.max(x, left) + ctx.measureText(mark.label).width + 12 * ratio;
       }
@@ -74,7 +77,8 @@
     const ink = Theme.colour("quiet"), line = Theme.colour("line");
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const range = chart.y_range && ((u, low, high) => {
-      const zoomed = u.scales.x.min > u.data[0][0] || u.scales.x.max < u.data[0].at(-1);
+      const { min, max } = u.scales.x;
+      const zoomed = min != null && (min > u.data[0][0] || max < u.data[0].at(-1));
       return zoomed ? uPlot.rangeNum(low, high, 0.1, true) : chart.y_range;
     });
     return {
@@ -82,10 +86,11 @@
       scales: { x: { time: false }, y: range ? { range } : { range: (u, low, high) =>
         low == null ? [0, 1] : chart.from_zero ? [0, high * 1.08 || 1] : uPlot.rangeNum(low, high, 0.1, false) } },
       axes: [
-        { ...axis, label: chart.x_label, labelSize: 18, size: 34 },
+        { ...axis, label: chart.x_label, labelSize: 18, size: 34, incrs: WHOLE },
         { ...axis, label: chart.y_label, labelSize: 18, size: 62,
           values: (u, ticks) => ticks.map((v) => chart.unit === "bytes" ? bytes(v) : number.format(v)) },
       ],
+      legend: { markers: { width: 0, fill: (u, index) => u.series[index].stroke?.(u, index) } },
       cursor: { sync: { key: chart.sync || "steps", setSeries: false }, focus: { prox: 24 } },
       hooks: { draw: [marks(chart)] },
     };

@@ -1,7 +1,7 @@
 // The timeline: every span of the captured steps, drawn at the level of detail that the zoom allows.
 "use strict";
 (() => {
-  const holder = document.getElementById("timeline");
+  const holder = document.getElementById("timeline-view");
   if (!holder) return;
   const data = JSON.parse(document.getElementById("report-data").textContent).timeline;
   const canvas = holder.querySelector("canvas"), ctx = canvas.getContext("2d");
@@ -63,6 +63,7 @@
       row.y = y;
       y += Math.max(row.num_lanes * laneHeight, 12) + GAP;
     }
+    y += 8; // room for the steps' names
     canvas.height = y * devicePixelRatio;
     canvas.width = width * devicePixelRatio;
     canvas.style.height = `${y}px`;
@@ -178,7 +179,7 @@
       ctx.fillRect(from, y, Math.max(to - from - (to - from > 4 ? 0.5 : 0), 1), height);
       if (to - from > 34 && height >= 10) {
         ctx.font = "10.5px system-ui, sans-serif";
-        ctx.fillStyle = Theme.colour(`on-${category}`) || "#ffffff";
+        ctx.fillStyle = Theme.colour(`on-${category}`);
         ctx.fillText(shorten(to - from > 220 ? name : op || name, to - from - 6), from + 3, y + height - 3.5);
       }
     }

@@ -1,8 +1,8 @@
 """What did the recording itself cost?
 
-overhead = T / (T - cost): T is the wall time of the timed steps plus what the windows took
-between steps (start, stop, conversion); cost is those, plus what captured steps took longer than
-bare ones (difference of medians).
+overhead = T / (T - cost): T is the wall time of the timed steps plus what the windows took beside
+them (start, stop, conversion); cost is those, plus what captured steps took longer than bare ones
+(difference of medians). A conversion in a helper process counts in full: it takes a core meanwhile.
 """
 
 from __future__ import annotations

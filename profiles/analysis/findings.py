@@ -237,7 +237,8 @@ def _costly_capture(facts: Facts) -> Iterator[Finding]:
         facts,
         "costly-capture",
         f"Recording made this segment {ratio:.2f} times as long.",
-        "Lower capture.overhead_budget, or do not capture every step.",
+        "Record longer (the first window comes early, whatever the budget), lower "
+        "capture.overhead_budget, or do not capture every step.",
         1 - 1 / ratio,
         overhead_ratio=ratio,
     )

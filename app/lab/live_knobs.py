@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app import state
-from app.changes import changed_fields, describe
+from app.changes import describe
 from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
 from app.lab.delays import pick_delays
@@ -51,7 +51,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
         st.rerun()
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
-    _delays(applied, handle, sent, key)
+    _delays(applied, handle, sent, key, waiting=waiting)
     show_commands(commands, is_over=False)
 
 
@@ -145,21 +145,34 @@ def _value_at(document: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _delays(applied: Mapping[str, Any], handle: RunHandle, sent: dict[int, str], key: str) -> None:
-    """Delays act as soon as a slider is let go: they change no device and no state."""
-    replicas = _replicas(applied)
+def _delays(
+    applied: Mapping[str, Any],
+    handle: RunHandle,
+    sent: dict[int, str],
+    key: str,
+    *,
+    waiting: bool,
+) -> None:
+    """Delays act as soon as a slider is let go; while a command waits, the newest wish is kept."""
     st.markdown("#### Slow a replica down")
-    delays = pick_delays(replicas, key=key, applied=applied.get("inject") or ())
-    asked = f"{key}_asked"
     in_force = [dict(delay) for delay in applied.get("inject") or ()]
-    if delays == st.session_state.get(asked, in_force):
+    wish, moved, asked = (f"{what}_{handle.folder.name}" for what in ("wish", "moved", "asked"))
+    shown = st.session_state.get(wish, in_force)
+    delays = pick_delays(_replicas(applied), key=key, applied=shown, moved=moved)
+    if st.session_state.pop(moved, False):
+        st.session_state[wish] = delays
+    if waiting or wish not in st.session_state:
         return
-    st.session_state[asked] = delays
-    after = dict(applied) | {"inject": delays}
+    wanted = st.session_state.pop(wish)
+    if wanted in (in_force, st.session_state.pop(asked, None)):
+        return  # it is in force, or it was rejected
+    after = dict(applied) | {"inject": wanted}
     try:
-        changed_spec(parse_spec(applied), changed_fields(applied, after), handle.step or 0)
+        changed_spec(parse_spec(applied), {"inject": wanted}, handle.step or 0)
     except SpecError as error:
         st.error(as_markdown(error))
         return
-    sent[handle.reconfigure({"inject": delays})] = ", ".join(describe(applied, after))
+    # Shown until the run answers: then the sliders show what is in force again.
+    st.session_state[wish] = st.session_state[asked] = wanted
+    sent[handle.reconfigure({"inject": wanted})] = ", ".join(describe(applied, after))
     st.rerun()

@@ -57,7 +57,9 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
             key="stop_button",
             width="stretch",
             type="primary",
-            on_click=active.stop,
+            on_click=_stop,
+            args=(run_id, active),
+            disabled="stop" in state.lab().commands.get(run_id, {}).values(),
             help="The run ends after the step it is in; everything recorded is kept.",
         )
     elif (
@@ -80,6 +82,10 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
         with st.container(horizontal=True, gap="medium"):
             for page, label in NEXT:
                 page_link(page, label, run=run_id)
+
+
+def _stop(run_id: str, active: RunHandle) -> None:
+    state.lab().commands.setdefault(run_id, {})[active.stop()] = "stop"
 
 
 def _run_again(live: LiveRun) -> None:

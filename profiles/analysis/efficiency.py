@@ -62,6 +62,8 @@ def scaling(
     """
     (opened, times), (opened_n, times_n) = base, other
     n = opened_n.num_replicas / opened.num_replicas
+    if opened.global_batch_size is None or opened_n.global_batch_size is None:
+        return None
     if opened.global_batch_size == opened_n.global_batch_size:
         if not times.median_ms or not times_n.median_ms:
             return None

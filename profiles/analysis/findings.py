@@ -169,8 +169,11 @@ def _shared_cores(facts: Facts) -> Iterator[Finding]:
 def _tiny_batch(facts: Facts) -> Iterator[Finding]:
     if facts.segment.global_batch_size is None:
         return
-    per_replica = facts.segment.global_batch_size / max(1, facts.segment.num_replicas)
+    batch = facts.segment.global_batch_size
     wall, compute = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("compute")
+    if batch is None:
+        return
+    per_replica = batch / max(1, facts.segment.num_replicas)
     if per_replica > TINY_BATCH or not wall or compute is None or compute / wall > 0.5:
         return
     yield _finding(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import profiles
 from profiles import units
 from profiles.schema import TABLES
+from strategy_core.cli._plain import plain
 
 HELP = "ask a run's tables in SQL (DuckDB)"
 MAX_SHOWN = 1000
@@ -49,7 +50,7 @@ def _print_table(names: list[str], rows: list[Row]) -> None:
 
     table = Table()
     for name in names:
-        table.add_column(Text(name))
+        table.add_column(Text(plain(name)))
     for row in rows[:MAX_SHOWN]:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
     console = Console()
@@ -70,12 +71,10 @@ def _print_blocks(rows: Iterable[Row]) -> None:
         print(f"row {number}")
         width = max(map(len, row))
         for name, value in row.items():
-            print(f"  {name:{width}}  {_cell(value)}")
+            print(f"  {plain(name):{width}}  {_cell(value)}")
 
 
 def _cell(value: object) -> str:
     if value is None:
         return units.MISSING
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    # A name from a profile may hold anything: nothing of it steers the terminal.
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return plain(f"{value:.6g}" if isinstance(value, float) else value)

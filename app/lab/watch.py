@@ -16,6 +16,19 @@ from profiles.spec import parse_spec
 from strategy_core.launcher import RunHandle
 
 LOOK_EVERY_S = 0.5
+ASKED = (
+    "strategy",
+    "devices",
+    "workload",
+    "data",
+    "global_batch_size",
+    "steps",
+    "seed",
+    "loop",
+    "cross_device_ops",
+    "num_packs",
+)
+"""Fields of a spec that are shown beside a run that is over."""
 NEXT = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
@@ -106,13 +119,12 @@ def _aside(live: LiveRun) -> None:
             "Ctrl-C in its terminal.]"
         )
     spec = live.applied_spec or {}
-    rows = [(name.replace("_", " "), value) for name, value in spec.items() if _is_plain(value)]
-    for name, value in rows:
-        st.markdown(f":small[:gray[{as_markdown(name)}] {as_markdown(value, 80)}]")
-
-
-def _is_plain(value: object) -> bool:
-    return value is not None and not isinstance(value, dict | list)
+    rows = [
+        f":small[:gray[{as_markdown(name.replace('_', ' '))}] {as_markdown(spec[name], 80)}]"
+        for name in ASKED
+        if spec.get(name) is not None
+    ]
+    st.markdown("  \n".join(rows))
 
 
 def _drawn(live: LiveRun, active: RunHandle | None) -> tuple[object, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from profiles.events import Event
 from profiles.sources import Record
@@ -19,7 +18,7 @@ def as_event(record: Record, kind: type[EventType]) -> EventType | None:
     Fields that the event does not know are left out.
     """
     values = {}
-    for name, default, fits in _fields(kind):
+    for name, default, fits in _FIELDS[kind.kind]:
         value = record.get(name, default)
         if value is MISSING or not fits(value):
             return None
@@ -47,7 +46,6 @@ def is_number(value: object) -> bool:
     return isinstance(value, float) or is_int(value)
 
 
-@cache
 def _fields(kind: type) -> list[tuple[str, Any, Callable[[object], bool]]]:
     """Name, default and check of every field."""
     found = []
@@ -75,3 +73,6 @@ def _check(annotation: str) -> Callable[[object], bool]:
 
 def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
+
+
+_FIELDS = {event.kind: _fields(event) for event in get_args(Event)}

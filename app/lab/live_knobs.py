@@ -39,15 +39,16 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
     texts = (
         describe(applied, parse_spec(applied).with_changes(changes).to_json()) if changes else []
     )
-    if st.button(
+    pressed = st.button(
         "Apply",
         type="primary",
         width="stretch",
         key="apply_button",
-        disabled=not texts or waiting,
+        disabled=waiting,
         help="Training state is carried over; the run says when the change is in force.",
-    ):
-        sent[handle.reconfigure(changes or {})] = ", ".join(texts)
+    )
+    if pressed and changes and texts:
+        sent[handle.reconfigure(changes)] = ", ".join(texts)
         st.rerun()
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
@@ -157,6 +158,8 @@ def _delays(
     st.markdown("#### Slow a replica down")
     in_force = [dict(delay) for delay in applied.get("inject") or ()]
     wish, moved, asked = (f"{what}_{handle.folder.name}" for what in ("wish", "moved", "asked"))
+    if not waiting and st.session_state.pop(asked, None) == st.session_state.get(wish, in_force):
+        st.session_state.pop(wish, None)  # answered: in force, or rejected
     shown = st.session_state.get(wish, in_force)
     delays = pick_delays(_replicas(applied), key=key, applied=shown, moved=moved)
     if st.session_state.pop(moved, False):
@@ -164,8 +167,8 @@ def _delays(
     if waiting or wish not in st.session_state:
         return
     wanted = st.session_state.pop(wish)
-    if wanted in (in_force, st.session_state.pop(asked, None)):
-        return  # it is in force, or it was rejected
+    if wanted == in_force:
+        return
     after = dict(applied) | {"inject": wanted}
     try:
         changed_spec(parse_spec(applied), {"inject": wanted}, handle.step or 0)

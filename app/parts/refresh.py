@@ -10,6 +10,7 @@ from app.parts.opened import OpenRun, open_run
 from profiles.errors import LabError
 
 EVERY_S = 4.0
+_LOOKED = "refresh_looked_at"
 
 
 def follow(path: Path, opened: OpenRun) -> None:
@@ -20,6 +21,10 @@ def follow(path: Path, opened: OpenRun) -> None:
 
 @st.fragment(run_every=EVERY_S)
 def _look(path: Path, drawn: str) -> None:
+    if st.session_state.get(_LOOKED) != drawn:
+        # The page is being drawn right now. A quick run has grown again already: not yet.
+        st.session_state[_LOOKED] = drawn
+        return
     try:
         grown = open_run(path).stamp != drawn
     except LabError:

@@ -63,7 +63,10 @@ def _read(name: str, path: Path, noted: Noted) -> pa.Table | None:
         return None
     try:
         with pq.ParquetFile(path) as file:
-            return _conform(file.read(), TABLES[name])
+            table = file.read()
+        # A flipped bit can make an index point outside its dictionary, or text that is not UTF-8.
+        table.validate(full=True)
+        return _conform(table, TABLES[name])
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         noted(f"{path.name} in {path.parent.name} cannot be read ({reason}): left out of {name}")

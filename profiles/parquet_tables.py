@@ -26,10 +26,8 @@ def table_files(run: Path) -> dict[str, list[Path]]:
         files["contexts"] += sorted(folder.path.glob("contexts.parquet"))
         for window in window_folders(folder):
             for name in WINDOW_TABLES:
-                path = window / f"{name}.parquet"
-                if path.exists():
-                    files[name].append(path)
-    return files
+                files[name].append(window / f"{name}.parquet")
+    return {name: [path for path in paths if path.is_file()] for name, paths in files.items()}
 
 
 def window_folders(folder: WorkerFolder) -> list[Path]:

@@ -46,13 +46,13 @@ def configure_page() -> None:
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("#### Devices and data")
-        devices = pick_devices(found, strategy, key="devices", bound=True)
+        document = pick_devices(found, strategy, key="devices", bound=True)
         complaints.below("devices")
-        document = pick_workload(complaints)
+        complaints.below("gpu_memory_mb")
+        document |= pick_workload(complaints) | {"strategy": strategy}
     with middle:
         st.markdown("#### Training")
         document |= _training(complaints)
-        document |= {"strategy": strategy, "devices": devices}
     with right:
         st.markdown("#### Communication and recording")
         document |= _communication(strategy, complaints)

@@ -98,7 +98,7 @@ def _columns() -> dict[str, object]:
     column = st.column_config
     return {
         "op": column.TextColumn("Collective", width="small"),
-        "name": column.TextColumn("Op in the graph", width="large"),
+        "name": column.TextColumn("Op in the graph", width="medium"),
         "place": column.NumberColumn(
             "Call", width="small", help="Its place among the calls of its kind in a step."
         ),
@@ -111,16 +111,16 @@ def _columns() -> dict[str, object]:
             "MB", width="small", format="%.4g", help="S: size of one call, in 10^6 bytes."
         ),
         "wait_ms": column.NumberColumn(
-            "Wait, ms", width="small", format="%.3f", help=DEFINITIONS["wait"].text
+            "Wait, ms", width=95, format="%.3f", help=DEFINITIONS["wait"].text
         ),
         "transfer_ms": column.NumberColumn(
-            "Transfer, ms", width="small", format="%.3f", help=DEFINITIONS["transfer"].text
+            "Transfer, ms", width=95, format="%.3f", help=DEFINITIONS["transfer"].text
         ),
         "algbw": column.NumberColumn(
-            "algbw, GB/s", width="small", format="%.3g", help=DEFINITIONS["algbw"].text
+            "algbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["algbw"].text
         ),
         "busbw": column.NumberColumn(
-            "busbw, GB/s", width="small", format="%.3g", help=DEFINITIONS["busbw"].text
+            "busbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
         ),
         "time": column.TextColumn("Time from", width="small", help="Where the times came from."),
         "size": column.TextColumn("Bytes from", width="small", help="Where the size came from."),

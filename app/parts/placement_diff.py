@@ -43,9 +43,14 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
 
 
 def _counted(found: PlacementChange) -> str:
+    """`35 variables moved, 2 gone; 3 stayed`."""
     counts = [(how, sum(move.how == how for move in found.variables)) for how in WAYS]
     words = [f"{num:,} {how}" for how, num in counts if num]
-    return f"{', '.join([*words, f'{found.num_same:,} where they were'])} (variables)"
+    if not words:
+        return "every variable stayed where it was"
+    number, _, rest = ", ".join(words).partition(" ")
+    noun = "variable" if number == "1" else "variables"
+    return f"{number} {noun} {rest}; {found.num_same:,} stayed"
 
 
 def _show_variables(found: PlacementChange) -> None:

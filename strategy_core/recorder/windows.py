@@ -81,6 +81,8 @@ class Windows:
     def step_done(self, wall_ms: float) -> list[Event]:
         """After each step: end a full window, take what the converter has."""
         self._planner.step_done(wall_ms, self.is_capturing)
+        if self._open is not None and self.is_capturing:
+            self._open.captured += 1
         events: list[Event] = []
         if self._trace is not None and self._trace.is_tracing:
             self._trace.first_step_done()

@@ -84,7 +84,7 @@ def test_a_tutorial_loop(tmp_path: Path) -> None:
 
     strategy, dataset, train_step = _tutorial()
     run = tmp_path / "mine"
-    with lab.record(run, strategy, capture=Capture(window_steps=4)) as recorder:
+    with lab.record(run, strategy, capture=Capture(window_steps=5)) as recorder:
         for _epoch in range(2):
             for batch in recorder.dataset(dataset):
                 with recorder.step() as step:
@@ -101,13 +101,19 @@ def test_a_tutorial_loop(tmp_path: Path) -> None:
     assert segment["replica_devices"][1].endswith("/device:CPU:1")
     (window,) = _of(events, "window")
     assert window["error"] is None
-    assert {s["step"] for s in steps if s["captured"]} == {2, 3, 4, 5}
+    assert {s["step"] for s in steps if s["captured"]} == {2, 3, 4, 5, 6}, (
+        "over the end of an epoch"
+    )
     folder = worker_folder(run, 0).path / window["folder"]
     rows = pq.read_table(folder / "replica_steps.parquet").to_pylist()
     assert {(row["step"], row["replica"]) for row in rows} == {
-        (step, replica) for step in (2, 3, 4, 5) for replica in (0, 1)
+        (step, replica) for step in (2, 3, 4, 5, 6) for replica in (0, 1)
     }
     assert all(row["compute_ms"] > 0 for row in rows)
+    assert all(row["input_ms"] > 0 for row in rows)
+    walls = {s["step"]: s["wall_ms"] for s in steps}
+    for row in rows:
+        assert row["wall_ms"] == pytest.approx(walls[row["step"]], rel=0.01, abs=0.05)
     assert _of(events, "environment")[0]["tensorflow"]
     assert _of(events, "memory")[0]["source"] == "process-resident"
     assert _of(events, "finished")[0]["steps"] == 12

@@ -79,7 +79,7 @@ def _lateness(replicas: dict[int, dict[str, Any]]) -> float:
 def test_a_delay_is_found_where_it_is(tmp_path: Path, strategy: str, algorithm: str) -> None:
     run = recorded(
         tmp_path,
-        14,
+        26,
         strategy=strategy,
         cross_device_ops=algorithm,
         devices="cpu:4",
@@ -88,8 +88,8 @@ def test_a_delay_is_found_where_it_is(tmp_path: Path, strategy: str, algorithm: 
         inject=({"kind": "delay", "replica": LATE, "ms": DELAY_MS},),
     )
     rows = run.table("replica_steps")
-    # A busy machine prolongs a sleep, and nothing shortens one: the quietest step is the truth.
-    quietest = min(_by_step(rows).values(), key=_lateness)
+    # A busy machine prolongs a sleep, and nothing shortens one: the quickest step is the truth.
+    quietest = min(_by_step(rows).values(), key=lambda replicas: replicas[LATE]["wall_ms"])
     assert _lateness(quietest) == pytest.approx(DELAY_MS, rel=0.05)
     assert len(quietest) == 4
     for replica in set(quietest) - {LATE}:

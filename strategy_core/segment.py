@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from profiles.events import SegmentOpened
 from profiles.spec import RunSpec, check_batch
-from strategy_core import algorithms, devices, state, strategies, workload
+from strategy_core import algorithms, data, devices, state, strategies, workload
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.model import build_model
@@ -75,8 +75,14 @@ def build(spec: RunSpec, *, carried: state.State | None = None, first_example: i
     algorithm = algorithms.decide(spec, planned)
     work = workload.load(spec.workload, spec.workload_options)
     strategy = strategies.build(spec, planned.names, algorithm)
-    dataset = global_batches(spec, work, first_example)
-    model, optimizer = build_model(spec, work, strategy, dataset)
+    if spec.data is None:
+        dataset = global_batches(spec, work, first_example)
+        model, optimizer = build_model(spec, work, strategy, dataset)
+    else:
+        model, optimizer = build_model(spec, work, strategy)
+        dataset = data.read(spec.data).batches(
+            spec.global_batch_size, spec.seed, first_example, model
+        )
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     step = build_step(

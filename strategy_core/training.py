@@ -51,10 +51,12 @@ class Training:
         """
         try:
             self._run_step()
-        except (tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
+        except (LabError, tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
             if self._left is None:
                 raise
             self._go_back()
+            if isinstance(error, LabError):
+                raise
             said = str(error).strip().partition("\n")[0]
             raise LabError("The first step of a change succeeds", said) from error
         self._left = None

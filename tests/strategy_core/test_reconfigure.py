@@ -75,9 +75,9 @@ def test_another_batch_size_takes_up_at_the_next_example() -> None:
     batch, _ = next(training._current.batches)
     first = training._current.strategy.experimental_local_results(batch[0])[0]
     stream = global_batches(
-        training.spec.with_changes({"global_batch_size": 1}), load("digits-mlp"), 72
+        training.spec.with_changes({"global_batch_size": 4}), load("digits-mlp"), 72
     )
-    np.testing.assert_array_equal(first[:1], next(iter(stream))[0])
+    np.testing.assert_array_equal(first[:4], next(iter(stream))[0])
 
 
 def test_the_learning_rate_changes_and_the_state_does_not() -> None:

@@ -8,7 +8,7 @@ know and stop at a half-written last line, so a run cut off at any byte stays re
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 
@@ -221,4 +221,6 @@ Event = (
 
 def to_record(event: Event, at_ns: int) -> dict[str, Any]:
     """The JSON-ready line of an event."""
-    return {"kind": event.kind, "at_ns": at_ns, **asdict(event)}
+    # Not `asdict`: it copies deeply, which is half the cost of recording a step.
+    values = {name: getattr(event, name) for name in event.__slots__}
+    return {"kind": event.kind, "at_ns": at_ns, **values}

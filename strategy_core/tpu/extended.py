@@ -11,6 +11,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.tpu import bridge, private_tf
+from strategy_core.tpu.assignment import PlacedAssignment, host_of
 from strategy_core.tpu.report import ExpansionReport
 from strategy_core.tpu.resolver import TPUClusterResolver
 
@@ -21,13 +22,18 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
     def __init__(
         self, container: Any, resolver: TPUClusterResolver, assignment: Any, spmd: bool
     ) -> None:
+        devices = resolver.core_devices()
+        placed = None if assignment is None else PlacedAssignment(assignment, devices)
         super().__init__(
             container,
             resolver,
-            device_assignment=assignment,
+            device_assignment=placed,
             use_spmd_for_xla_partitioning=spmd,
         )
-        self._tpu_devices = assigned_devices(resolver, assignment)
+        if placed is None:
+            self._tpu_devices = np.array([[device] for device in devices], dtype=object)
+        else:
+            self._tpu_devices = placed.core_devices()
         self._host_device = host_of(self._tpu_devices[0][0])
         self._device_input_worker_devices = OrderedDict()
         self._host_input_worker_devices = OrderedDict()
@@ -69,7 +75,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             private_tf.enclosing_tpu_context() is not None
             and tf.distribute.in_cross_replica_context()
         )
-        if not (in_merge_call and tf.is_tensor(value)):
+        if not (in_merge_call and isinstance(value, tf.Tensor)):  # a variable is not one
             return super()._local_results(value)
         num_replicas = self._num_replicas_in_sync
         everywhere = private_tf.all_to_all(
@@ -99,31 +105,3 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         """Several steps in one call, where TF 2 still has a meaning for it: one tf.function."""
         del initial_loop_values
         return bridge.run_steps(self._container_strategy(), fn, multi_worker_iterator, iterations)
-
-
-def assigned_devices(resolver: TPUClusterResolver, assignment: Any) -> npt.NDArray[np.object_]:
-    """Device of each core as a `[replica, logical core]` array."""
-    devices = resolver.core_devices()
-    if assignment is None:
-        return np.array([[device] for device in devices], dtype=object)
-    topology = assignment.topology
-    per_task = topology.num_tpus_per_task
-
-    def device(replica: int, core: int) -> str:
-        at = assignment.coordinates(replica, core)
-        task = topology.task_ordinal_at_coordinates(at)
-        return devices[task * per_task + topology.tpu_device_ordinal_at_coordinates(at)]
-
-    return np.array(
-        [
-            [device(replica, core) for core in range(assignment.num_cores_per_replica)]
-            for replica in range(assignment.num_replicas)
-        ],
-        dtype=object,
-    )
-
-
-def host_of(device: str) -> str:
-    """The CPU device of the host that a core belongs to."""
-    spec = tf.DeviceSpec.from_string(device)
-    return str(spec.replace(device_type="CPU", device_index=0).to_string())

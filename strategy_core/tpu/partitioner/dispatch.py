@@ -17,6 +17,9 @@ from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, is_split
 
 _BRANCHING = frozenset(("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"))
 
+_WRITES = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
+"""What is written to a variable with a single copy belongs on its core: no fallback."""
+
 families.load()
 
 Emission = tuple[list[tf.Operation], list[Value]]
@@ -69,7 +72,7 @@ def _emission(values: Sequence[Value]) -> Emission:
 
 def _report_fallback(op: PartitionedOp, reason: str) -> None:
     split = [value for value in op.inputs if isinstance(value, Sharded) and is_split(value)]
-    if not split:
+    if not split or op.type in _WRITES:
         return
     sizes = []
     for value in split:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
@@ -54,7 +55,11 @@ class PartitionedOp:
 
     def const(self, position: int) -> npt.NDArray[Any]:
         """Value of an operand that is known while tracing; raises NoRule where it is not."""
-        value = private_tf.constant_value(self.template.op.inputs[position])
+        tensor = self.template.op.inputs[position]
+        value = private_tf.constant_value(tensor)
+        if value is None and tensor.op.type == "ShapeN":  # which constant folding does not know
+            shape = tensor.op.inputs[tensor.value_index].shape
+            value = np.array(shape.as_list()) if shape.is_fully_defined() else None
         if value is None:
             raise NoRule("an operand is not a constant")
         return value

@@ -44,6 +44,7 @@ class Template:
         name: str,
         replica: int = 0,
         attrs: Mapping[str, Any] | None = None,
+        keep_handles: bool = True,
     ) -> tf.Operation:
         """The op in the current graph. `attrs` overrides attributes; seeds differ by replica."""
         for function in self._functions:
@@ -52,7 +53,9 @@ class Template:
         if replica and self.is_seeded:
             seed = self.attrs["seed2"].i + _SEED_STRIDE * replica
             wanted = {**wanted, "seed2": attr(i=seed)}
-        return private_tf.create_op(self.op, inputs, self.dtypes, name, wanted, device)
+        return private_tf.create_op(
+            self.op, inputs, self.dtypes, name, wanted, device, keep_handles
+        )
 
 
 def function_names(attrs: Mapping[str, Any]) -> Iterator[str]:

@@ -77,9 +77,7 @@ def collective_permute(expansion: Any, op: tf.Operation, graph: Any) -> bool:
                 if source is None:
                     results.append(tf.zeros_like(own))
                 else:
-                    results.append(
-                        tf.identity(_sent(expansion, inputs[source], source, replica))
-                    )
+                    results.append(tf.identity(_sent(expansion, inputs[source], source, replica)))
             nodes.append(results[-1])
     _finish(expansion, op, results, [[tensor.op] for tensor in results])
     return True

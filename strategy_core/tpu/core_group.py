@@ -78,6 +78,7 @@ class CoreGroup:
         *,
         device: str | None = None,
         attrs: Mapping[str, Any] | None = None,
+        keep_handles: bool = True,
     ) -> tf.Operation:
         """The traced op on `core`, or on `device` where its resource ties it to one."""
         where = self.devices[core] if device is None else device
@@ -88,7 +89,7 @@ class CoreGroup:
                 if source in self.devices and where in self.devices:
                     self.recorder.transfer(tensor, source, where, "placement")
         name = f"{self.scope_of(core)}/{template.op.name}"
-        return template.create(inputs, where, name, self.replica, attrs)
+        return template.create(inputs, where, name, self.replica, attrs, keep_handles)
 
     # -- moving -----------------------------------------------------------------------------------
 

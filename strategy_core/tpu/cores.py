@@ -61,6 +61,7 @@ def local_name(name: str) -> str:
     """A logical device's name with its job spelled out: `/job:localhost/replica:0/task:0/...`."""
     spec = tf.DeviceSpec.from_string(name)
     return str(
-        spec.replace(job=spec.job or "localhost", replica=spec.replica or 0, task=spec.task or 0)
-        .to_string()
+        spec.replace(
+            job=spec.job or "localhost", replica=spec.replica or 0, task=spec.task or 0
+        ).to_string()
     )

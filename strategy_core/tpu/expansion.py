@@ -16,6 +16,7 @@ from strategy_core.tpu import collectives, control_flow, private_tf
 from strategy_core.tpu.cloning import Template, bare, in_dependency_order
 from strategy_core.tpu.core_group import CoreGroup
 from strategy_core.tpu.partitioner import partition
+from strategy_core.tpu.partitioner.lists import collect, is_list
 from strategy_core.tpu.placement import Placement
 from strategy_core.tpu.recorder import TrafficRecorder
 from strategy_core.tpu.report import ExpansionReport
@@ -75,6 +76,8 @@ class Expansion:
 
     def whole(self, value: Value, replica: int, core: int = 0) -> tf.Tensor:
         """A value gathered to one core; of a variable's handles, that core's."""
+        if is_list(value):
+            return collect(value, core, self.groups[replica])
         if isinstance(value, Sharded):
             return self.groups[replica].gather(value, core)
         return value.handles[core] if isinstance(value, CoreHandles) else value

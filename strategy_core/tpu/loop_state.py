@@ -12,7 +12,8 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.tpu import private_tf
-from strategy_core.tpu.sharded import Layout, Sharded, bounds
+from strategy_core.tpu.partitioner.lists import spread
+from strategy_core.tpu.sharded import Layout, Sharded, tile_shape
 
 _MAX_TRIALS = 4
 """Each trial can only split more values, and chains of such are short."""
@@ -27,19 +28,21 @@ class LoopState:
         self._carried = list(carried)
         self.layouts: dict[int, Layout | None] = dict.fromkeys(self._carried)
         self.shapes: dict[int, tf.TensorShape] = {}
+        self._element_shapes: dict[int, tuple[int | None, ...]] = {}
+        self._element_dtypes: dict[int, Any] = {}
 
     def start_from(self, initial: list[list[Any]]) -> None:
         """Take the layouts that the values come with."""
-        self.layouts = {k: self._layout(initial[k]) for k in self._carried}
+        for k in self._carried:
+            self._take(k, initial[k])
 
     def merge(self, values: list[list[Any]]) -> bool:
         """Let what is split at the end of a body be split all along; whether that was news."""
         before = dict(self.layouts)
         for k in self._carried:
-            found = self._layout(values[k])
             mine = self.layouts[k]
-            if found is not None and (mine is None or mine.is_replicated):
-                self.layouts[k] = found
+            if mine is None or mine.is_replicated:
+                self._take(k, values[k])
         return self.layouts != before
 
     def pack(self, values: list[list[Any]]) -> list[tf.Tensor]:
@@ -52,7 +55,7 @@ class LoopState:
                 if layout is None:
                     flat.append(self._expansion.whole(value, replica))
                 else:
-                    flat += self._expansion.groups[replica].reshard(value, layout).tiles
+                    flat += self._laid_out(k, value, replica, layout).tiles
         return flat
 
     def unpack(self, flat: list[tf.Tensor]) -> dict[int, list[Any]]:
@@ -68,7 +71,9 @@ class LoopState:
                 else:
                     tiles = tuple(rest[: len(layout.coordinates)])
                     del rest[: len(tiles)]
-                    found[k][replica] = Sharded(tiles, layout, self._shape(k))
+                    found[k][replica] = Sharded(
+                        tiles, layout, self._shape(k), self._element_dtypes.get(k)
+                    )
         return found
 
     def invariants(self) -> list[tf.TensorShape]:
@@ -80,7 +85,9 @@ class LoopState:
                 if layout is None:
                     shapes.append(self.shapes[k])
                 else:
-                    shapes += [self._tile_shape(k, layout, c) for c in range(len(layout.coordinates))]
+                    shapes += [
+                        self._tile_shape(k, layout, c) for c in range(len(layout.coordinates))
+                    ]
         return shapes
 
     def placeholders(self, initial: list[list[Any]]) -> list[list[Any]]:
@@ -94,26 +101,29 @@ class LoopState:
         now = self.unpack(flat)
         return [now.get(k, values) for k, values in enumerate(initial)]
 
-    def _layout(self, values: list[Any]) -> Layout | None:
+    def _laid_out(self, k: int, value: Any, replica: int, layout: Layout) -> Sharded:
+        group = self._expansion.groups[replica]
+        if k in self._element_shapes and not isinstance(value, Sharded):
+            return spread(value, layout, self._element_shapes[k], group)
+        return group.reshard(value, layout)
+
+    def _take(self, k: int, values: list[Any]) -> None:
         value = values[self._replicas[0]]
-        return value.layout if isinstance(value, Sharded) else None
+        if isinstance(value, Sharded):
+            self.layouts[k] = value.layout
+            if value.dtype == tf.variant:
+                self._element_shapes[k] = value.shape
+                self._element_dtypes[k] = value.element_dtype
 
     def _shape(self, k: int) -> tuple[int | None, ...]:
+        if k in self._element_shapes:
+            return self._element_shapes[k]
         return tuple(self.shapes[k].as_list())
 
     def _tile_shape(self, k: int, layout: Layout, core: int) -> tf.TensorShape:
-        if self.shapes[k].rank is None:
-            return tf.TensorShape(None)
-        sizes: list[int | None] = []
-        for size, splits, index in zip(
-            self._shape(k), layout.grid, layout.coordinates[core], strict=True
-        ):
-            if size is None or splits == 1:
-                sizes.append(size)
-            else:
-                start, stop = bounds(size, splits, index)
-                sizes.append(stop - start)
-        return tf.TensorShape(sizes)
+        if k in self._element_shapes or self.shapes[k].rank is None:
+            return tf.TensorShape([] if k in self._element_shapes else None)
+        return tf.TensorShape(tile_shape(self._shape(k), layout, core))
 
 
 def settle(state: LoopState, bodies: Sequence[Callable[[], list[list[Any]]]]) -> None:

@@ -32,11 +32,11 @@ from tensorflow.python.framework.func_graph import FuncGraph
 # Constant folding of an operand, as `tf.get_static_value`, also for tensors in foreign graphs.
 from tensorflow.python.framework.tensor_util import constant_value
 
-# `replicate` traces a function as a TPU cluster; the two names are the marks it leaves behind.
-from tensorflow.python.tpu.tpu import XLAOptions, replicate
-
 # The cross-replica primitives that replica code reaches through its context.
 from tensorflow.python.tpu.ops.tpu_ops import all_to_all
+
+# `replicate` traces a function as a TPU cluster; the two names are the marks it leaves behind.
+from tensorflow.python.tpu.tpu import XLAOptions, replicate
 
 # Flattening as the stock strategy flattens (composite tensors, attrs classes).
 from tensorflow.python.util import nest
@@ -51,6 +51,7 @@ def create_op(
     name: str,
     attrs: Mapping[str, Any],
     device: str,
+    keep_handles: bool = True,
 ) -> tf.Operation:
     """A copy of `template` in the current graph.
 
@@ -66,7 +67,7 @@ def create_op(
     for old_output, new_output in zip(template.outputs, new.outputs, strict=True):
         # What a resource or variant holds travels beside the graph, not in it.
         handle_data = getattr(old_output, "_handle_data", None)
-        if handle_data is not None:
+        if keep_handles and handle_data is not None:
             new_output._handle_data = handle_data
     return new
 

@@ -57,9 +57,7 @@ class TPUClusterResolver(_Stock):
             Mesh(self._topology_shape)  # a bad shape is refused here, before anything runs
 
     @staticmethod
-    def connect(
-        tpu: str | None = None, zone: str | None = None, project: str | None = None
-    ) -> Any:
+    def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None) -> Any:
         """Resolve, connect and initialize in one call, as TensorFlow's `connect`."""
         from strategy_core.tpu import system
 

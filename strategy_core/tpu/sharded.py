@@ -88,6 +88,8 @@ class Sharded:
     tiles: tuple[tf.Tensor, ...]
     layout: Layout
     shape: tuple[Size, ...]
+    element_dtype: tf.DType | None = None
+    """Of a list: its elements' dtype. Layout and shape are then those of an element."""
     whole: dict[Any, tf.Tensor] = field(default_factory=dict, repr=False)
     """The gathered tensor by graph and core, so that two readers gather once."""
 
@@ -111,6 +113,18 @@ Value = tf.Tensor | Sharded | CoreHandles
 def bounds(size: int, splits: int, index: int) -> tuple[int, int]:
     """First and last + 1 position of tile `index` along an axis."""
     return size * index // splits, size * (index + 1) // splits
+
+
+def tile_shape(shape: Sequence[Size], layout: Layout, core: int) -> tuple[Size, ...]:
+    """Shape of the tile that a core holds."""
+    sizes: list[Size] = []
+    for size, splits, index in zip(shape, layout.grid, layout.coordinates[core], strict=True):
+        if size is None or splits == 1:
+            sizes.append(size)
+        else:
+            start, stop = bounds(size, splits, index)
+            sizes.append(stop - start)
+    return tuple(sizes)
 
 
 def rank_of(value: Value) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import tensorflow as tf
+
 from strategy_core.tpu.partitioner.rule import PartitionedOp, require, rule
 from strategy_core.tpu.sharded import Layout, Sharded, Value, rank_of, shape_of
 
@@ -27,7 +31,7 @@ def elementwise(op: PartitionedOp) -> list[Value]:
     guide = op.most_split()
     pad: list[int | None] = [None] * (len(shape) - rank_of(guide))
     layout = guide.layout.pick([*pad, *range(rank_of(guide))])
-    operands = [op.tiles(k, operand_layout(value, layout)) for k, value in enumerate(op.inputs)]
+    operands = [_operand(op, k, layout) for k in range(len(op.inputs))]
     (tiles,) = op.per_core(*operands)
     return [op.result(tiles, layout)]
 
@@ -45,6 +49,46 @@ def select(op: PartitionedOp) -> list[Value]:
     return elementwise(op)
 
 
+def _operand(op: PartitionedOp, position: int, layout: Layout) -> Sequence[tf.Tensor]:
+    """Per core, the part of an operand that a tile of the result needs."""
+    value = op.inputs[position]
+    shape = shape_of(value)
+    offset = layout.rank - len(shape)
+    unknown = [
+        axis
+        for axis, size in enumerate(shape)
+        if size is None
+        and layout.grid[offset + axis] > 1
+        and not _is_split_like(value, axis, layout)
+    ]
+    if not unknown:
+        return op.tiles(position, operand_layout(value, layout))
+    # The size may turn out to be 1 and broadcast, or the result's and be cut: the step decides.
+    known = operand_layout(value, layout).without(unknown)
+    tiles = []
+    for core, tile in enumerate(op.tiles(position, known)):
+        with op.group.on(core, op.name):
+            tiles.append(_cut_unless_one(tile, unknown, layout, core))
+    return tiles
+
+
+def _is_split_like(value: Value, axis: int, layout: Layout) -> bool:
+    target = layout.rank - rank_of(value) + axis
+    return isinstance(value, Sharded) and value.grid[axis] == layout.grid[target]
+
+
+def _cut_unless_one(tile: tf.Tensor, axes: Sequence[int], layout: Layout, core: int) -> tf.Tensor:
+    sizes = tf.shape(tile)
+    index = [slice(None)] * tile.shape.rank
+    for axis in axes:
+        target = layout.rank - tile.shape.rank + axis
+        splits, i = layout.grid[target], layout.coordinates[core][target]
+        start = tf.where(sizes[axis] == 1, 0, sizes[axis] * i // splits)
+        stop = tf.where(sizes[axis] == 1, 1, sizes[axis] * (i + 1) // splits)
+        index[axis] = slice(start, stop)
+    return tile[tuple(index)]
+
+
 def operand_layout(value: Value, layout: Layout) -> Layout:
     """Layout of an operand that broadcasts against a result in `layout`: size 1 is not split."""
     shape = shape_of(value)
@@ -53,8 +97,5 @@ def operand_layout(value: Value, layout: Layout) -> Layout:
     for axis, size in enumerate(shape):
         target = offset + axis
         splits = layout.grid[target]
-        if splits > 1 and size is None:
-            known = isinstance(value, Sharded) and value.grid[axis] == splits
-            require(known, "an operand of unknown size along a split axis")
         axes.append(None if splits == 1 or size == 1 else target)
     return layout.pick(axes)

@@ -14,6 +14,8 @@ FAMILIES = (
     "softmax",
     "indexing",
     "shaping",
+    "slicing",
+    "lists",
 )
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import tensorflow as tf
 
 from strategy_core.tpu.partitioner.rule import PartitionedOp, require, rule
-from strategy_core.tpu.sharded import Sharded, Value, bounds, is_split, rank_of, replicated, shape_of
+from strategy_core.tpu.sharded import (
+    Sharded,
+    Value,
+    bounds,
+    is_split,
+    rank_of,
+    replicated,
+    shape_of,
+)
 
 
 @rule("GatherV2")
@@ -79,7 +87,5 @@ def _from_split_rows(op: PartitionedOp, axis: int) -> list[Value]:
             trailing = [1] * (len(table.shape) - axis - 1)
             mask = tf.reshape(mine, tf.concat([tf.shape(mine), trailing], 0))
             found.append(tf.where(mask, rows, tf.zeros_like(rows)))
-    summed = op.group.all_reduce(
-        found, [()] * op.num_cores, table.layout.coordinates, op.name
-    )
+    summed = op.group.all_reduce(found, [()] * op.num_cores, table.layout.coordinates, op.name)
     return [op.result(summed, replicated(len(op.output_shape()), op.num_cores))]

@@ -56,9 +56,7 @@ def batch_norm_gradient(op: PartitionedOp) -> list[Value]:
     of_scale = _sum(op, op.on_cores(tf.multiply, wide, normal), layout)
     if op.attr("is_training"):
         of_image = op.on_cores(
-            lambda g, n, s, i, o, w, x: tf.cast(
-                s * i * (g - o / count - n * (w / count)), x.dtype
-            ),
+            lambda g, n, s, i, o, w, x: tf.cast(s * i * (g - o / count - n * (w / count)), x.dtype),
             wide,
             normal,
             scale,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from strategy_core.tpu import private_tf
 from strategy_core.tpu.cloning import Template
 from strategy_core.tpu.core_group import CoreGroup
+from strategy_core.tpu.folding import known_value
 from strategy_core.tpu.sharded import (
     Layout,
     Sharded,
@@ -55,11 +54,7 @@ class PartitionedOp:
 
     def const(self, position: int) -> npt.NDArray[Any]:
         """Value of an operand that is known while tracing; raises NoRule where it is not."""
-        tensor = self.template.op.inputs[position]
-        value = private_tf.constant_value(tensor)
-        if value is None and tensor.op.type == "ShapeN":  # which constant folding does not know
-            shape = tensor.op.inputs[tensor.value_index].shape
-            value = np.array(shape.as_list()) if shape.is_fully_defined() else None
+        value = known_value(self.template.op.inputs[position])
         if value is None:
             raise NoRule("an operand is not a constant")
         return value
@@ -91,13 +86,19 @@ class PartitionedOp:
         self,
         *operands: Sequence[tf.Tensor],
         attrs: Mapping[str, Any] | None = None,
-        template: Template | None = None,
+        keep_handles: bool = True,
     ) -> list[list[tf.Tensor]]:
-        """The op on every core: operands by core in, results by core out, one list per output."""
+        """The op on every core: operands by core in, results by core out, one list per output.
+
+        Without `keep_handles` nothing is said of what a resulting list holds: a core's list holds
+        tiles, the traced one whole elements.
+        """
         results: list[list[tf.Tensor]] = []
         for core in self.group.cores:
             inputs = [operand[core] for operand in operands]
-            new = self.group.create(template or self.template, inputs, core, attrs=attrs)
+            new = self.group.create(
+                self.template, inputs, core, attrs=attrs, keep_handles=keep_handles
+            )
             self.created.append(new)
             results.append(list(new.outputs))
         return [list(column) for column in zip(*results, strict=True)]
@@ -112,9 +113,7 @@ class PartitionedOp:
                 results.append(fn(*[operand[core] for operand in operands]))
         return results
 
-    def result(
-        self, tiles: Sequence[tf.Tensor], layout: Layout, position: int = 0
-    ) -> Sharded:
+    def result(self, tiles: Sequence[tf.Tensor], layout: Layout, position: int = 0) -> Sharded:
         return Sharded(tuple(tiles), layout, self.output_shape(position))
 
     def replicated(self) -> list[Value]:
@@ -128,9 +127,7 @@ class PartitionedOp:
 
     def on_one_core(self) -> list[Value]:
         """The op on core 0 alone, which has its operands already."""
-        dense = [
-            value.tiles[0] if isinstance(value, Sharded) else value for value in self.inputs
-        ]
+        dense = [value.tiles[0] if isinstance(value, Sharded) else value for value in self.inputs]
         new = self.group.create(self.template, dense, 0)
         self.created.append(new)
         return list(new.outputs)

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_core.tpu.partitioner.rule import NoRule, PartitionedOp, require, rule
-from strategy_core.tpu.sharded import Sharded, Size, Value, rank_of, replicated, shape_of
+from strategy_core.tpu.sharded import Sharded, Size, Value, replicated, shape_of
 
 
 @rule("Transpose")
@@ -128,49 +128,6 @@ def broadcast_to(op: PartitionedOp) -> list[Value]:
     return [op.result(op.on_cores(broadcast, value.tiles, wanted), layout)]
 
 
-@rule("Slice")
-def slice_(op: PartitionedOp) -> list[Value]:
-    value, (begin, size) = op.most_split(), (op.const(1), op.const(2))
-    cut = [
-        axis
-        for axis, whole in enumerate(value.shape)
-        if begin[axis] != 0 or (size[axis] != -1 and size[axis] != whole)
-    ]
-    value = op.group.release(value, cut)
-    sizes = [size[axis] if axis in cut else -1 for axis in range(len(value.shape))]
-    tiles = op.on_cores(lambda piece: tf.slice(piece, list(begin), sizes), value.tiles)
-    return [op.result(tiles, value.layout)]
-
-
-@rule("StridedSlice")
-def strided_slice(op: PartitionedOp) -> list[Value]:
-    """Axes taken whole stay split; ellipsis and new axes are left to core 0."""
-    require(not op.attr("ellipsis_mask") and not op.attr("new_axis_mask"), "an ellipsis")
-    value = op.most_split()
-    begin, end, strides = (list(map(int, op.const(k))) for k in (1, 2, 3))
-    masks = {name: op.attr(name) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
-    index: list[slice | int] = []
-    touched, kept = [], []
-    for axis, size in enumerate(value.shape):
-        bit = 1 << axis
-        given = axis < len(begin)
-        if given and masks["shrink_axis_mask"] & bit:
-            index.append(begin[axis])
-            touched.append(axis)
-            continue
-        start = None if not given or masks["begin_mask"] & bit else begin[axis]
-        stop = None if not given or masks["end_mask"] & bit else end[axis]
-        step = strides[axis] if given else 1
-        kept.append(axis)
-        whole = start in (None, 0) and (stop is None or _reaches(stop, size)) and step == 1
-        index.append(slice(None) if whole else slice(start, stop, step))
-        if not whole:
-            touched.append(axis)
-    value = op.group.release(value, touched)
-    tiles = op.on_cores(lambda piece: piece[tuple(index)], value.tiles)
-    return [op.result(tiles, value.layout.pick(kept))]
-
-
 @rule("Reshape")
 def reshape(op: PartitionedOp) -> list[Value]:
     """An axis stays split if it leads its group of axes before and after, and divides evenly."""
@@ -244,10 +201,6 @@ def _with_sum_along(
     )
 
 
-def _reaches(stop: int, size: Size) -> bool:
-    return size is not None and stop >= size
-
-
 def _moved_axes(value: Sharded, target: Sequence[Size]) -> dict[int, int]:
     """Split axis -> axis of the reshaped tensor that takes over its tiles."""
     moved = {}
@@ -287,6 +240,3 @@ def _groups(before: Sequence[Size], after: Sequence[Size]) -> list[tuple[list[in
                 b, right, j = b * (after[j] or 0), [*right, j], j + 1
         groups.append((left, right))
     return groups
-
-
-__all__ = ["rank_of", "reshape"]

@@ -39,9 +39,7 @@ def cross_entropy(op: PartitionedOp) -> list[Value]:
             lambda y, x, s: tf.reduce_sum(y * (s - x), axis=1), labels, shifted, log_sum
         )
         losses = _over_classes(op, partial, layout)
-        gradients = op.on_cores(
-            lambda y, x, s: tf.exp(x - s) - y, labels, shifted, log_sum
-        )
+        gradients = op.on_cores(lambda y, x, s: tf.exp(x - s) - y, labels, shifted, log_sum)
     return [op.result(losses, per_example, 0), op.result(gradients, layout, 1)]
 
 
@@ -62,10 +60,10 @@ def sparse_cross_entropy(op: PartitionedOp) -> list[Value]:
     for core, label in enumerate(labels):
         start, stop = bounds(classes, layout.grid[1], layout.coordinates[core][1])
         with op.group.on(core, op.name):
-            hot.append(tf.one_hot(tf.cast(label, tf.int64) - start, stop - start, dtype=logits.dtype))
-    partial = op.on_cores(
-        lambda y, x, s: tf.reduce_sum(y * (s - x), axis=1), hot, shifted, log_sum
-    )
+            hot.append(
+                tf.one_hot(tf.cast(label, tf.int64) - start, stop - start, dtype=logits.dtype)
+            )
+    partial = op.on_cores(lambda y, x, s: tf.reduce_sum(y * (s - x), axis=1), hot, shifted, log_sum)
     gradients = op.on_cores(lambda y, x, s: tf.exp(x - s) - y, hot, shifted, log_sum)
     losses = _over_classes(op, partial, layout)
     return [op.result(losses, layout.pick([0]), 0), op.result(gradients, layout, 1)]

@@ -37,6 +37,44 @@ def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[
     return tpu_function
 
 
+def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: int) -> Any:
+    """`iterations` steps of `fn(context, inputs)` in one call; the context with its last outputs.
+
+    What TF 1 put in the context's `run_op` for a session to run has been run: it is None.
+    """
+    context = private_tf.MultiStepContext()
+
+    def replica_step(inputs: Any) -> dict[str, Any]:
+        fn(context, inputs)
+        return dict(context.last_step_outputs)
+
+    @tf.function(autograph=False)
+    def steps() -> Any:
+        def once() -> Any:
+            return strategy.run(replica_step, args=(next(iterator),))
+
+        first = once()
+        if iterations == 1 or not first:
+            for _ in range(iterations - 1):
+                once()
+            return first
+        _, last = tf.while_loop(
+            lambda i, _: i < iterations,
+            lambda i, _: (i + 1, once()),
+            (tf.constant(1), first),
+        )
+        return last
+
+    reduced = context._last_step_outputs_reduce_ops
+    outputs = {
+        name: value if reduced[name] is None else strategy.experimental_local_results(value)[0]
+        for name, value in steps().items()
+    }
+    context._set_last_step_outputs(outputs)
+    context.run_op = None
+    return context
+
+
 def _inputs_by_replica(
     strategy: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: Any
 ) -> list[list[Any]]:

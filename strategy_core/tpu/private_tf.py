@@ -18,7 +18,9 @@ from tensorflow.python.compiler.xla.experimental import xla_sharding
 
 # Picks a replica's arguments and joins the replicas' results, as the stock strategy does.
 from tensorflow.python.distribute import distribute_utils
-from tensorflow.python.distribute import values as distributed_values
+
+# What `experimental_run_steps_on_iterator` hands to the step and returns.
+from tensorflow.python.distribute.input_lib import MultiStepContext
 
 # The stock front end: validation, errors, variables and inputs stay TensorFlow's own.
 from tensorflow.python.distribute.tpu_strategy import TPUExtended, _TPUReplicaContext
@@ -75,10 +77,11 @@ def create_op(
 def find_function(name: str, graphs: Sequence[Any]) -> Any | None:
     """The function called `name` that one of the graphs, or a graph around it, knows."""
     for graph in graphs:
-        while graph is not None:
-            if graph._is_function(name):
-                return graph._get_function(name)
-            graph = getattr(graph, "outer_graph", None)
+        scope = graph
+        while scope is not None:
+            if scope._is_function(name):
+                return scope._get_function(name)
+            scope = getattr(scope, "outer_graph", None)
     return None
 
 
@@ -89,6 +92,7 @@ def know_function(function: Any) -> None:
 
 __all__ = [
     "FuncGraph",
+    "MultiStepContext",
     "OpSharding",
     "TPUExtended",
     "XLAOptions",
@@ -97,7 +101,6 @@ __all__ = [
     "constant_value",
     "create_op",
     "distribute_utils",
-    "distributed_values",
     "enclosing_tpu_context",
     "find_function",
     "know_function",

@@ -1,1 +1,23 @@
-"""Runs on disk: what was asked, what happened, what it means. No TensorFlow, no Streamlit."""
+"""Runs on disk: what was asked, what happened, what it means. No TensorFlow, no Streamlit.
+
+profile = profiles.load("runs/mine")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from profiles.store import Profile as Profile
+    from profiles.store import load as load
+
+__all__ = ["Profile", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Profile` and `load` on first use: who only writes events needs no Arrow."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from profiles import store
+
+    return getattr(store, name)

@@ -54,15 +54,30 @@ def read_events(path: Path, cursor: int = 0) -> tuple[list[dict[str, Any]], int]
     except FileNotFoundError:
         return [], cursor
     whole = data[: data.rfind(b"\n") + 1]
-    records = []
-    for line in whole.splitlines():
+    return parse_lines(whole)[0], cursor + len(whole)
+
+
+def parse_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
+    """The records in `data`, and how many lines are none (a disk that lost a page, say)."""
+    records, num_unreadable = [], 0
+    for line in data.splitlines():
         try:
-            record = json.loads(line)
-        except ValueError:
+            record = _DECODER.decode(line.decode())
+        except (ValueError, RecursionError):
+            num_unreadable += 1
             continue
         if isinstance(record, dict) and isinstance(record.get("kind"), str):
             records.append(record)
-    return records, cursor + len(whole)
+        else:
+            num_unreadable += 1
+    return records, num_unreadable
+
+
+def _no_number(_word: str) -> None:
+    """NaN and infinities, which some writers spell although JSON has no word for them."""
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
 def _finite(value: Any) -> Any:

@@ -101,6 +101,12 @@ class WindowCaptured:
     xplane: str | None = None
     """Raw XPlane file relative to the worker's folder, where kept."""
     error: str | None = None
+    num_unmatched: int = 0
+    """Op events whose node is in no traced graph; their spans have no device."""
+    num_ambiguous: int = 0
+    """Op events whose name belongs to nodes on several devices."""
+    slower_ms: float = 0.0
+    """How much longer the window's steps took than those before it, together."""
 
 
 @dataclass(frozen=True, slots=True)

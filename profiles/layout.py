@@ -6,6 +6,7 @@ RUN/
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
     placement-000.parquet           one per segment
+    graph-000.parquet               the same graph with its edges, for `profiles.capture`
     window-000003/                  one per capture window, renamed into place when complete
       spans.parquet  replica_steps.parquet  collectives.parquet  transfers.parquet
     contexts.parquet                where the context tracer was on
@@ -53,6 +54,9 @@ class WorkerFolder:
 
     def placement(self, segment: int) -> Path:
         return self.path / f"placement-{segment:03d}.parquet"
+
+    def graph(self, segment: int) -> Path:
+        return self.path / f"graph-{segment:03d}.parquet"
 
 
 def worker_folder(run: Path, worker: int, generation: int = 0) -> WorkerFolder:

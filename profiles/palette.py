@@ -13,6 +13,14 @@ PHASE_COLOURS = {
     "idle": "#9AA0A6",
 }
 
+SPAN_COLOURS = {
+    **{name: PHASE_COLOURS[name] for name in ("compute", "transfer", "input", "wait")},
+    # A collective is waiting and transfer in one: neither's colour.
+    "collective": "#E69F00",
+    "other": PHASE_COLOURS["idle"],
+}
+"""By category of a span (`schema.TABLES["spans"]`)."""
+
 REPLICA_COLOURS = (
     "#0072B2",
     "#E69F00",

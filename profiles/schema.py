@@ -146,6 +146,14 @@ TABLES: dict[str, pa.Schema] = {
             ("line", I32),
             ("depth", I32),
             ("parent", I64),
+            ("end_seq", I64),  # when control left again, on the counter of seq
+            ("function", TEXT),
+            ("phase", TEXT),  # eager, or tracing: inside a tf.function contexts switch once
+            ("switch", BOOL),  # entered another context, or only made a call in its own
+            ("strategy", TEXT),
+            ("values_in", TEXT),  # JSON
+            ("value_out", TEXT),  # JSON
+            ("error", TEXT),
         ]
     ),
     "memory": pa.schema(

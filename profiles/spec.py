@@ -87,6 +87,8 @@ class RunSpec(_Model):
     global_batch_size: int = Field(256, ge=1)
     steps: int = Field(100, ge=1)
     seed: int = Field(0, ge=0, lt=2**31)
+    learning_rate: float | None = Field(None, ge=0)
+    """Overrides the workload's own; changes while the run goes on, its optimizer's state kept."""
     loop: Loop = "custom"
     cross_device_ops: CrossDeviceOps = "auto"
     num_packs: int = Field(1, ge=0)

@@ -1,0 +1,1 @@
+"""One question per file; each answer is a frozen dataclass. Nothing here draws or prints."""

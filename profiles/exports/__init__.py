@@ -1,0 +1,78 @@
+"""Exports: bytes for somebody else's tool, one format per file.
+
+    write(profile, "chrome-trace", Path("run.json.gz"))
+    download(profile, "parquet").data
+
+A module of this package that defines a `FORMAT` is an export; `formats()` finds it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from profiles.errors import LabError
+from profiles.exports.format import Format
+from profiles.exports.target import write_whole
+from profiles.store import Profile
+
+__all__ = ["Download", "Format", "download", "formats", "write"]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Every export, by name."""
+    modules = [
+        import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
+        if not module.ispkg
+    ]
+    found = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+
+
+def write(profile: Profile, format: str, path: str | Path) -> Path:
+    """Write `profile` in `format` to `path`, which must not exist yet, and return it.
+
+    Raises LabError for an unknown format, a path that exists or cannot be written, a full disk,
+    and for a format that this run has nothing for.
+    """
+    chosen, target = _find(format), Path(path)
+    write_whole(target, lambda scratch: chosen.write(profile, scratch))
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """An export as a browser takes it: one file; a folder comes as a zip."""
+
+    filename: str
+    media_type: str
+    data: bytes
+
+
+def download(profile: Profile, format: str) -> Download:
+    """The export in memory; raises LabError as `write` does."""
+    chosen = _find(format)
+    stem = re.sub(r"[^\w.-]+", "-", profile.path.name).strip("-.") or "run"
+    with tempfile.TemporaryDirectory(prefix="strategy-lab-export-") as scratch:
+        name = f"{stem}{chosen.suffix}" if chosen.suffix else f"{stem}-{chosen.name}"
+        written = write(profile, format, Path(scratch) / name)
+        if chosen.is_folder:
+            archive = shutil.make_archive(str(written), "zip", root_dir=scratch, base_dir=name)
+            written = Path(archive)
+        return Download(written.name, chosen.media_type, written.read_bytes())
+
+
+def _find(name: str) -> Format:
+    try:
+        return formats()[name]
+    except KeyError:
+        known = ", ".join(formats())
+        raise LabError(f"An export is one of {known}", repr(name)) from None

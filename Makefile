@@ -1,0 +1,51 @@
+# make run    set everything up and open the lab in the browser
+# make test   everything that proves it: checks, then all tests, real strategies and real Chromium
+# make check  style, types, architecture and the fast tests, in under a minute
+# Each one installs what it needs into .venv first.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The newest Python that TensorFlow and Streamlit both support; set PYTHON to choose another.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+	2>/dev/null && echo $$p && break; done)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test check fast-tests lock clean
+
+run: $(VENV)/.runs
+	$(BIN)/strategy-lab
+
+test: $(VENV)/.tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -m "not tf and not run and not browser"
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv. Received: $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runs: $(VENV)/bin/python pyproject.toml requirements.lock
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.tests: $(VENV)/.runs requirements-test.lock
+	$(INSTALL) --require-hashes -r requirements-test.lock
+	@touch $@
+
+# The lock files name no index; renewing them needs uv (pip install uv).
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --no-header --no-emit-index-url pyproject.toml
+lock:
+	$(LOCK) --upgrade --output-file requirements.lock
+	$(LOCK) --extra test --constraint requirements.lock --output-file requirements-test.lock
+	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -1,0 +1,48 @@
+"""What two specs differ in, in words: the label of a segment, the text beside Apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_UNSAID = ("steps", "reconfigure", "hang_timeout_s", "spec_version")
+"""Fields whose change is no change of configuration."""
+
+
+def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every field by its dotted path."""
+    flat: dict[str, Any] = {}
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted paths whose value differs, with the new value."""
+    old, new = flatten(before), flatten(after)
+    return {path: value for path, value in new.items() if old.get(path) != value}
+
+
+def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Each change as `devices cpu:4 → cpu:2`; the empty list where nothing changed."""
+    old = flatten(before)
+    return [
+        f"{_name(path)} {_value(path, old.get(path))} → {_value(path, value)}"
+        for path, value in changed_fields(before, after).items()
+        if path not in _UNSAID
+    ]
+
+
+def _name(path: str) -> str:
+    return "delay" if path == "inject" else path.replace("_", " ")
+
+
+def _value(path: str, value: Any) -> str:
+    if path == "inject":
+        delays = [item for item in value or () if isinstance(item, Mapping)]
+        texts = [f"{item.get('ms'):g} ms in replica {item.get('replica')}" for item in delays]
+        return ", ".join(texts) or "none"
+    return "none" if value is None else str(value)

@@ -1,0 +1,59 @@
+"""What every figure shares: quiet axes, one legend above, names that cannot carry markup."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import plotly.graph_objects as go
+
+CLEAR = "rgba(0,0,0,0)"
+GRID = "rgba(128,128,128,0.22)"
+INK = "#7F8790"
+"""A grey that reads on a light and on a dark ground: for what is neither phase nor replica."""
+ACCENT = "#0072B2"
+SECOND = "#E69F00"
+"""The two sides of a comparison, A and B."""
+WARN = "#D55E00"
+
+
+def figure(
+    *,
+    height: int = 280,
+    x_title: str = "",
+    y_title: str = "",
+    hovermode: str | bool = "closest",
+    **layout: Any,
+) -> go.Figure:
+    """An empty figure with the house's axes; `layout` overrides any of it."""
+    chart = go.Figure()
+    chart.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 36, "b": 8},
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
+        hovermode=hovermode,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "title": None},
+        bargap=0.25,
+        # Zoom and hidden traces survive a redraw with new data.
+        uirevision="keep",
+    )
+    chart.update_xaxes(title=x_title, showgrid=False, zeroline=False, automargin=True)
+    chart.update_yaxes(title=y_title, gridcolor=GRID, zeroline=False, automargin=True)
+    chart.update_layout(**layout)
+    return chart
+
+
+def label(name: str, limit: int = 48) -> str:
+    """A name from a run as Plotly text: markup escaped, long ones shortened in the middle."""
+    plain = "".join(char if char.isprintable() else "·" for char in name)
+    if len(plain) > limit:
+        keep = (limit - 1) // 2
+        plain = f"{plain[: limit - 1 - keep]}…{plain[-keep:]}"
+    return html.escape(plain, quote=False)
+
+
+def alpha(colour: str, opacity: float) -> str:
+    """`#RRGGBB` as `rgba(...)` with an opacity between 0 and 1."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"

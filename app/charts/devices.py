@@ -1,0 +1,28 @@
+"""Devices by the shortest name that still tells them apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_FULL = re.compile(
+    r"/job:(?P<job>[^/]+)(/replica:\d+)?/task:(?P<task>\d+)(/device:(?P<kind>[^:/]+):(?P<number>\d+))?"
+)
+
+
+def short_names(devices: Iterable[str]) -> dict[str, str]:
+    """`/job:localhost/replica:0/task:0/device:CPU:1` as `CPU:1`, or `worker 1 CPU:1`.
+
+    Jobs and tasks are left out where there is only one. A name of another form stays as it is.
+    """
+    names = list(dict.fromkeys(devices))
+    matches = {name: _FULL.fullmatch(name) for name in names}
+    places = {(match["job"], match["task"]) for match in matches.values() if match}
+    return {name: _short(name, matches[name], len(places) > 1) for name in names}
+
+
+def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:
+    if match is None:
+        return name
+    device = f"{match['kind']}:{match['number']}" if match["kind"] else "host"
+    return f"{match['job']} {match['task']} {device}" if with_place else device

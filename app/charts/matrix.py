@@ -1,0 +1,38 @@
+"""Who sends how much to whom: a heat map from sending to receiving device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from app.charts.base import figure, label
+from profiles import units
+
+
+def traffic(devices: Sequence[str], bytes_per_step: np.ndarray) -> go.Figure:
+    """`bytes_per_step[i, j]` bytes from `devices[i]` to `devices[j]` in a step; 0 stays blank."""
+    shown = [label(name, 24) for name in devices]
+    sent = np.where(bytes_per_step > 0, bytes_per_step, np.nan)
+    text = [[units.size(value) if value > 0 else "" for value in row] for row in bytes_per_step]
+    side = min(max(34 * len(devices), 150), 620)
+    chart = figure(height=side + 110, x_title="to", y_title="from")
+    chart.add_heatmap(
+        z=sent,
+        x=shown,
+        y=shown,
+        text=text,
+        texttemplate="%{text}" if len(devices) <= 9 else None,
+        customdata=text,
+        hovertemplate="%{y} to %{x}: %{customdata} a step<extra></extra>",
+        colorscale=[[0, "#CFE3F3"], [1, "#0B3C6F"]],
+        zmin=0,
+        showscale=len(devices) > 9,
+        colorbar={"title": "B/step", "thickness": 12, "exponentformat": "SI"},
+        xgap=2,
+        ygap=2,
+    )
+    chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    chart.update_xaxes(type="category")
+    return chart

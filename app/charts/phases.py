@@ -1,0 +1,40 @@
+"""Where a replica's step went: one bar per replica, its phases stacked in their fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from app.charts.base import figure, label
+from profiles.palette import PHASE_COLOURS
+from profiles.schema import CATEGORIES
+
+
+def breakdown(
+    names: Sequence[str], phases: Mapping[str, Sequence[float | None]], *, unit: str = "ms"
+) -> go.Figure:
+    """Stacked horizontal bars; `phases[name][i]` is phase `name` of row `i`, None left out."""
+    chart = figure(
+        height=min(130 + 30 * len(names), 700),
+        x_title=f"{unit} per step",
+        barmode="stack",
+        hovermode="y unified" if len(names) <= 16 else "closest",
+    )
+    shown = [label(name, 30) for name in names]
+    for phase in CATEGORIES:
+        values = phases.get(phase)
+        if values is None:
+            continue
+        chart.add_bar(
+            y=shown,
+            x=list(values),
+            name=phase,
+            orientation="h",
+            marker={"color": PHASE_COLOURS[phase], "line": {"width": 0}},
+            hovertemplate=f"{phase} %{{x:.4~g}} {unit}<extra></extra>",
+        )
+    chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    chart.update_xaxes(showgrid=True, rangemode="tozero")
+    chart.update_layout(legend_traceorder="normal")
+    return chart

@@ -1,0 +1,1 @@
+"""The page's own components: canvases that JavaScript draws, mounted once."""

@@ -1,0 +1,20 @@
+"""The timeline of one run: a canvas that asks the server for what its visible range can show."""
+
+from __future__ import annotations
+
+from app.components.packaged import Packaged
+from profiles.palette import REPLICA_COLOURS, SPAN_COLOURS
+
+_timeline = Packaged("timeline")
+
+
+def timeline_view(run_id: str) -> None:
+    """Show the spans of the run; they come by the lab's own routes, not through Streamlit."""
+    _timeline(
+        key="timeline",
+        data={
+            "run": run_id,
+            "colours": SPAN_COLOURS,
+            "replicaColours": list(REPLICA_COLOURS),
+        },
+    )

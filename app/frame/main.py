@@ -1,0 +1,34 @@
+"""The page's frame: title, navigation, and the page that was asked for.
+
+It lies apart from the pages: beside a folder named `pages`, Streamlit would serve a deep link
+without this frame.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+APP = Path(__file__).parents[1]
+
+PAGES = (
+    ("lab", "Lab"),
+    ("overview", "Overview"),
+    ("timeline", "Timeline"),
+    ("communication", "Communication"),
+    ("placement", "Placement"),
+    ("contexts", "Contexts"),
+    ("compare", "Compare"),
+    ("runs", "Runs"),
+)
+
+# A file of ours: an icon by name would be fetched from outside.
+st.set_page_config(page_title="Strategy Lab", page_icon=str(APP / "icon.svg"), layout="wide")
+st.navigation(
+    [
+        st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")
+        for name, title in PAGES
+    ],
+    position="top",
+).run()

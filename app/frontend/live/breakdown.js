@@ -1,0 +1,61 @@
+// Where each replica's step went: one stacked bar per replica, all on one scale.
+
+import { joined, units } from "../shared/format.js";
+import { textOn } from "../shared/colour.js";
+import { fitCanvas } from "../shared/theme.js";
+
+const ROW = 24;
+const LABEL = 74;
+
+export class Breakdown {
+  constructor(canvas, phases, colours, onHover) {
+    Object.assign(this, { canvas, phases, colours, bars: [] });
+    canvas.addEventListener("pointermove", (event) => onHover(this.textAt(event)));
+    canvas.addEventListener("pointerleave", () => onHover(null));
+  }
+
+  // rows: [{ replica, label, parts: [ms per phase] }]; `scale` ms fill the width.
+  draw(rows, scale, width, theme, replicaColour) {
+    const row = rows.length > 8 ? 16 : ROW;
+    const context = fitCanvas(this.canvas, width, Math.max(rows.length, 1) * row);
+    context.clearRect(0, 0, width, rows.length * row);
+    context.textBaseline = "middle";
+    this.bars = [];
+    rows.forEach(({ label, replica, parts }, index) => {
+      const middle = index * row + row / 2;
+      context.font = `12px ${theme.font}`;
+      context.textAlign = "left";
+      context.fillStyle = replicaColour(replica);
+      context.fillRect(0, middle - 5, 10, 10);
+      context.fillStyle = theme.text;
+      context.fillText(label, 16, middle, LABEL - 18);
+      this.drawBar(context, { label, parts, middle, row, scale, width });
+    });
+  }
+
+  drawBar(context, { label, parts, middle, row, scale, width }) {
+    let x = LABEL;
+    const perMs = (width - LABEL) / (scale || 1);
+    context.textAlign = "center";
+    context.font = "600 11px sans-serif";
+    parts.forEach((ms, phase) => {
+      if (!(ms > 0)) return;
+      const length = ms * perMs;
+      context.fillStyle = this.colours[this.phases[phase]];
+      context.fillRect(x, middle - row / 2 + 2, Math.max(length - 0.5, 0.5), row - 4);
+      this.bars.push({ x, length, top: middle - row / 2, row, text: `${label}: ${this.phases[phase]} ${joined(units.ms(ms))}` });
+      if (length > 42 && row === ROW) {
+        context.fillStyle = textOn(this.colours[this.phases[phase]]);
+        context.fillText(joined(units.ms(ms)), x + length / 2, middle);
+      }
+      x += length;
+    });
+  }
+
+  textAt({ offsetX, offsetY }) {
+    const bar = this.bars.find(
+      ({ x, length, top, row }) => offsetX >= x && offsetX < x + length && offsetY >= top && offsetY < top + row,
+    );
+    return bar ? bar.text : null;
+  }
+}

@@ -1,0 +1,165 @@
+// The charts of the live view, above one another on one axis, under one cursor.
+
+import { el, setText } from "../shared/dom.js";
+import { joined, units } from "../shared/format.js";
+import { Chart } from "./chart.js";
+import { buttonGroup, chartBlock } from "./layout.js";
+
+const FEW_REPLICAS = 4; // so many lines can be told apart; more become a band
+const SPANS = [
+  [30, "30 s"],
+  [120, "2 min"],
+  [Infinity, "All"],
+];
+const MODES = [
+  ["time", "time"],
+  ["step", "step"],
+];
+
+export class Charts {
+  constructor(history, axis, replicaColours, redraw) {
+    Object.assign(this, { history, axis, replicaColours, redraw });
+    this.stack = el("div", {
+      class: "stack",
+      tabindex: 0,
+      role: "group",
+      "aria-label": "Charts of the run. Left and right arrow keys move the cursor by one step, Escape removes it.",
+    });
+    this.readout = el("div", { class: "sr-only", "aria-live": "polite" });
+    this.labels = el("div", { class: "boundaries", "aria-hidden": "true" });
+    this.charts = this.make();
+    this.charts.at(-1).chart.isLast = true;
+    const span = buttonGroup("Time shown", SPANS, (seconds) => this.change(() => (axis.span = seconds)));
+    const mode = buttonGroup("Horizontal axis", MODES, (value) => this.change(() => (axis.mode = value)));
+    span.choose(Infinity);
+    mode.choose("time");
+    this.where = el("span", { class: "where" });
+    this.stack.append(this.labels, ...this.charts.map(({ block }) => block));
+    this.root = el("div", { class: "main" }, el("div", { class: "controls" }, span.group, mode.group, this.where), this.stack, this.readout);
+    this.listen();
+  }
+
+  make() {
+    const { history } = this;
+    const single = (get, colour, options = {}) => () => [{ get, colour, ...options }];
+    const plain = [
+      ["wall", "Step time", "ms", { height: 130, lines: single((at) => history.wall[at], "#56B4E9", { skipFirst: true, text: (v) => joined(units.ms(v)) }) }],
+      ["replicas", "Each replica until its gradients are ready", "ms", { height: 150, lines: () => this.replicaLines(), band: this.band() }],
+      ["loss", "Loss", "", { height: 130, fromZero: false, lines: single((at) => history.loss[at], "#E69F00", { width: 2, text: (v) => joined(units.loss(v)) }) }],
+      ["throughput", "Throughput", "examples/s", { height: 120, lines: single((at) => history.throughput(at), "#009E73", { skipFirst: true, text: (v) => joined(units.rate(v)) }) }],
+    ];
+    return plain.map(([name, title, unit, options]) => {
+      const made = chartBlock(name, title, unit);
+      return { ...made, chart: new Chart(made.canvas, options) };
+    });
+  }
+
+  band() {
+    const { history } = this;
+    const many = (get) => (at) => (history.numReplicas > FEW_REPLICAS ? get(at) : NaN);
+    return { low: many((at) => history.low[at]), high: many((at) => history.high[at]), colour: "#9AA0A6" };
+  }
+
+  // A few replicas: a line each. Many: the middle one over the band. The odd one out on top, always.
+  replicaLines() {
+    const { history } = this;
+    const odd = this.odd;
+    const line = (replica, options) => ({
+      label: `replica ${replica}`,
+      get: (at) => history.own(replica, at),
+      colour: this.replicaColours[replica % this.replicaColours.length],
+      skipFirst: true,
+      text: (v) => joined(units.ms(v)),
+      ...options,
+    });
+    const rest =
+      history.numReplicas > FEW_REPLICAS
+        ? [{ label: "median (band: middle 80 %)", get: (at) => history.middle[at], colour: "#9AA0A6", skipFirst: true, text: (v) => joined(units.ms(v)) }]
+        : Array.from({ length: history.numReplicas }, (_, replica) => replica)
+            .filter((replica) => replica !== odd?.replica)
+            .map((replica) => line(replica, { alpha: 0.85 }));
+    return odd ? [...rest, line(odd.replica, { width: 2.5 })] : rest;
+  }
+
+  listen() {
+    this.stack.addEventListener("pointermove", (event) => {
+      const box = this.charts[0].canvas.getBoundingClientRect();
+      this.change(() => (this.axis.cursor = this.axis.at(event.clientX - box.left)));
+    });
+    this.stack.addEventListener("pointerleave", () => this.change(() => (this.axis.cursor = null)));
+    this.stack.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -50, PageDown: 50, Home: -1e9, End: 1e9 }[event.key];
+      if (by) this.axis.moveCursor(by);
+      else if (event.key === "Escape") this.axis.cursor = null;
+      else return;
+      event.preventDefault();
+      this.change(() => {});
+      setText(this.readout, this.spoken());
+    });
+  }
+
+  change(how) {
+    how();
+    this.redraw();
+  }
+
+  draw(theme, boundaries) {
+    const width = this.stack.clientWidth;
+    this.odd = this.history.oddOneOut();
+    this.axis.update(width);
+    const at = this.axis.cursor ?? this.history.length - 1;
+    for (const { chart, legend } of this.charts) {
+      chart.draw(this.axis, theme, boundaries);
+      this.drawLegend(legend, chart, at);
+    }
+    this.drawLabels(boundaries);
+    setText(this.where, this.axis.cursor === null ? "" : this.position(at));
+  }
+
+  position(at) {
+    return `step ${this.history.step[at]} at ${joined(units.seconds(this.history.start[at] / 1000))}`;
+  }
+
+  drawLegend(legend, chart, at) {
+    const items = chart.lines().map(({ label, get, colour, text }) => ({
+      label: label ?? "",
+      value: at < 0 ? "" : text(get(at)),
+      colour,
+    }));
+    const said = JSON.stringify(items);
+    if (legend.dataset.said === said) return;
+    legend.dataset.said = said;
+    legend.replaceChildren(
+      ...items.map(({ label, value, colour }) => {
+        const swatch = el("i");
+        swatch.style.background = colour;
+        return el("span", {}, swatch, label, el("b", { text: value }));
+      }),
+    );
+  }
+
+  // The boundaries' labels on a line of their own; each ends where the next begins.
+  drawLabels(boundaries) {
+    const { axis } = this;
+    const shown = boundaries.map(({ label, value }) => ({ label, x: Math.max(axis.x(value(axis.mode)), axis.left) }));
+    const said = JSON.stringify(shown);
+    if (this.labels.dataset.said === said) return;
+    this.labels.dataset.said = said;
+    this.labels.replaceChildren(
+      ...shown.map(({ label, x }, index) => {
+        const node = el("span", { text: label, title: label });
+        const end = shown[index + 1]?.x ?? axis.width;
+        node.style.left = `${x}px`;
+        node.style.maxWidth = `${Math.max(end - x - 6, 0)}px`;
+        return node;
+      }),
+    );
+  }
+
+  spoken() {
+    const at = this.axis.cursor;
+    if (at === null) return "";
+    const values = this.charts.flatMap(({ chart }) => chart.lines().map(({ label, get, text }) => `${label ?? ""} ${text(get(at))}`));
+    return `${this.position(at)}: ${values.join(", ")}`;
+  }
+}

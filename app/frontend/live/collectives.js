@@ -1,0 +1,22 @@
+// What the collectives of the newest full capture moved, and how fast.
+
+import { el } from "../shared/dom.js";
+import { joined, number, units } from "../shared/format.js";
+
+const COLUMNS = [
+  ["collective", (row) => row.op],
+  ["per step", (row) => number(row.per_step)],
+  ["group", (row) => joined(units.count(row.group_size))],
+  ["bytes / step", (row) => joined(units.bytes(row.bytes))],
+  ["transfer", (row) => joined(units.ms(row.transfer_ms))],
+  ["algbw", (row) => joined(units.bandwidth(row.algbw_gbps)), "algbw"],
+  ["busbw", (row) => joined(units.bandwidth(row.busbw_gbps)), "busbw"],
+  ["source", (row) => row.source ?? ""],
+];
+
+export function collectivesTable(rows, definitions) {
+  if (!rows.length) return el("p", { class: "quiet", text: "No collective in this capture: nothing crossed the replicas." });
+  const head = COLUMNS.map(([title, , definition]) => el("th", { text: title, scope: "col", title: definitions[definition] }));
+  const body = rows.map((row) => el("tr", {}, ...COLUMNS.map(([, text]) => el("td", { text: text(row) }))));
+  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+}

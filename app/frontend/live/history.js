@@ -1,0 +1,161 @@
+// The steps of a run as columns: NaN where a value is missing, the oldest half thinned when full.
+
+const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "low", "middle", "high"];
+const MAX_STEPS = 32768;
+const RECENT = 50; // steps over which the odd one out is judged
+
+export class History {
+  constructor(phases) {
+    this.phases = phases;
+    this.clear();
+  }
+
+  clear() {
+    this.length = 0;
+    this.capacity = 1024;
+    this.numReplicas = 0;
+    for (const field of FIELDS) this[field] = new Float64Array(this.capacity);
+    this.replicas = []; // per replica one column per phase
+    this.early = new Map(); // rows of other workers that came before their step
+  }
+
+  add(row, localReplicas) {
+    const [worker, step, segment, start, wall, loss, examples, marks] = row;
+    if (worker !== 0) {
+      this.addOther(row, localReplicas);
+      return;
+    }
+    if (this.length === this.capacity) this.makeRoom();
+    const at = this.length++;
+    this.step[at] = step ?? NaN;
+    this.segment[at] = segment ?? NaN;
+    this.start[at] = start ?? NaN;
+    this.wall[at] = wall ?? NaN;
+    this.loss[at] = loss ?? NaN;
+    this.examples[at] = examples ?? NaN;
+    this.low[at] = this.middle[at] = this.high[at] = NaN;
+    for (const columns of this.replicas) for (const column of columns) column[at] = NaN;
+    if (marks) this.setMarks(at, 0, marks);
+    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks);
+    this.early.delete(step);
+  }
+
+  addOther([worker, step, , , , , , marks], localReplicas) {
+    if (!marks) return;
+    const first = worker * localReplicas;
+    for (let at = this.length - 1; at >= Math.max(0, this.length - 64); at--) {
+      if (this.step[at] === step) {
+        this.setMarks(at, first, marks);
+        return;
+      }
+    }
+    if (this.early.size > 256) this.early.clear();
+    this.early.set(step, [...(this.early.get(step) ?? []), { first, marks }]);
+  }
+
+  setMarks(at, first, marks) {
+    const width = this.phases.length;
+    const count = Math.floor(marks.length / width);
+    while (this.replicas.length < first + count) {
+      this.replicas.push(this.phases.map(() => new Float32Array(this.capacity).fill(NaN)));
+    }
+    this.numReplicas = this.replicas.length;
+    for (let replica = 0; replica < count; replica++) {
+      for (let phase = 0; phase < width; phase++) {
+        this.replicas[first + replica][phase][at] = marks[replica * width + phase] ?? NaN;
+      }
+    }
+    this.spread(at);
+  }
+
+  // The middle 80 % of the replicas' own times at a step.
+  spread(at) {
+    const own = [];
+    for (let replica = 0; replica < this.numReplicas; replica++) {
+      const value = this.own(replica, at);
+      if (Number.isFinite(value)) own.push(value);
+    }
+    own.sort((a, b) => a - b);
+    const rank = (share) => own[Math.round(share * (own.length - 1))] ?? NaN;
+    [this.low[at], this.middle[at], this.high[at]] = [rank(0.1), rank(0.5), rank(0.9)];
+  }
+
+  // The replicas that take part in a step.
+  present(at) {
+    const found = [];
+    for (let r = 0; r < this.numReplicas; r++) if (this.hasReplica(r, at)) found.push(r);
+    return found;
+  }
+
+  // Mean of a phase of a replica over the newest steps of its segment, up to and with `at`.
+  recentMean(get, at, count = RECENT) {
+    let [sum, num] = [0, 0];
+    for (let i = at; i >= 0 && i > at - count && this.segment[i] === this.segment[at]; i--) {
+      const value = get(i);
+      // A segment's first step is traced and compiled: it says nothing about the others.
+      if (Number.isFinite(value) && !(num && this.isFirst(i))) [sum, num] = [sum + value, num + 1];
+    }
+    return num ? sum / num : NaN;
+  }
+
+  isFirst(at) {
+    return at === 0 || this.segment[at] !== this.segment[at - 1];
+  }
+
+  // The replica whose own time is longest of late, and by how much it exceeds the others' median.
+  oddOneOut() {
+    const last = this.length - 1;
+    const means = this.present(last).map((replica) => ({
+      replica,
+      mean: this.recentMean((at) => this.own(replica, at), last),
+    }));
+    if (means.length < 2) return null;
+    means.sort((a, b) => b.mean - a.mean);
+    const others = means.slice(1);
+    const late = means[0].mean - others[others.length >> 1].mean;
+    return { replica: means[0].replica, lateMs: late };
+  }
+
+  // Time of a replica until its gradients are ready: what is its own doing, before any waiting.
+  own(replica, at) {
+    const columns = this.replicas[replica];
+    return columns ? columns[this.ownPhases[0]][at] + columns[this.ownPhases[1]][at] : NaN;
+  }
+
+  get ownPhases() {
+    return (this.ownIndices ??= [this.phases.indexOf("compute"), this.phases.indexOf("input")]);
+  }
+
+  hasReplica(replica, at) {
+    return Number.isFinite(this.own(replica, at));
+  }
+
+  throughput(at) {
+    return (this.examples[at] / this.wall[at]) * 1000;
+  }
+
+  makeRoom() {
+    if (this.capacity < MAX_STEPS) {
+      this.capacity *= 2;
+      this.eachColumn((column) => {
+        const larger = new column.constructor(this.capacity).fill(NaN);
+        larger.set(column);
+        return larger;
+      });
+      return;
+    }
+    const half = this.length >> 1;
+    const kept = half >> 1;
+    this.eachColumn((column) => {
+      for (let i = 0; i < kept; i++) column[i] = column[2 * i];
+      column.copyWithin(kept, 2 * kept, this.length);
+      return column;
+    });
+    this.length -= kept;
+  }
+
+  eachColumn(change) {
+    for (const field of FIELDS) this[field] = change(this[field]);
+    this.replicas = this.replicas.map((columns) => columns.map(change));
+  }
+}

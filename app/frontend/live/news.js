@@ -1,0 +1,42 @@
+// What happened besides steps, in one line each; null for what the page shows elsewhere.
+
+import { joined, units } from "../shared/format.js";
+
+const SENTENCES = {
+  launched: (n) => (n.generation ? `Worker ${n.worker} started again.` : `Worker ${n.worker} took the run.`),
+  segment: (n) =>
+    n.segment === 0
+      ? `${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
+      : `From step ${n.first_step}: ${n.changes.join(", ") || "the same configuration"}${moved(n)}.`,
+  answer: (n) =>
+    n.status === "applied"
+      ? `Command ${n.number} (${n.command}) applied${took(n)}.`
+      : `Command ${n.number} (${n.command}) rejected: ${n.message ?? "no reason given"}`,
+  window: (n) => (n.error ? `Capture ${n.window} was lost: ${n.error}` : null),
+  failed: (n) => n.message,
+  exited: (n) => (["finished", "stopped", "replaced"].includes(n.verdict) ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
+  finished: (n) => `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${n.steps} steps.`,
+  note: (n) => n.message,
+};
+
+const moved = (n) => (n.moved === "fresh-worker" ? ", in a fresh worker" : "");
+const took = (n) => (n.took_ms ? ` after ${joined(units.ms(n.took_ms))}` : "");
+
+export function sentence(news) {
+  return SENTENCES[news.kind]?.(news) ?? null;
+}
+
+export function isTrouble(news) {
+  return (
+    news.kind === "failed" ||
+    news.status === "rejected" ||
+    (news.kind === "window" && news.error) ||
+    (news.kind === "note" && news.level === "warning") ||
+    (news.kind === "exited" && !["finished", "stopped", "replaced"].includes(news.verdict))
+  );
+}
+
+// The label of a segment's boundary: what changed, or what it is.
+export function boundaryLabel(news) {
+  return news.changes?.join(", ") || `${news.strategy} × ${news.num_replicas}`;
+}

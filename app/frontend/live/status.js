@@ -1,0 +1,53 @@
+// What the run is doing, in a chip and, where something is wrong, in a sentence.
+
+import { el, setText } from "../shared/dom.js";
+
+const WORDS = {
+  running: "Running",
+  finished: "Finished",
+  stopped: "Stopped",
+  failed: "Failed",
+  incomplete: "Incomplete",
+};
+const CONNECTION = {
+  lost: "Connection to the lab lost; trying again.",
+  gone: "This run is no longer in the runs folder.",
+  forbidden: "The lab does not answer to this address.",
+};
+const ADVICE = {
+  failed: "Everything recorded until then is kept. Change what the message names, then run again.",
+  incomplete: "What was recorded can be read; start a new run to go on.",
+};
+
+export class Status {
+  constructor() {
+    this.chip = el("span", { class: "chip", role: "status" });
+    this.what = el("span", { class: "what" });
+    this.banner = el("div", { class: "banner", role: "alert", hidden: "" });
+    this.link = el("span", { class: "connection" });
+    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.link), this.banner);
+  }
+
+  connection(state) {
+    setText(this.link, CONNECTION[state] ?? "");
+  }
+
+  draw(status, segment, hasSteps) {
+    const state = status?.state ?? "waiting";
+    const starting = state === "running" && !hasSteps;
+    this.chip.dataset.state = starting ? "starting" : state;
+    setText(this.chip, starting ? "Starting" : (WORDS[state] ?? "Waiting"));
+    setText(this.what, segment ? this.describe(status, segment) : starting ? "The worker is getting ready; the first step is traced and compiled." : "");
+    const text = status?.message ?? "";
+    this.banner.hidden = !text || state === "running";
+    setText(this.banner, [text, ADVICE[state]].filter(Boolean).join(" "));
+    this.banner.dataset.state = state;
+  }
+
+  describe(status, { strategy, num_replicas, global_batch_size, cross_device_ops }) {
+    const replicas = `${num_replicas} ${num_replicas === 1 ? "replica" : "replicas"}`;
+    return [status.workload, strategy, replicas, `global batch ${global_batch_size}`, num_replicas > 1 ? cross_device_ops : null]
+      .filter(Boolean)
+      .join(" · ");
+  }
+}

@@ -1,0 +1,36 @@
+// The numbers on top: the step time largest, each with its unit and, on hover or focus, its definition.
+
+import { el, setText } from "../shared/dom.js";
+
+export class Tiles {
+  constructor(definitions) {
+    this.definitions = definitions;
+    this.parts = new Map();
+    this.root = el("div", { class: "tiles" });
+  }
+
+  add(name, label, { large = false } = {}) {
+    const value = el("span", { class: "value" });
+    const unit = el("span", { class: "unit" });
+    const note = el("div", { class: "note" });
+    const definition = this.definitions[name];
+    const tile = el(
+      "div",
+      { class: large ? "tile large" : "tile", tabindex: definition ? 0 : null, dataset: { tile: name } },
+      el("div", { class: "label", text: label }),
+      el("div", { class: "number" }, value, unit),
+      note,
+      definition ? el("div", { class: "definition", role: "tooltip", text: definition }) : null,
+    );
+    this.parts.set(name, { value, unit, note });
+    this.root.append(tile);
+    return this;
+  }
+
+  set(name, [value, unit], note = "") {
+    const part = this.parts.get(name);
+    setText(part.value, value);
+    setText(part.unit, unit);
+    setText(part.note, note);
+  }
+}

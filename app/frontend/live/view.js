@@ -1,0 +1,228 @@
+// The live view: takes the run's messages, keeps their history, draws at most once per frame.
+
+import { el, setText } from "../shared/dom.js";
+import { joined, number, units } from "../shared/format.js";
+import { readTheme } from "../shared/theme.js";
+import { Axis } from "./axis.js";
+import { Breakdown } from "./breakdown.js";
+import { Charts } from "./charts.js";
+import { collectivesTable } from "./collectives.js";
+import { Feed } from "./feed.js";
+import { History } from "./history.js";
+import { panel, phaseLegend } from "./layout.js";
+import { boundaryLabel, isTrouble, sentence } from "./news.js";
+import { Status } from "./status.js";
+import { Tiles } from "./tiles.js";
+
+const AVERAGED = 20; // steps behind the numbers that move with the run
+const MAX_NEWS_SHOWN = 60;
+
+export class LiveView {
+  constructor(host, data) {
+    this.host = host;
+    this.history = new History(data.phases);
+    this.axis = new Axis(this.history);
+    this.root = el("div", { class: "live" });
+    host.replaceChildren(this.root);
+    this.build(data);
+    this.resizes = new ResizeObserver(() => this.redraw());
+    this.resizes.observe(this.root);
+  }
+
+  build(data) {
+    this.data = data;
+    const { phases, phaseColours, definitions } = data;
+    this.status = new Status();
+    this.tiles = new Tiles(definitions)
+      .add("step_time", "Step time", { large: true })
+      .add("throughput", "Throughput")
+      .add("loss", "Loss")
+      .add("progress", "Step")
+      .add("traffic", "Collective traffic")
+      .add("busbw", "Bus bandwidth")
+      .add("slowest", "Slowest replica");
+    this.charts = new Charts(this.history, this.axis, data.replicaColours, () => this.redraw());
+    this.marksBars = this.bars("phases", "Where the step went");
+    this.captureBars = this.bars("capture", "Latest full capture");
+    this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, definitions), this.marksBars.canvas);
+    this.traffic = el("div");
+    this.trafficPanel = panel("collectives", "Collectives", this.traffic);
+    this.newsList = el("ol", { class: "news" });
+    this.root.replaceChildren(
+      this.status.root,
+      this.tiles.root,
+      el(
+        "div",
+        { class: "columns" },
+        this.charts.root,
+        el(
+          "div",
+          { class: "side" },
+          this.marksBars.block,
+          this.captureBars.block,
+          this.trafficPanel.block,
+          panel("news", "What happened", this.newsList).block,
+        ),
+      ),
+    );
+  }
+
+  bars(name, title) {
+    const canvas = el("canvas", { role: "img", "aria-label": title });
+    const hint = el("p", { class: "quiet" });
+    const made = panel(name, title, canvas, hint);
+    const bars = new Breakdown(canvas, this.data.phases, this.data.phaseColours, (text) => {
+      canvas.title = text ?? "";
+    });
+    return { ...made, canvas, hint, bars };
+  }
+
+  // Called again on every rerun of the page: only another run starts anew.
+  show(data) {
+    this.theme = readTheme(this.host);
+    if (data.run !== this.run) {
+      this.feed?.close();
+      this.run = data.run;
+      this.root.dataset.run = data.run;
+      this.forget();
+      this.feed = new Feed(data.run, {
+        onMessage: (message) => this.take(message),
+        onState: (state) => this.connection(state),
+      });
+    }
+    this.redraw();
+  }
+
+  forget() {
+    this.history.clear();
+    this.axis.cursor = null;
+    this.boundaries = [];
+    this.segment = null;
+    this.capture = null;
+    this.newsList.replaceChildren();
+    this.shownCapture = undefined;
+  }
+
+  connection(state) {
+    this.root.dataset.connection = state;
+    this.status.connection(state);
+  }
+
+  take(message) {
+    if (message.reset) this.forget();
+    this.run_ = message.status;
+    for (const news of message.news) this.takeNews(news);
+    const local = this.segment ? this.segment.num_replicas / (this.segment.num_workers || 1) : 1;
+    for (const row of message.steps) this.history.add(row, local);
+    this.redraw();
+  }
+
+  takeNews(news) {
+    if (news.kind === "segment") {
+      this.segment = news;
+      this.boundaries.push({
+        label: boundaryLabel(news),
+        value: (mode) => (mode === "time" ? news.at_ms / 1000 : news.first_step),
+      });
+    }
+    if (news.kind === "window" && news.replicas) this.capture = news;
+    const text = sentence(news);
+    if (!text) return;
+    const time = el("time", { text: joined(units.seconds(news.at_ms / 1000)) });
+    this.newsList.prepend(el("li", { class: isTrouble(news) ? "trouble" : "" }, time, el("span", { text })));
+    while (this.newsList.children.length > MAX_NEWS_SHOWN) this.newsList.lastChild.remove();
+  }
+
+  redraw() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    if (!this.root.isConnected) return;
+    const last = this.history.length - 1;
+    this.status.draw(this.run_, this.segment, last >= 0);
+    this.drawTiles(last);
+    this.charts.draw(this.theme, this.boundaries);
+    this.drawBars(this.axis.cursor ?? last);
+    this.drawCapture();
+    this.root.dataset.step = last < 0 ? "" : String(this.history.step[last]);
+    this.root.dataset.status = this.run_?.state ?? "";
+    this.root.dataset.segments = String(this.boundaries.length);
+    this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn", { detail: last < 0 ? null : this.history.step[last] }));
+  }
+
+  drawTiles(last) {
+    const { history, tiles } = this;
+    const mean = (get) => (last < 0 ? NaN : history.recentMean(get, last, AVERAGED));
+    const wall = mean((at) => history.wall[at]);
+    tiles.set("step_time", units.ms(wall), last < 0 ? "" : `mean of the last ${AVERAGED} steps`);
+    tiles.set("throughput", units.rate(mean((at) => history.throughput(at))));
+    tiles.set("loss", units.loss(last < 0 ? NaN : history.loss[last]));
+    const total = this.run_?.steps;
+    tiles.set("progress", last < 0 ? ["–", ""] : [(history.step[last] + 1).toLocaleString("en-US"), total ? `of ${total.toLocaleString("en-US")}` : ""]);
+    const moved = this.capture?.collectives ?? [];
+    const bytes = moved.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
+    const without = this.capture ? "nothing was moved" : "after the first full capture";
+    tiles.set("traffic", moved.length ? units.bytes(bytes) : ["–", ""], moved.length ? "per step" : without);
+    const fastest = moved.find((row) => row.busbw_gbps !== null);
+    tiles.set("busbw", units.bandwidth(fastest?.busbw_gbps), fastest ? fastest.op : without);
+    const odd = history.oddOneOut();
+    tiles.set("slowest", odd ? [String(odd.replica), ""] : ["–", ""], odd ? `+${joined(units.ms(Math.max(odd.lateMs, 0)))} over the others` : "needs two replicas with marks");
+  }
+
+  drawBars(at) {
+    const { history, marksBars: bars } = this;
+    const present = at < 0 ? [] : history.present(at);
+    const single = this.axis.cursor !== null;
+    setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
+    bars.canvas.hidden = !present.length;
+    setText(bars.hint, present.length ? "" : at < 0 ? "Comes with the first step." : "This run has no marks: turn them on in the capture settings.");
+    if (!present.length) return;
+    const part = (replica, phase) => {
+      const get = (i) => history.replicas[replica][phase][i];
+      return single ? get(at) : history.recentMean(get, at, AVERAGED);
+    };
+    const rows = present.map((replica) => ({
+      replica,
+      label: `replica ${replica}`,
+      parts: this.data.phases.map((_, phase) => part(replica, phase)),
+    }));
+    this.drawRows(bars, rows);
+  }
+
+  drawCapture() {
+    const { capture, captureBars: bars } = this;
+    bars.canvas.hidden = !capture;
+    setText(bars.hint, capture ? "" : "Comes with the first capture window.");
+    if (capture) {
+      const lastStep = capture.first_step + capture.num_steps - 1;
+      setText(bars.source, `steps ${capture.first_step}–${lastStep}, measured`);
+      this.drawRows(bars, capture.replicas.map((row) => ({
+        replica: row.replica,
+        label: `replica ${row.replica}`,
+        parts: this.data.phases.map((phase) => row[`${phase}_ms`]),
+      })));
+    } else setText(bars.source, "");
+    if (this.shownCapture === capture) return;
+    this.shownCapture = capture;
+    const waiting = el("p", { class: "quiet", text: "Bytes and speed come with the first capture window." });
+    this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
+  }
+
+  drawRows({ bars, canvas, block }, rows) {
+    const scale = Math.max(...rows.map(({ parts }) => parts.reduce((sum, ms) => sum + (ms || 0), 0)));
+    const colours = this.data.replicaColours;
+    bars.draw(rows, scale, block.clientWidth - 2, this.theme, (replica) => colours[replica % colours.length]);
+    const said = rows.map(({ label, parts }) => `${label}: ${parts.map((ms, i) => `${this.data.phases[i]} ${number(ms)} ms`).join(", ")}`);
+    canvas.setAttribute("aria-label", said.join("; "));
+  }
+
+  close() {
+    this.feed?.close();
+    this.resizes.disconnect();
+    cancelAnimationFrame(this.frame);
+  }
+}

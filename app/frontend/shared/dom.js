@@ -1,0 +1,19 @@
+// Elements made of text: nothing here ever parses markup, so a run's text stays text.
+
+export function el(tag, options = {}, ...children) {
+  const node = document.createElement(tag);
+  const { class: className, text, on, dataset, ...attributes } = options;
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  Object.assign(node.dataset, dataset ?? {});
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== null && value !== false) node.setAttribute(name, value);
+  }
+  for (const [name, handler] of Object.entries(on ?? {})) node.addEventListener(name, handler);
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

@@ -1,0 +1,37 @@
+// Numbers as `profiles.units` writes them: three significant digits, a unit, a dash where none is.
+
+export const MISSING = "–";
+const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+
+export function number(value, digits = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
+  if (value === 0) return "0";
+  const decimals = digits - 1 - Math.floor(Math.log10(Math.abs(value)));
+  const shown = Math.min(Math.max(decimals, 0), 9);
+  return value.toLocaleString("en-US", { minimumFractionDigits: shown, maximumFractionDigits: shown });
+}
+
+const pair = (value, unit) => [number(value), number(value) === MISSING ? "" : unit];
+
+// Each returns [number, unit], so that a tile can show the two in different sizes.
+export const units = {
+  ms: (value) => pair(value, "ms"),
+  loss: (value) => [number(value, 4), ""],
+  rate: (value) => pair(value, "examples/s"),
+  bandwidth: (value) => pair(value, "GB/s"),
+  count: (value) => [value === null || value === undefined ? MISSING : value.toLocaleString("en-US"), ""],
+  bytes: (value) => {
+    if (value === null || value === undefined || !Number.isFinite(value)) return [MISSING, ""];
+    const found = SIZES.find(([scale]) => Math.abs(value) >= scale);
+    return found ? pair(value / found[0], found[1]) : [Math.round(value).toLocaleString("en-US"), "B"];
+  },
+  // Positions on the timeline keep their digits: neighbours differ in the last ones.
+  seconds: (value) => {
+    if (!Number.isFinite(value)) return [MISSING, ""];
+    if (value < 60) return [value.toFixed(value < 10 ? 2 : 1), "s"];
+    const minutes = Math.floor(value / 60);
+    return [`${minutes} min ${Math.floor(value % 60)}`, "s"];
+  },
+};
+
+export const joined = ([value, unit]) => (unit ? `${value} ${unit}` : value);

@@ -1,0 +1,205 @@
+// Draws the visible spans: one pass per category, so that the canvas changes colour a few times only.
+
+import { niceTicks, tickText } from "../shared/scale.js";
+import { textOn } from "../shared/colour.js";
+
+const LABEL_FROM_PX = 44;
+const CHARACTER_PX = 6.1;
+const FADED = 0.12;
+
+export function drawTimeline(context, scene) {
+  const { viewport: v, theme } = scene;
+  context.clearRect(0, 0, v.width, v.height);
+  context.lineWidth = 1;
+  drawSteps(context, scene);
+  context.save();
+  context.beginPath();
+  context.rect(v.left, v.top - 4, v.inner, v.height);
+  context.clip();
+  if (scene.data) drawSpans(context, scene);
+  if (scene.data) drawLinks(context, scene);
+  drawMarked(context, scene);
+  context.restore();
+  drawRuler(context, scene);
+  drawMap(context, scene);
+  drawTracks(context, scene);
+  context.globalAlpha = 1;
+  context.fillStyle = theme.text;
+}
+
+function drawSpans(context, { viewport: v, data, colours, matches }) {
+  const { start, duration, row, category, covered, name, count } = data;
+  const labels = [];
+  const height = v.rowHeight - 2;
+  for (let kind = 0; kind < colours.length; kind++) {
+    context.fillStyle = colours[kind];
+    for (let i = 0; i < count; i++) {
+      if (category[i] !== kind) continue;
+      const x = v.x(start[i]);
+      const width = duration[i] / v.perPixel;
+      if (x > v.width || x + width < v.left) continue;
+      const alpha = (matches && !matches.has(name[i]) ? FADED : 1) * (covered[i] === 255 ? 1 : 0.25 + (0.75 * covered[i]) / 255);
+      if (context.globalAlpha !== alpha) context.globalAlpha = alpha;
+      context.fillRect(x, v.rowTops[row[i]], Math.max(width - (width > 3 ? 0.6 : 0), 0.7), height);
+      if (width > LABEL_FROM_PX && name[i] >= 0) labels.push(i);
+    }
+  }
+  drawLabels(context, { v, data, colours, labels });
+}
+
+function drawLabels(context, { v, data, colours, labels }) {
+  context.globalAlpha = 1;
+  context.font = `${v.rowHeight > 14 ? 11 : 9}px sans-serif`;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  for (const i of labels) {
+    const x = Math.max(v.x(data.start[i]), v.left);
+    const room = v.x(data.start[i] + data.duration[i]) - x - 6;
+    const [name, op] = data.names[data.name[i]] ?? ["", ""];
+    const text = op || name;
+    const fits = Math.floor(room / CHARACTER_PX);
+    if (fits < 3) continue;
+    context.fillStyle = textOn(colours[data.category[i]]);
+    context.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, x + 3, v.rowTops[data.row[i]] + (v.rowHeight - 2) / 2);
+  }
+}
+
+// Each collective: a line through the starts of its ranks, so that a late one stands out.
+function drawLinks(context, { viewport: v, data, theme, tracks }) {
+  const visible = data.links.filter((ranks) => ranks.some(([, start, end]) => v.x(end) > v.left && v.x(start) < v.width));
+  if (visible.length > v.inner / 14) return;
+  context.strokeStyle = theme.text;
+  context.fillStyle = theme.text;
+  context.globalAlpha = 0.65;
+  const middle = (track) => v.trackTops[track] + (tracks[track].num_rows * v.rowHeight) / 2;
+  for (const ranks of visible) {
+    const ordered = [...ranks].sort((a, b) => a[0] - b[0]);
+    context.beginPath();
+    ordered.forEach(([track, start]) => context.lineTo(v.x(start), middle(track)));
+    context.stroke();
+    for (const [track, start] of ordered) context.fillRect(v.x(start) - 2, middle(track) - 2, 4, 4);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawMarked(context, { viewport: v, theme, selected, hovered }) {
+  for (const [span, width] of [[hovered, 1], [selected, 2]]) {
+    if (!span) continue;
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.text;
+    context.lineWidth = width;
+    context.strokeRect(v.x(span.start), v.rowTops[span.row] - 0.5, Math.max(span.duration / v.perPixel, 2), v.rowHeight - 1);
+    context.lineWidth = 1;
+  }
+}
+
+function drawSteps(context, { viewport: v, theme, steps }) {
+  const fill = (x1, x2) => context.fillRect(x1, v.top - 4, x2 - x1, v.height - v.top);
+  context.font = `11px ${theme.font}`;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  let freeFrom = v.left;
+  for (let i = 0; i < steps.step.length; i++) {
+    const [x1, x2] = [v.x(steps.start[i]), v.x(steps.end[i])];
+    if (x2 < v.left || x1 > v.width) continue;
+    const from = Math.max(x1, v.left);
+    context.globalAlpha = steps.step[i] % 2 ? 0.9 : 0.45;
+    context.fillStyle = theme.panel;
+    fill(from, Math.min(x2, v.width));
+    if (x2 - x1 > 3 && x1 >= v.left) {
+      context.globalAlpha = 0.5;
+      context.fillStyle = theme.text;
+      context.fillRect(x1, v.top - 22, 1, v.height);
+    }
+    const label = `step ${steps.step[i]}`;
+    if (from >= freeFrom && x2 - from > label.length * CHARACTER_PX + 6) {
+      context.globalAlpha = 0.9;
+      context.fillStyle = theme.text;
+      context.fillText(label, from + 4, v.top - 13);
+      freeFrom = from + label.length * CHARACTER_PX + 12;
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+// Below a millisecond the ticks count from a millisecond that is named at the left.
+function drawRuler(context, { viewport: v, theme }) {
+  const ticks = niceTicks(v.from, v.to, Math.max(2, v.inner / 130));
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : v.to - v.from;
+  const isFine = step < 1e6;
+  const base = isFine ? Math.floor(v.from / 1e6) * 1e6 : 0;
+  const [scale, unit] = isFine ? (step >= 1e3 ? [1e3, "µs"] : [1, "ns"]) : v.to >= 1e9 ? [1e9, "s"] : [1e6, "ms"];
+  context.font = `11px ${theme.font}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillStyle = theme.text;
+  const scaled = ticks.map((tick) => (tick - base) / scale);
+  scaled.forEach((tick, i) => {
+    const x = v.x(ticks[i]);
+    if (x < v.left) return;
+    context.globalAlpha = 0.85;
+    context.fillText(`${isFine ? "+" : ""}${tickText(tick, scaled)} ${unit}`, x, 30);
+    context.globalAlpha = 0.4;
+    context.fillRect(x, 37, 1, 5);
+  });
+  context.globalAlpha = 1;
+  v.base = isFine ? `${(base / 1e9).toFixed(3)} s` : "";
+}
+
+// The whole run as a strip: where captures lie, and where the view is.
+function drawMap(context, { viewport: v, theme, steps }) {
+  const x = (ns) => v.left + (ns / v.length) * v.inner;
+  context.fillStyle = theme.panel;
+  context.fillRect(v.left, 4, v.inner, 14);
+  context.fillStyle = theme.primary;
+  context.globalAlpha = 0.6;
+  for (let i = 0; i < steps.step.length; i++) {
+    context.fillRect(x(steps.start[i]), 5, Math.max(x(steps.end[i]) - x(steps.start[i]), 1), 12);
+  }
+  context.globalAlpha = 1;
+  context.strokeStyle = theme.text;
+  const [x1, x2] = [Math.max(x(v.from), v.left), Math.min(x(v.to), v.width - 1)];
+  context.lineWidth = 2;
+  context.strokeRect(x1, 3, Math.max(x2 - x1, 3), 16);
+  context.lineWidth = 1;
+}
+
+function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
+  context.clearRect(0, 0, v.left - 1, v.height);
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  context.fillStyle = theme.text;
+  context.font = `11px ${theme.font}`;
+  context.globalAlpha = 0.8;
+  context.fillText("whole run", 4, 11);
+  context.fillText(v.base, 4, 30);
+  tracks.forEach((track, i) => {
+    const top = v.trackTops[i];
+    const known = track.replica !== null;
+    context.globalAlpha = 1;
+    if (known) {
+      context.fillStyle = replicaColour(track.replica);
+      context.fillRect(4, top + 3, 10, 10);
+    }
+    context.fillStyle = theme.text;
+    context.font = `600 12px ${theme.font}`;
+    context.fillText(known ? `replica ${track.replica}` : "shared", known ? 19 : 4, top + 8, v.left - 24);
+    if (track.num_rows * v.rowHeight > 26) {
+      context.font = `11px ${theme.font}`;
+      context.globalAlpha = 0.75;
+      context.fillText(shortDevice(track), 4, top + 24, v.left - 8);
+    } else {
+      context.font = `11px ${theme.font}`;
+      context.globalAlpha = 0.75;
+      context.textAlign = "right";
+      context.fillText(shortDevice(track), v.left - 8, top + 8, 62);
+      context.textAlign = "left";
+    }
+  });
+  context.globalAlpha = 1;
+}
+
+export function shortDevice({ device, worker }) {
+  const short = device.split("/device:").at(-1) || device;
+  return worker > 0 ? `${short} (${worker})` : short;
+}

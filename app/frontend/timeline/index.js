@@ -1,0 +1,6 @@
+// The timeline's entry: one view per place on the page, kept while the page reruns around it.
+
+import { keepView } from "../shared/mount.js";
+import { TimelineView } from "./view.js";
+
+export default keepView((host, data) => new TimelineView(host, data));

@@ -1,0 +1,265 @@
+// The timeline of a run: what is on screen, what the pointer and the keys do to it.
+
+import { el, setText } from "../shared/dom.js";
+import { fitCanvas, readTheme } from "../shared/theme.js";
+import { captureWindows, SpanSource } from "./data.js";
+import { detailsOf, tooltipLines } from "./details.js";
+import { drawTimeline } from "./draw.js";
+import { Pointer } from "./pointer.js";
+import { Search } from "./search.js";
+import { Viewport } from "./viewport.js";
+
+const REFRESH_MS = 3000;
+const STALE_ZOOM = 1.6; // fetched detail may be so much too coarse before it is fetched anew
+const MOST_STEPS = 20;
+const HELP = "Arrow keys pan and zoom, brackets go to the capture before and after, Home shows the whole run, Enter selects, N and P go through the search's hits.";
+
+export class TimelineView {
+  constructor(host, data) {
+    this.host = host;
+    this.data = data;
+    this.viewport = new Viewport();
+    this.scene = { viewport: this.viewport, steps: { step: [], start: [], end: [] }, tracks: [], colours: [] };
+    this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": `Timeline of the run. ${HELP}` });
+    this.tip = el("div", { class: "tip", hidden: "" });
+    this.message = el("p", { class: "quiet", role: "status" });
+    this.panel = el("div", { class: "selection", "aria-live": "polite" });
+    this.search = new Search(this);
+    this.root = el("div", { class: "timeline" }, this.toolbar(), el("div", { class: "stage" }, this.canvas, this.tip), this.message, this.panel);
+    host.replaceChildren(this.root);
+    this.pointer = new Pointer(this);
+    this.resizes = new ResizeObserver(() => this.changed());
+    this.resizes.observe(this.root);
+  }
+
+  toolbar() {
+    const button = (text, label, click) => el("button", { type: "button", text, "aria-label": label, title: label, on: { click } });
+    this.legend = el("div", { class: "phases" });
+    this.where = el("span", { class: "where" });
+    return el(
+      "div",
+      { class: "toolbar" },
+      el("div", { class: "buttons", role: "group", "aria-label": "Move the view" },
+        button("‹ capture", "Capture window before ([)", () => this.step(-1)),
+        button("capture ›", "Capture window after (])", () => this.step(1)),
+        button("−", "Zoom out (S or Down)", () => this.zoom(1.5)),
+        button("+", "Zoom in (W or Up)", () => this.zoom(1 / 1.5)),
+        button("whole run", "Whole run (Home)", () => this.go(0, this.viewport.length)),
+      ),
+      this.search.root,
+      this.legend,
+      this.where,
+    );
+  }
+
+  show(data) {
+    this.scene.theme = readTheme(this.host);
+    this.scene.replicaColour = (replica) => data.replicaColours[replica % data.replicaColours.length];
+    this.data = data;
+    if (data.run !== this.run) {
+      this.run = data.run;
+      this.root.dataset.run = data.run;
+      this.version = null;
+      this.select(null);
+      this.source = new SpanSource(data.run, (fetched) => this.take(fetched), (error) => this.fail(error));
+      this.describe();
+    }
+    this.redraw();
+  }
+
+  async describe() {
+    clearTimeout(this.timer);
+    const run = this.run;
+    setText(this.message, this.version ? "" : "Reading the spans…");
+    try {
+      const described = await this.source.json("timeline");
+      if (run !== this.run) return;
+      if (described.version !== this.version) this.layOut(described);
+      if (described.running) this.timer = setTimeout(() => this.describe(), REFRESH_MS);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  layOut(described) {
+    const isFirst = this.version === null;
+    this.version = described.version;
+    Object.assign(this.scene, { tracks: described.tracks, steps: described.steps });
+    this.categories = described.categories;
+    this.scene.colours = this.categories.map((category) => this.data.colours[category] ?? this.data.colours.other);
+    this.windows = captureWindows(described.steps);
+    this.viewport.length = described.length_ns;
+    this.viewport.setTracks(described.tracks);
+    this.root.dataset.spans = String(described.num_spans);
+    const none = described.running ? "No full capture yet: the first comes soon after the run's start." : "This run has no full capture: nothing to show in time. Turn captures on in the Lab and run it again.";
+    setText(this.message, described.num_spans ? "" : none);
+    this.canvas.hidden = !described.num_spans;
+    this.drawLegend();
+    if (!described.num_spans) return;
+    if (isFirst) this.step(0);
+    this.scene.data = isFirst ? null : this.scene.data;
+    this.changed(true);
+  }
+
+  drawLegend() {
+    const used = this.categories.filter(Boolean);
+    this.legend.replaceChildren(
+      ...used.map((category) => {
+        const swatch = el("i");
+        swatch.style.background = this.data.colours[category] ?? this.data.colours.other;
+        return el("span", {}, swatch, category);
+      }),
+    );
+  }
+
+  fail(error) {
+    setText(this.message, error.message);
+  }
+
+  take(fetched) {
+    this.scene.data = fetched;
+    this.scene.matches = this.search.matches(this.source.names);
+    this.root.dataset.rectangles = String(fetched.count);
+    this.redraw();
+  }
+
+  // The view has moved: draw what is there, and ask for what is missing.
+  changed(force = false) {
+    const v = this.viewport;
+    const width = this.root.clientWidth;
+    v.left = width < 560 ? 84 : 150;
+    v.width = width;
+    const { data } = this.scene;
+    const wanted = (v.to - v.from) * 3;
+    const covers = data && v.from >= data.from && v.to <= data.to && data.to - data.from < wanted * STALE_ZOOM;
+    if (this.version && (force || !covers)) this.source.want(v.from, v.to, v.inner);
+    this.redraw();
+  }
+
+  go(from, to) {
+    this.viewport.show(from, to);
+    this.changed();
+  }
+
+  zoom(factor, at) {
+    this.viewport.zoom(factor, at);
+    this.changed();
+  }
+
+  pan(ns) {
+    this.viewport.pan(ns);
+    this.changed();
+  }
+
+  // To the next capture window (by: -1, 1), or to the newest (0).
+  step(by) {
+    if (!this.windows?.length) return this.go(0, this.viewport.length);
+    const middle = (this.viewport.from + this.viewport.to) / 2;
+    let target = this.windows.at(-1);
+    if (by > 0) target = this.windows.find(({ start }) => start > middle) ?? target;
+    if (by < 0) target = this.windows.findLast(({ end }) => end < middle) ?? this.windows[0];
+    // Where every step is captured, a window is the whole run: its last steps are enough to begin with.
+    const length = (target.end - target.start) / (target.lastStep - target.firstStep + 1);
+    const start = Math.max(target.start, target.end - length * MOST_STEPS);
+    const margin = (target.end - start) * 0.02;
+    return this.go(start - margin, target.end + margin);
+  }
+
+  // The span under a point of the canvas, as plain values; null where there is none.
+  spanAt(x, y) {
+    const { data } = this.scene;
+    const row = this.viewport.rowAt(y);
+    if (!data || row < 0 || x < this.viewport.left) return null;
+    const [at, slack] = [this.viewport.ns(x), this.viewport.perPixel * 1.5];
+    let best = null;
+    for (let i = 0; i < data.count; i++) {
+      if (data.row[i] !== row) continue;
+      const after = at - data.start[i];
+      if (after < -slack || after > data.duration[i] + slack) continue;
+      const off = Math.max(-after, after - data.duration[i], 0);
+      if (best === null || off < best.off) best = { i, off };
+    }
+    return best && this.span(best.i);
+  }
+
+  span(i) {
+    const { data } = this.scene;
+    const [label, op] = this.source.names.get(data.name[i]) ?? ["", ""];
+    const { start, duration, index, row, category, covered, name, step } = data;
+    return { start: start[i], duration: duration[i], index: index[i], row: row[i], category: category[i], covered: covered[i] / 255, name: name[i], step: step[i], label, op };
+  }
+
+  // What Enter takes where the pointer shows nothing: the span in the middle of the first track.
+  middleSpan() {
+    const v = this.viewport;
+    return this.spanAt(v.left + v.inner / 2, (v.rowTops[0] ?? 0) + 1);
+  }
+
+  trackOf(span) {
+    return this.scene.tracks.find((track) => span.row >= track.first_row && span.row < track.first_row + track.num_rows);
+  }
+
+  hover(span, x, y) {
+    this.scene.hovered = span;
+    this.tip.hidden = !span;
+    if (span) {
+      const lines = tooltipLines(span, this.trackOf(span), this.categories[span.category]);
+      this.tip.replaceChildren(...lines.map((text) => el("div", { text })));
+      this.tip.style.left = `${Math.min(x + 14, this.viewport.width - 280)}px`;
+      this.tip.style.top = `${y + 16}px`;
+    }
+    this.redraw();
+  }
+
+  select(span) {
+    if (span && span.index < 0) {
+      this.zoom(0.25, span.start + span.duration / 2);
+      return;
+    }
+    this.scene.selected = span;
+    this.root.dataset.selected = span ? span.label : "";
+    this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category], this.twins(span))] : []));
+    this.redraw();
+  }
+
+  // The same op in the same step on other tracks, as far as it is in what was fetched.
+  twins(span) {
+    const { data } = this.scene;
+    const own = this.trackOf(span);
+    const plain = twinName(span.label);
+    const found = [];
+    for (let i = 0; i < data.count; i++) {
+      if (data.step[i] !== span.step || data.index[i] < 0) continue;
+      const [label, op] = this.source.names.get(data.name[i]) ?? ["", ""];
+      if (op !== span.op || twinName(label) !== plain) continue;
+      const other = this.span(i);
+      const track = this.trackOf(other);
+      if (track !== own && !found.some((twin) => twin.track === track)) found.push({ track, span: other });
+    }
+    return found;
+  }
+
+  redraw() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      if (!this.root.isConnected || !this.scene.tracks.length) return;
+      const v = this.viewport;
+      drawTimeline(fitCanvas(this.canvas, v.width, v.height), this.scene);
+      this.root.dataset.drawn = this.scene.data ? "yes" : "";
+      this.root.dataset.from = String(Math.round(v.from));
+      this.root.dataset.to = String(Math.round(v.to));
+      this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn"));
+    });
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.resizes.disconnect();
+    cancelAnimationFrame(this.frame);
+  }
+}
+
+// A replica's copy of a node is named after it: `replica_1/dense/MatMul`, `dense/MatMul_1`.
+function twinName(label) {
+  return label.replace(/\breplica_\d+\b/g, "replica").replace(/_\d+$/, "");
+}

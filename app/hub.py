@@ -1,0 +1,117 @@
+"""Follows the runs in the runs folder: one tailer per run, however many look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from app.live_run import LiveRun
+from profiles.errors import RunFolderError
+
+POLL_S = 0.025
+"""Between two looks at a run that somebody watches: 40 updates a second at most."""
+POLL_ENDED_S = 0.5
+"""The same once the run is over: it may still be followed by nobody's mistake."""
+
+
+def run_folder(runs: Path, run_id: str) -> Path:
+    """The folder of a run by its name; raises RunFolderError where there is none.
+
+    A name is one path component: nothing outside the runs folder can be named.
+    """
+    is_name = Path(run_id).name == run_id and not run_id.startswith(".") and "\0" not in run_id
+    if not is_name or not (runs / run_id).is_dir():
+        raise RunFolderError("A run is a folder in the runs folder", repr(run_id))
+    return runs / run_id
+
+
+class Hub:
+    """The runs that somebody looks at."""
+
+    def __init__(self, runs: Path, *, poll_s: float = POLL_S) -> None:
+        self.runs = runs
+        self._poll_s = poll_s
+        self._lock = threading.Lock()
+        self._followed: dict[tuple[str, int], LiveRun] = {}
+        self._pumps: dict[LiveRun, _Pump] = {}
+
+    def run(self, run_id: str) -> LiveRun:
+        """The followed run; raises RunFolderError where there is none of that name.
+
+        A folder that was deleted and made anew under the same name is another run.
+        """
+        folder = run_folder(self.runs, run_id)
+        key = (run_id, folder.stat().st_ino)
+        with self._lock:
+            if key not in self._followed:
+                self._followed = {k: v for k, v in self._followed.items() if k[0] != run_id}
+                self._followed[key] = LiveRun(folder)
+            return self._followed[key]
+
+    def current(self, run_id: str) -> LiveRun:
+        """The same, with everything that was written until now read."""
+        live = self.run(run_id)
+        live.advance()
+        return live
+
+    async def stream(self, run_id: str, cursor: str = "") -> AsyncGenerator[str, None]:
+        """Messages for one viewer from `cursor` on: at once what is there, then what is new.
+
+        A slow viewer gets fewer, larger messages; nothing queues up for it.
+        """
+        live = self.run(run_id)
+        pump = self._pumps.setdefault(live, _Pump(live, self._poll_s))
+        async with pump:
+            while True:
+                seen = pump.tick
+                text, cursor = live.message(cursor)
+                yield text
+                await pump.news_after(seen)
+
+    def close(self) -> None:
+        """Stop following."""
+        for pump in self._pumps.values():
+            pump.stop()
+        self._pumps.clear()
+
+
+class _Pump:
+    """Reads one run as long as somebody watches it, and wakes the watchers."""
+
+    def __init__(self, live: LiveRun, poll_s: float) -> None:
+        self._live = live
+        self._poll_s = poll_s
+        self._viewers = 0
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Condition()
+        self.tick = 0
+
+    async def __aenter__(self) -> None:
+        self._viewers += 1
+        if self._task is None:
+            await asyncio.to_thread(self._live.advance)
+            self._task = self._task or asyncio.create_task(self._poll())
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self._viewers -= 1
+        if self._viewers == 0:
+            self.stop()
+
+    async def news_after(self, seen: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.tick > seen)
+
+    def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    async def _poll(self) -> None:
+        while True:
+            if await asyncio.to_thread(self._live.advance):
+                self.tick += 1
+                async with self._changed:
+                    self._changed.notify_all()
+            await asyncio.sleep(POLL_ENDED_S if self._live.status.is_over else self._poll_s)

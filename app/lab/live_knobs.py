@@ -1,0 +1,165 @@
+"""The knobs of a run that goes on: what they show is in force, what they change is a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from app import state
+from app.changes import changed_fields, describe
+from app.lab.commands import Command, show_commands, with_answers
+from app.lab.complaints import Complaints
+from app.lab.delays import pick_delays
+from app.lab.device_picker import pick_devices
+from app.live_run import LiveRun
+from app.parts.text import as_markdown
+from profiles.errors import LabError, SpecError
+from profiles.spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES, parse_spec
+from strategy_core.catalog import offers
+from strategy_core.launcher import RunHandle
+from strategy_core.live_change import changed_spec
+
+
+def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
+    """Draw the knobs of a running run; a change is sent at once (delays) or on Apply (the rest)."""
+    applied = live.applied_spec
+    if applied is None:
+        st.caption("The knobs come with the run's first event.")
+        return
+    sent = state.lab().commands.setdefault(run_id, {})
+    commands = with_answers(sent, live.news())
+    waiting = any(command.answer is None for command in commands)
+    key = _revision(run_id, live, commands)
+    complaints = Complaints()
+    st.markdown("#### Change it while it runs")
+    wanted = _knobs(applied, key, complaints)
+    changes = _checked(applied, wanted, live, complaints)
+    texts = (
+        describe(applied, parse_spec(applied).with_changes(changes).to_json()) if changes else []
+    )
+    if st.button(
+        "Apply",
+        type="primary",
+        width="stretch",
+        key="apply_button",
+        disabled=not texts or waiting,
+        help="Training state is carried over; the run says when the change is in force.",
+    ):
+        sent[handle.reconfigure(changes or {})] = ", ".join(texts)
+        st.rerun()
+    for text in texts:
+        st.markdown(f":small[{as_markdown(text, 120)}]")
+    _delays(applied, handle, sent, key)
+    show_commands(commands, is_over=False)
+
+
+def _revision(run_id: str, live: LiveRun, commands: list[Command]) -> str:
+    """Changes whenever the knobs must show again what is in force: applied, or rejected."""
+    rejected = sum(command.is_rejected for command in commands)
+    return f"live_{run_id}_{len(live.segments)}_{rejected}"
+
+
+def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    inventory = state.lab().inventory() or state.HOST_ONLY
+    titles = {offer.row.name: offer.row.title for offer in offers(inventory) if offer.available}
+    names = list(titles)
+    before = str(applied.get("strategy"))
+    strategy = st.selectbox(
+        "Strategy",
+        names,
+        index=names.index(before) if before in names else 0,
+        format_func=titles.__getitem__,
+        key=f"{key}_strategy",
+    )
+    complaints.below("strategy")
+    devices = pick_devices(
+        inventory, strategy, key=f"{key}_devices", applied=str(applied.get("devices", ""))
+    )
+    complaints.below("devices")
+    batch = st.number_input(
+        "Global batch size",
+        min_value=1,
+        value=int(applied.get("global_batch_size", 1)),
+        step=32,
+        key=f"{key}_batch",
+    )
+    complaints.below("global_batch_size")
+    ops = st.selectbox(
+        "Cross-device algorithm",
+        CROSS_DEVICE_OPS,
+        index=CROSS_DEVICE_OPS.index(applied.get("cross_device_ops", "auto")),
+        key=f"{key}_ops",
+        disabled=strategy in SINGLE_REPLICA_STRATEGIES,
+    )
+    complaints.below("cross_device_ops")
+    every = st.toggle(
+        "Capture every step in full",
+        value=bool((applied.get("capture") or {}).get("every_step")),
+        key=f"{key}_every",
+    )
+    complaints.below("")
+    return {
+        "strategy": strategy,
+        "devices": devices,
+        "global_batch_size": batch,
+        "cross_device_ops": ops,
+        "capture.every_step": every,
+    }
+
+
+def _checked(
+    applied: Mapping[str, Any], wanted: Mapping[str, Any], live: LiveRun, complaints: Complaints
+) -> dict[str, Any] | None:
+    """The changes where they make a spec that may run on; None where not, said at the field."""
+    try:
+        before = parse_spec(applied)
+        document = before.to_json()
+        changes = {
+            path: value for path, value in wanted.items() if _value_at(document, path) != value
+        }
+        replicas = _replicas(wanted)
+        kept = [delay for delay in document["inject"] if delay["replica"] < replicas]
+        if kept != document["inject"]:
+            changes["inject"] = kept
+        if changes:
+            changed_spec(before, changes, live.last_step or 0)
+    except LabError as error:
+        complaints.show(error)
+        return None
+    return changes
+
+
+def _replicas(wanted: Mapping[str, Any]) -> int:
+    if wanted["strategy"] in SINGLE_REPLICA_STRATEGIES:
+        return 1
+    count = str(wanted["devices"]).rpartition(":")[2]
+    return int(count) if count.isdigit() else 1
+
+
+def _value_at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _delays(applied: Mapping[str, Any], handle: RunHandle, sent: dict[int, str], key: str) -> None:
+    """Delays act as soon as a slider is let go: they change no device and no state."""
+    replicas = _replicas(applied)
+    st.markdown("#### Slow a replica down")
+    delays = pick_delays(replicas, key=key, applied=applied.get("inject") or ())
+    asked = f"{key}_asked"
+    in_force = [dict(delay) for delay in applied.get("inject") or ()]
+    if delays == st.session_state.get(asked, in_force):
+        return
+    st.session_state[asked] = delays
+    after = dict(applied) | {"inject": delays}
+    try:
+        changed_spec(parse_spec(applied), changed_fields(applied, after), handle.step or 0)
+    except SpecError as error:
+        st.error(as_markdown(error))
+        return
+    sent[handle.reconfigure({"inject": delays})] = ", ".join(describe(applied, after))
+    st.rerun()

@@ -1,0 +1,127 @@
+"""During and after a run: the live view, its knobs, Stop, and where to go next."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import state
+from app.components.live import live_view
+from app.lab.configure import launch, new_run
+from app.lab.live_knobs import live_knobs
+from app.live_run import LiveRun
+from app.parts.links import page_link
+from app.parts.text import as_markdown
+from profiles.errors import LabError
+from profiles.spec import parse_spec
+from strategy_core.launcher import RunHandle
+
+LOOK_EVERY_S = 0.5
+NEXT = (
+    ("overview", "Overview"),
+    ("timeline", "Timeline"),
+    ("communication", "Communication"),
+    ("placement", "Placement"),
+    ("compare", "Compare"),
+    ("runs", "Report and exports"),
+)
+
+
+def watch_page(run_id: str) -> None:
+    """Show a run of the runs folder, whoever started it."""
+    lab = state.lab()
+    try:
+        live = lab.hub.current(run_id)
+    except LabError as error:
+        st.error(as_markdown(error))
+        st.button("New run", type="primary", on_click=new_run)
+        return
+    handle = lab.handles.get(run_id)
+    active = handle if handle is not None and handle.verdict is None else None
+    _head(run_id, live, active)
+    with st.sidebar:
+        if active is not None:
+            live_knobs(run_id, live, active)
+        else:
+            _aside(live)
+    live_view(run_id)
+    if not live.status.is_over or active is not None:
+        _look(run_id, _drawn(live, active))
+
+
+def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
+    left, middle, right = st.columns([6, 1, 1], vertical_alignment="center")
+    left.markdown(f"### {as_markdown(run_id, 90)}")
+    if active is not None:
+        middle.button(
+            "Stop",
+            key="stop_button",
+            width="stretch",
+            type="primary",
+            on_click=active.stop,
+            help="The run ends after the step it is in; everything recorded is kept.",
+        )
+    elif (
+        live.spec is not None
+        and live.status.is_over
+        and middle.button(
+            "Run again", key="again_button", width="stretch", help="The same spec, as a new run."
+        )
+    ):
+        _run_again(live)
+    right.button(
+        "New run",
+        key="new_button",
+        width="stretch",
+        on_click=new_run,
+        disabled=active is not None,
+        help="Runs share no processor: stop this one first." if active is not None else None,
+    )
+    if live.status.is_over:
+        with st.container(horizontal=True, gap="medium"):
+            for page, label in NEXT:
+                page_link(page, label, run=run_id)
+
+
+def _run_again(live: LiveRun) -> None:
+    try:
+        launch(parse_spec(live.spec or {}))
+    except LabError as error:
+        st.error(as_markdown(error))
+
+
+def _aside(live: LiveRun) -> None:
+    """Beside a run that cannot be changed from here: why, and what it was asked."""
+    if live.status.is_over:
+        st.markdown("#### What was run")
+    else:
+        st.markdown("#### Watching only")
+        st.markdown(
+            ":small[This run was not started by this lab. Stop it where it was started: "
+            "Ctrl-C in its terminal.]"
+        )
+    spec = live.applied_spec or {}
+    rows = [(name.replace("_", " "), value) for name, value in spec.items() if _is_plain(value)]
+    for name, value in rows:
+        st.markdown(f":small[:gray[{as_markdown(name)}] {as_markdown(value, 80)}]")
+
+
+def _is_plain(value: object) -> bool:
+    return value is not None and not isinstance(value, dict | list)
+
+
+def _drawn(live: LiveRun, active: RunHandle | None) -> tuple[object, ...]:
+    """What the native part of the page shows; it reruns only when this changes."""
+    answers = sum(item["kind"] == "answer" for item in live.news())
+    return live.status.state, len(live.segments), answers, active is not None
+
+
+@st.fragment(run_every=LOOK_EVERY_S)
+def _look(run_id: str, drawn: tuple[object, ...]) -> None:
+    lab = state.lab()
+    try:
+        live = lab.hub.current(run_id)
+    except LabError:
+        st.rerun()
+    handle = lab.handles.get(run_id)
+    if _drawn(live, handle if handle is not None and handle.verdict is None else None) != drawn:
+        st.rerun()

@@ -1,0 +1,155 @@
+"""Communication: what the replicas sent each other, how fast, and how much of it hid."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.charts.waiting import wait_and_transfer
+from app.parts.collectives import show_collectives, show_replicas
+from app.parts.empty import empty
+from app.parts.evidence import replica_names
+from app.parts.key_numbers import exposed, number
+from app.parts.opened import OpenRun
+from app.parts.picker import run_page
+from app.parts.segments import facts_of, pick_segment
+from app.parts.text import as_html, as_markdown
+from app.parts.tiles import Tile, show_tiles
+from app.parts.traffic import show_matrix, show_sends
+from app.parts.verdict import show_sentence
+from profiles import units
+from profiles.analysis.collective_calls import CollectiveCall, collective_calls
+from profiles.analysis.findings import Facts
+from profiles.analysis.overlap import Overlap, overlaps
+from profiles.analysis.sends import sends
+from profiles.events import SegmentOpened
+
+
+def page() -> None:
+    opened = run_page("Communication")
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        _show(opened, segment)
+
+
+def _show(opened: OpenRun, segment: SegmentOpened) -> None:
+    facts = opened.ask(facts_of, segment.segment)
+    if not facts.communication.num_steps:
+        _show_without_window(opened, facts)
+        return
+    calls = opened.ask(collective_calls, segment.segment)
+    hidden = opened.ask(overlaps, segment.segment)
+    show_sentence(_sentence(facts, calls))
+    show_tiles(_tiles(facts, calls, hidden), first_is_large=True)
+    chosen = show_collectives(calls)
+    left, right = st.columns(2)
+    with left:
+        show_replicas(calls, chosen)
+    with right:
+        show_matrix(facts.communication.traffic, segment.replica_devices)
+    show_sends(opened.ask(sends, segment.segment))
+    st.caption(
+        f"All of this page rests on {facts.communication.num_steps:,} captured steps of this "
+        "segment; times of different clocks are never added."
+    )
+
+
+def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
+    """What a step communicates, as HTML."""
+    moved = facts.communication.collective_bytes
+    if not calls:
+        return "A step reduces nothing across replicas: there is no collective in it."
+    per_step = sum(call.per_step for call in calls)
+    kinds = ", ".join(dict.fromkeys(call.op for call in calls))
+    what = f"<b>{as_html(units.size(moved))}</b>" if moved is not None else "an unknown size"
+    times = "1 collective" if round(per_step) == 1 else f"{per_step:.3g} collectives"
+    text = f"A step moves {what} in {times} ({as_html(kinds)})"
+    wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
+    wait = facts.breakdown.mean_ms("wait")
+    if wall and transfer is not None and wait is not None:
+        text += (
+            f": <b>{as_html(units.share(transfer / wall))}</b> of the step is transfer, "
+            f"<b>{as_html(units.share(wait / wall))}</b> waiting for the last replica"
+        )
+    return f"{text}."
+
+
+def _tiles(
+    facts: Facts, calls: tuple[CollectiveCall, ...], hidden: tuple[Overlap, ...]
+) -> list[Tile]:
+    found = facts.communication
+    why = found.reason or "no collective in the captured steps"
+    fastest = max((use for use in found.collectives), key=lambda use: use.bytes or 0, default=None)
+    derived = any(call.bytes_source != "measured" for call in calls)
+    return [
+        exposed(facts, hidden),
+        number(
+            "traffic",
+            units.size(found.collective_bytes),
+            "derived" if derived else "measured",
+            why,
+            note="a step",
+        ),
+        number(
+            "algbw",
+            units.bandwidth(fastest.algbw_gbps if fastest else None),
+            "derived",
+            why,
+            note=fastest.op if fastest else "",
+        ),
+        number(
+            "busbw",
+            units.bandwidth(fastest.busbw_gbps if fastest else None),
+            "derived",
+            why,
+            note=fastest.op if fastest else "",
+        ),
+        _overlap(hidden),
+        number(
+            "transfer_bytes",
+            units.size(found.transfer_bytes),
+            "derived",
+            found.reason or "",
+            note="a step",
+        ),
+    ]
+
+
+def _overlap(hidden: tuple[Overlap, ...]) -> Tile:
+    known = [item.overlap for item in hidden if item.overlap is not None]
+    mean = sum(known) / len(known) if known else None
+    return number("overlap", units.share(mean), "derived", "nothing was communicated")
+
+
+def _show_without_window(opened: OpenRun, facts: Facts) -> None:
+    """Marks know who waited; sizes and bandwidths need a capture."""
+    reason = as_markdown(facts.communication.reason or "")
+    if facts.segment.num_replicas == 1:
+        empty(
+            "One replica: nothing to communicate.",
+            "Run a strategy with several replicas, e.g. mirrored on cpu:4.",
+            page="lab",
+            link="Open the Lab",
+        )
+        return
+    if facts.breakdown.source is not None:
+        replicas = facts.breakdown.replicas
+        st.subheader("Wait and transfer per replica")
+        chart = wait_and_transfer(
+            replica_names(replicas),
+            [replica.wait_ms for replica in replicas],
+            [replica.transfer_ms for replica in replicas],
+            unit="ms per step",
+        )
+        st.plotly_chart(chart, key="comm_marks", alt="Wait and transfer per replica")
+        st.caption("Measured by in-graph timestamps on every step.")
+    is_over = opened.profile.status.is_over
+    empty(
+        f"No collective was captured: {reason}.",
+        "Record a longer run, or with --set capture.every_step=true: bytes, bandwidths and "
+        "transfers come from capture windows."
+        if is_over
+        else "The first capture window is still to come; the page follows.",
+    )
+
+
+page()

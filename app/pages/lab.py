@@ -1,0 +1,24 @@
+"""The lab: configure a run, watch it, change it while it runs. `?run=NAME` is a link to a run."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import state
+from app.lab.configure import CONFIGURING, configure_page
+from app.lab.watch import watch_page
+from app.parts.picker import LAST_RUN
+
+asked = st.query_params.get("run")
+if asked is None and not st.session_state.get(CONFIGURING):
+    # A second browser, or a way back from another page: show what runs, else what was looked at.
+    asked = state.lab().active_run() or st.session_state.get(LAST_RUN)
+    if asked is not None:
+        st.query_params["run"] = asked
+
+if asked is None:
+    configure_page()
+else:
+    st.session_state[LAST_RUN] = asked
+    st.session_state.pop(CONFIGURING, None)
+    watch_page(asked)

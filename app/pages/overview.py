@@ -1,0 +1,37 @@
+"""Overview of a run: a sentence first (what was run, how fast, what limits it), then evidence."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.parts.evidence import show_breakdown, show_loss, show_memory, show_step_time
+from app.parts.key_numbers import show_key_numbers
+from app.parts.opened import OpenRun
+from app.parts.picker import run_page
+from app.parts.segments import facts_of, pick_segment
+from app.parts.verdict import show_findings, show_headline
+from profiles.events import SegmentOpened
+
+
+def page() -> None:
+    opened = run_page("Overview")
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        _show(opened, segment)
+
+
+def _show(opened: OpenRun, segment: SegmentOpened) -> None:
+    facts = opened.ask(facts_of, segment.segment)
+    show_headline(opened.profile, facts)
+    show_key_numbers(opened, facts)
+    show_findings(facts)
+    show_step_time(opened)
+    left, right = st.columns(2)
+    with left:
+        show_breakdown(facts.breakdown)
+    with right:
+        show_loss(opened)
+    show_memory(opened)
+
+
+page()

@@ -1,0 +1,61 @@
+"""Placement: which op and which variable really sits on which device."""
+
+from __future__ import annotations
+
+from app.parts.device_map import op_types, show_device_map, show_variables
+from app.parts.empty import empty
+from app.parts.op_table import show_op_table
+from app.parts.opened import OpenRun
+from app.parts.picker import run_page
+from app.parts.placement_diff import show_difference
+from app.parts.segments import pick_segment
+from app.parts.text import as_html
+from app.parts.verdict import show_sentence
+from profiles import units
+from profiles.analysis.placement import Placement, placement
+from profiles.events import SegmentOpened
+
+
+def page() -> None:
+    opened = run_page("Placement")
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        _show(opened, segment)
+
+
+def _show(opened: OpenRun, segment: SegmentOpened) -> None:
+    placed = opened.ask(placement, segment.segment)
+    if placed.reason:
+        empty(
+            f"Placement is not known: {placed.reason}.",
+            "It is recorded when the step is traced for the first time in a segment."
+            if opened.profile.status.is_over
+            else "It is recorded when the first step is traced; the page follows.",
+        )
+        return
+    show_sentence(_sentence(placed))
+    show_device_map(placed, opened.ask(op_types, segment.segment))
+    show_variables(placed)
+    show_difference(opened, segment)
+    show_op_table(opened.profile, segment.segment)
+
+
+def _sentence(placed: Placement) -> str:
+    """What sits where, as HTML."""
+    num_ops = sum(item.num_ops for item in placed.devices)
+    devices = "1 device" if len(placed.devices) == 1 else f"{len(placed.devices)} devices"
+    copied = [item for item in placed.variables if len(item.devices) > 1]
+    text = f"<b>{num_ops:,}</b> ops run on {devices}; "
+    text += f"<b>{len(placed.variables):,}</b> variables"
+    one_copy = [item.bytes_per_copy for item in placed.variables]
+    if one_copy and None not in one_copy:
+        text += f" of {as_html(units.size(sum(size or 0 for size in one_copy)))}"
+    if not placed.variables:
+        return f"{text}."
+    if not copied:
+        return f"{text}, each with one copy."
+    most = max(len(item.devices) for item in copied)
+    return f"{text}, {len(copied):,} of them with a copy on up to {most} devices."
+
+
+page()

@@ -1,0 +1,80 @@
+"""Runs and reports: every run of the runs folder, its exports, SQL over it, and its deletion."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import state
+from app.parts.delete import offer_delete
+from app.parts.downloads import show_downloads
+from app.parts.empty import empty
+from app.parts.links import page_link
+from app.parts.opened import open_run
+from app.parts.picker import LAST_RUN, pick_run
+from app.parts.run_list import show_runs
+from app.parts.runs_folder import RunEntry, list_runs, other_folders
+from app.parts.sql_box import show_sql
+from app.parts.text import as_markdown
+from profiles.errors import LabError
+
+LINKS = (
+    ("overview", "Overview"),
+    ("timeline", "Timeline"),
+    ("communication", "Communication"),
+    ("placement", "Placement"),
+)
+
+
+def page() -> None:
+    """The list, then the chosen run."""
+    st.title("Runs")
+    root = state.lab().runs
+    runs = list_runs(root)
+    if not runs:
+        empty(
+            "No run yet.",
+            f"Runs are kept in {root}. Start one in the Lab, or with: strategy-lab run -o RUN",
+            page="lab",
+            link="Open the Lab",
+        )
+    else:
+        clicked = show_runs(runs)
+        if clicked is not None:
+            _choose(clicked)
+        entry = pick_run(runs, key="run", label="Chosen run")
+        if entry is not None:
+            st.session_state[LAST_RUN] = entry.name
+            _show_run(entry)
+    strangers = other_folders(root)
+    if strangers:
+        names = ", ".join(as_markdown(path.name, 40) for path in strangers[:10])
+        what = "1 folder holds" if len(strangers) == 1 else f"{len(strangers)} folders hold"
+        st.caption(f"{what} nothing of a run: {names}")
+
+
+def _choose(clicked: RunEntry) -> None:
+    """A click on a row counts once: after it, the select box may choose otherwise."""
+    if st.session_state.get("runs_clicked") != clicked.name:
+        st.session_state["runs_clicked"] = clicked.name
+        st.query_params["run"] = clicked.name
+
+
+def _show_run(entry: RunEntry) -> None:
+    try:
+        opened = open_run(entry.path)
+    except LabError as error:
+        st.error(as_markdown(error))
+        offer_delete(entry)
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name, label in LINKS:
+            page_link(name, label, run=entry.name)
+        offer_delete(entry)
+    reports, sql = st.tabs(["Reports and exports", "SQL"])
+    with reports:
+        show_downloads(opened.profile)
+    with sql:
+        show_sql(opened.profile)
+
+
+page()

@@ -1,0 +1,49 @@
+"""What became of a run, where it did not simply finish: said once, on top of its pages."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.parts.text import as_markdown
+from profiles.store import Profile
+
+MAX_NOTES = 6
+
+
+def show_status(profile: Profile) -> None:
+    """A banner for a run that failed, was cut off or is live, and for files that cannot be read."""
+    status = profile.status
+    message = as_markdown(status.message or "", 600)
+    if status.state == "failed":
+        st.error(f"**This run failed.** {message} What was recorded until then is shown.")
+        _show_detail(profile)
+    elif status.state == "incomplete":
+        st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
+    elif status.state == "running":
+        st.info("**This run is still running.** The page follows it.")
+    warnings = [
+        str(record.get("message"))
+        for record in profile.records("note")
+        if record.get("level") == "warning"
+    ]
+    _show_notes("What the run warned of", warnings)
+    _show_notes("What could not be read", list(profile.notes))
+
+
+def _show_detail(profile: Profile) -> None:
+    details = [
+        str(record["detail"]) for record in profile.records("failed") if record.get("detail")
+    ]
+    if details:
+        with st.expander("Details of the failure"):
+            st.code(details[-1][:20_000], language=None)
+
+
+def _show_notes(title: str, notes: list[str]) -> None:
+    if not notes:
+        return
+    with st.expander(f"{title} ({len(notes)})"):
+        for note in notes[:MAX_NOTES]:
+            st.markdown(f"- {as_markdown(note, 400)}")
+        if len(notes) > MAX_NOTES:
+            st.markdown(f"- and {len(notes) - MAX_NOTES} more")

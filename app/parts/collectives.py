@@ -1,0 +1,119 @@
+"""The collectives of a segment: a table of ops with their bandwidths, and who waits in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.charts.waiting import wait_and_transfer
+from app.parts.text import as_markdown, plain
+from profiles.analysis.collective_calls import CollectiveCall
+from profiles.definitions import DEFINITIONS
+
+TABLE = "collectives_table"
+
+
+def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
+    """The table; the op whose row was chosen, if any."""
+    st.subheader("Collectives", help=DEFINITIONS["traffic"].text)
+    if not calls:
+        st.markdown("No collective in the captured steps: nothing was reduced across replicas.")
+        return None
+    event = st.dataframe(
+        pd.DataFrame([_row(call) for call in calls]),
+        column_config=_columns(),
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="single-row",
+        key=TABLE,
+        height=min(38 + 35 * len(calls), 38 + 35 * 9),
+    )
+    st.caption(formulas())
+    rows = event.selection.rows if event else []
+    return calls[rows[0]] if rows and rows[0] < len(calls) else None
+
+
+def formulas() -> str:
+    """The two bandwidths as they are computed, with their source."""
+    found = (DEFINITIONS["algbw"], DEFINITIONS["busbw"])
+    lines = "; ".join(item.formula for item in found)
+    return as_markdown(f"{lines} ({found[1].source}). n is the group size; GB/s is 10^9 bytes/s.")
+
+
+def show_replicas(calls: Sequence[CollectiveCall], chosen: CollectiveCall | None) -> None:
+    """Who waits, and how long tensors move: in all collectives of a step, or in the chosen op."""
+    st.subheader("Wait and transfer per replica", help=DEFINITIONS["wait"].text)
+    shown = [chosen] if chosen else list(calls)
+    numbers = sorted({part.replica for call in shown for part in call.replicas})
+    if not numbers:
+        st.markdown("Per replica: not recorded.")
+        return
+    wait = [_per_step(shown, number, "wait_ms") for number in numbers]
+    transfer = [_per_step(shown, number, "transfer_ms") for number in numbers]
+    chart = wait_and_transfer(
+        [f"replica {number}" for number in numbers], wait, transfer, unit="ms per step"
+    )
+    st.plotly_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
+    if chosen:
+        st.caption(f"Only {as_markdown(chosen.name, 80)}, instance {chosen.instance}.")
+    elif len(calls) > 1:
+        st.caption("All collectives of a step. Choose a row of the table to see one op alone.")
+
+
+def _per_step(calls: Sequence[CollectiveCall], replica: int, name: str) -> float | None:
+    """Milliseconds a step; ops that run side by side count each."""
+    known = [
+        value * call.per_step
+        for call in calls
+        for part in call.replicas
+        if part.replica == replica and (value := getattr(part, name)) is not None
+    ]
+    return sum(known) if known else None
+
+
+def _row(call: CollectiveCall) -> dict[str, object]:
+    return {
+        "op": plain(call.op),
+        "name": plain(call.name, 120),
+        "instance": call.instance,
+        "group": call.group_size,
+        "per_step": call.per_step,
+        "megabytes": None if call.bytes is None else call.bytes / 1e6,
+        "wait_ms": call.wait_ms,
+        "transfer_ms": call.transfer_ms,
+        "algbw": call.algbw_gbps,
+        "busbw": call.busbw_gbps,
+        "time": call.source or "unknown",
+        "size": call.bytes_source or "unknown",
+    }
+
+
+def _columns() -> dict[str, object]:
+    column = st.column_config
+    return {
+        "op": column.TextColumn("Collective", width="small"),
+        "name": column.TextColumn("Op in the graph", width="large"),
+        "instance": column.NumberColumn("Instance", width="small", help="Its key in the runtime."),
+        "group": column.NumberColumn("Group", width="small", help="n: replicas that take part."),
+        "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
+        "megabytes": column.NumberColumn(
+            "MB", width="small", format="%.4g", help="S: size of one call, in 10^6 bytes."
+        ),
+        "wait_ms": column.NumberColumn(
+            "Wait, ms", width="small", format="%.3f", help=DEFINITIONS["wait"].text
+        ),
+        "transfer_ms": column.NumberColumn(
+            "Transfer, ms", width="small", format="%.3f", help=DEFINITIONS["transfer"].text
+        ),
+        "algbw": column.NumberColumn(
+            "algbw, GB/s", width="small", format="%.3g", help=DEFINITIONS["algbw"].text
+        ),
+        "busbw": column.NumberColumn(
+            "busbw, GB/s", width="small", format="%.3g", help=DEFINITIONS["busbw"].text
+        ),
+        "time": column.TextColumn("Time from", width="small", help="Where the times came from."),
+        "size": column.TextColumn("Bytes from", width="small", help="Where the size came from."),
+    }

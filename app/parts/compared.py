@@ -1,0 +1,167 @@
+"""The answer of a comparison: verdict, interval, phases, every metric."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.charts.comparing import losses, ratio_interval, spreads
+from app.charts.phases import breakdown
+from app.parts.sides import Side
+from app.parts.text import as_html, as_markdown
+from app.parts.tiles import Tile, show_tiles
+from app.parts.verdict import show_sentence
+from profiles import units
+from profiles.analysis.breakdown import StepBreakdown, step_breakdown
+from profiles.analysis.comparison import Comparison
+from profiles.analysis.run_comparison import MetricChange, RunComparison
+from profiles.analysis.steps import StepTimes, step_times
+from profiles.definitions import DEFINITIONS
+from profiles.schema import CATEGORIES
+from profiles.store import Profile
+
+_NONE = np.empty(0)
+_DEFINED_AS = {
+    "step_time_ms": "step_time",
+    "examples_per_second": "throughput",
+    "bytes_per_step.collective": "traffic",
+    "bytes_per_step.transfer": "transfer_bytes",
+    "busbw_gbps": "busbw",
+    "late_ms": "slowest",
+}
+"""Metrics of a comparison whose definition has another name."""
+
+
+def show_verdict(compared: RunComparison) -> None:
+    """The sentence, the warnings, the ratio with its interval."""
+    times = compared.times
+    show_sentence(_sentence(times))
+    for warning in compared.warnings:
+        st.warning(as_markdown(warning))
+    left, right = st.columns([3, 2])
+    with left:
+        show_tiles(_tiles(times), first_is_large=True)
+    with right:
+        chart = ratio_interval(times.ratio, times.low, times.high)
+        st.plotly_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
+    counted = (
+        f"{num:,} steps of {name}, worth {worth:,.0f} independent ones"
+        for num, worth, name in zip(times.num_steps, times.num_independent, "AB", strict=True)
+    )
+    st.caption(
+        f"{'; '.join(counted)}. Warm-up is left out. How much two runs of the same thing differ "
+        "from one day to the next is not in these numbers."
+    )
+
+
+def _sentence(times: Comparison) -> str:
+    """The verdict as HTML."""
+    lengths = f"{units.milliseconds(times.a_ms)} a step in A, {units.milliseconds(times.b_ms)} in B"
+    if not times.is_different:
+        why = f"{times.reason}." if times.reason else "the difference is within the noise."
+        return f"<b>Cannot tell which is faster</b>: {as_html(lengths)}; {as_html(why)}"
+    quick, factor = ("B", 1 / times.ratio) if times.ratio < 1 else ("A", times.ratio)
+    return f"<b>{quick} is {factor:.2f} times as fast</b>: {as_html(lengths)}."
+
+
+def _tiles(times: Comparison) -> list[Tile]:
+    known = times.low is not None and times.high is not None
+    interval = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else (times.reason or "")
+    ratio = DEFINITIONS["ratio"]
+    step = DEFINITIONS["step_time"].text
+    return [
+        Tile("B / A, step time", f"{times.ratio:.3f}", "", ratio.text, "derived", note=interval),
+        Tile("A", units.number(times.a_ms), "ms", step, "measured", note="a step"),
+        Tile("B", units.number(times.b_ms), "ms", step, "measured", note="a step"),
+    ]
+
+
+def show_phases(a: Side, b: Side) -> None:
+    """Phase by phase: two stacked bars, means over the replicas."""
+    st.subheader("Phase by phase", help=DEFINITIONS["replica_time"].text)
+    sides = [(side, _breakdown(side)) for side in (a, b)]
+    missing = [f"{side.name}: {item.reason}" for side, item in sides if item and item.reason]
+    phases = {
+        phase: [item.mean_ms(phase) if item else None for _, item in sides] for phase in CATEGORIES
+    }
+    chart = breakdown([f"{side.name}: {side.title}" for side, _ in sides], phases)
+    st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
+    if missing:
+        st.caption(as_markdown("; ".join(missing)))
+
+
+def show_metrics(compared: RunComparison) -> None:
+    """Every number of both; where one is missing, why."""
+    rows = [
+        {
+            "metric": metric_title(item.metric),
+            "A": units.number(item.a),
+            "B": units.number(item.b),
+            "change": change_text(item),
+            "remark": item.reason or "",
+        }
+        for item in compared.metrics
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        column_config={
+            "metric": column.TextColumn("Mean of the replicas", width="medium"),
+            "A": column.TextColumn("A", alignment="right", width="small"),
+            "B": column.TextColumn("B", alignment="right", width="small"),
+            "change": column.TextColumn("B against A", alignment="right", width="small"),
+            "remark": column.TextColumn("Why one is missing", width="large"),
+        },
+        hide_index=True,
+        key="compare_metrics",
+        height=38 + 35 * len(rows),
+    )
+
+
+def metric_title(metric: str) -> str:
+    """`compute_ms` as `Compute, ms`, in the words of the definitions."""
+    found = DEFINITIONS.get(_DEFINED_AS.get(metric, metric.removesuffix("_ms")))
+    if found is None:
+        return metric
+    return f"{found.label}, {found.unit}" if found.unit else found.label
+
+
+def change_text(item: MetricChange) -> str:
+    """`+4.2 %`, or how many times as much where it is beyond ten."""
+    if item.change is None or item.a is None or item.b is None:
+        return units.MISSING
+    return f"{item.change:+.1%}" if abs(item.change) < 10 else f"{item.b / item.a:,.0f} times"
+
+
+def show_curves(a: Side, b: Side) -> None:
+    """The spread of the step times, and the losses."""
+    times = {side.name: _times(side) for side in (a, b)}
+    left, right = st.columns(2)
+    with left:
+        st.subheader("Step times", help=DEFINITIONS["step_time"].text)
+        timed = [item.timed_ms if item else _NONE for item in times.values()]
+        st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
+    with right:
+        st.subheader("Loss", help=DEFINITIONS["loss"].text)
+        # Segments of one run follow each other; two runs are laid over each other.
+        same_run = a.opened.profile.path == b.opened.profile.path
+        curves = {
+            name: (item.step.astype(np.float64) - (0 if same_run else item.step[0]), item.loss)
+            for name, item in times.items()
+            if item is not None and item.count
+        }
+        st.plotly_chart(losses(curves), key="compare_losses", alt="Loss by step of A and B")
+
+
+def _times(side: Side) -> StepTimes | None:
+    return side.opened.ask(step_times, side.segment.segment) if side.segment else None
+
+
+def _breakdown(side: Side) -> StepBreakdown | None:
+    return side.opened.ask(breakdown_of, side.segment.segment) if side.segment else None
+
+
+def breakdown_of(profile: Profile, number: int) -> StepBreakdown:
+    segment = next(item for item in profile.segments if item.segment == number)
+    return step_breakdown(profile, segment)

@@ -1,0 +1,59 @@
+"""Every export of a run as a download, made when it is asked for."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import streamlit as st
+
+from app.parts.text import as_markdown
+from profiles.exports import Format, download, formats
+from profiles.layout import worker_folders
+from profiles.store import Profile
+
+OPEN_WITH = {
+    "html": "One file that opens offline, with every chart and the definitions: made to be mailed.",
+    "chrome-trace": "In Perfetto: open **ui.perfetto.dev**, press *Open trace file*, choose it.",
+    "xplane": "Unpack it, then `tensorboard --logdir FOLDER` or `xprof --logdir FOLDER`.",
+    "parquet": "In DuckDB: `select * from 'steps.parquet'`; in pandas: `pandas.read_parquet`.",
+}
+ORDER = ("html", "chrome-trace", "xplane", "parquet", "csv", "json")
+
+
+def show_downloads(profile: Profile) -> None:
+    """A button and a sentence per format, and a link to the report."""
+    st.link_button("Open the report", f"/report/{quote(profile.path.name)}", type="primary")
+    known = formats()
+    names = [name for name in ORDER if name in known] + [
+        name for name in known if name not in ORDER
+    ]
+    columns = st.columns(min(len(names), 3) or 1)
+    for number, name in enumerate(names):
+        with columns[number % len(columns)]:
+            _show_format(profile, known[name])
+
+
+def _show_format(profile: Profile, item: Format) -> None:
+    reason = unavailable(profile, item.name)
+    with st.container(border=True, height="stretch"):
+        st.download_button(
+            f"Download {as_markdown(item.title)}",
+            data=lambda: download(profile, item.name).data,
+            file_name=f"{profile.path.name}{item.suffix or f'-{item.name}.zip'}",
+            mime=item.media_type,
+            key=f"download_{item.name}",
+            on_click="ignore",
+            disabled=reason is not None,
+            help=reason,
+            width="stretch",
+        )
+        st.caption(reason or f"{item.description} {OPEN_WITH.get(item.name, '')}".strip())
+
+
+def unavailable(profile: Profile, name: str) -> str | None:
+    """Why a run has nothing for a format; None where it has."""
+    if name != "xplane":
+        return None
+    if any(True for folder in worker_folders(profile.path) for _ in folder.xplane.rglob("*.pb")):
+        return None
+    return "Not available: this run kept no raw captures (capture.keep_xplane)."

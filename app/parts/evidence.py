@@ -1,0 +1,113 @@
+"""The charts that bear out an overview: step time, breakdown, loss, memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import streamlit as st
+
+from app.charts import steps as step_charts
+from app.charts.devices import short_names
+from app.charts.memory import memory as memory_chart
+from app.charts.phases import breakdown as breakdown_chart
+from app.charts.thin import Array
+from app.parts.opened import OpenRun
+from app.parts.segments import segment_marks
+from app.parts.text import as_markdown
+from profiles import units
+from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from profiles.analysis.columns import floats, texts
+from profiles.analysis.memory import memory_use
+from profiles.definitions import DEFINITIONS
+from profiles.schema import CATEGORIES
+from profiles.store import Profile
+
+SOURCES = {
+    "measured": "Measured by full captures",
+    "marks": "Measured by in-graph timestamps on every step",
+}
+
+
+def show_step_time(opened: OpenRun) -> None:
+    """Every step of the run, its segments marked."""
+    st.subheader("Step time", help=DEFINITIONS["step_time"].text)
+    step, wall = opened.ask(_curve, "wall_ms")
+    chart = step_charts.step_time(step, wall, segment_marks(opened.profile.segments))
+    st.plotly_chart(chart, key="overview_steps", alt="Wall time of each step in milliseconds")
+
+
+def show_loss(opened: OpenRun) -> None:
+    """Loss by step, across segments: a live change carries the training state over."""
+    st.subheader("Loss", help=DEFINITIONS["loss"].text)
+    step, values = opened.ask(_curve, "loss")
+    if not np.isfinite(values).any():
+        st.markdown("No step recorded a finite loss.")
+        return
+    chart = step_charts.loss(step, values, segment_marks(opened.profile.segments))
+    st.plotly_chart(chart, key="overview_loss", alt="Loss by step")
+
+
+def show_breakdown(breakdown: StepBreakdown) -> None:
+    """Where each replica's step went, with the sums said."""
+    st.subheader("Where each replica's step went", help=DEFINITIONS["replica_time"].text)
+    if breakdown.source is None:
+        st.markdown(f"Not available: {as_markdown(breakdown.reason or 'not recorded')}.")
+        return
+    phases = {
+        phase: [replica.phase_ms(phase) for replica in breakdown.replicas] for phase in CATEGORIES
+    }
+    chart = breakdown_chart(replica_names(breakdown.replicas), phases)
+    st.plotly_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
+    st.caption(
+        f"{SOURCES[breakdown.source]}; means over {breakdown.replicas[0].num_steps:,} steps. "
+        "The phases add up to the step."
+    )
+
+
+def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:
+    """`replica 0, CPU:0`."""
+    short = short_names(replica.device or "" for replica in replicas)
+    return [
+        f"replica {replica.replica}, {short[replica.device or '']}".rstrip(", ")
+        for replica in replicas
+    ]
+
+
+def show_memory(opened: OpenRun) -> None:
+    """Peaks, and the curve; nothing at all where nothing was sampled."""
+    used = opened.ask(memory_use)
+    if not used:
+        st.caption("Memory: no device or process was sampled in this run.")
+        return
+    st.subheader("Memory", help=DEFINITIONS["peak_bytes"].text)
+    growing = [item for item in used if item.is_growing]
+    if growing:
+        names = ", ".join(short_names(item.device for item in growing).values())
+        st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
+    lines = opened.ask(_memory_lines)
+    st.plotly_chart(memory_chart(lines), key="overview_memory", alt="Memory in use by step")
+    peak = max(used, key=lambda item: item.peak_bytes)
+    st.caption(
+        f"Highest peak: {units.size(peak.peak_bytes)} on {as_markdown(peak.device)} "
+        f"(source: {as_markdown(peak.source)})."
+    )
+
+
+def _curve(profile: Profile, column: str) -> tuple[Array, Array]:
+    """Step numbers, ascending, and a column of the steps table."""
+    steps = profile.table("steps")
+    number = floats(steps, "step")
+    order = np.argsort(number, kind="stable")
+    return number[order], floats(steps, column)[order]
+
+
+def _memory_lines(profile: Profile) -> dict[str, tuple[Array, Array]]:
+    rows = profile.table("memory")
+    devices = texts(rows, "device")
+    short = short_names(name or "" for name in devices)
+    members: dict[str, list[int]] = defaultdict(list)
+    for row, (name, source) in enumerate(zip(devices, texts(rows, "source"), strict=True)):
+        members[f"{short[name or '']} ({source})"].append(row)
+    step, used = floats(rows, "step"), floats(rows, "bytes_in_use")
+    return {name: (step[chosen], used[chosen]) for name, chosen in members.items()}

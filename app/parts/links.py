@@ -1,0 +1,11 @@
+"""Links from page to page that keep the chosen run."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+
+def page_link(page: str, label: str, *, run: str | None = None) -> None:
+    """A link to a page by the name in its address, e.g. `timeline`, about a run."""
+    query = {"run": run} if run is not None else None
+    st.page_link(f"../pages/{page}.py", label=label, query_params=query)

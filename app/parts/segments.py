@@ -1,0 +1,70 @@
+"""Segments of a run: chosen on a page (`?segment=N`), and named the same everywhere."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.charts.steps import SegmentMark
+from app.parts.empty import empty
+from app.parts.text import plain
+from profiles.analysis.findings import Facts, gather_facts
+from profiles.events import SegmentOpened
+from profiles.store import Profile
+
+KEY = "segment"
+
+
+def segment_title(segment: SegmentOpened) -> str:
+    """What tells a segment from another: `mirrored ×4, batch 256`."""
+    return f"{segment.strategy} ×{segment.num_replicas}, batch {segment.global_batch_size}"
+
+
+def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
+    """Where each segment begins on an axis of steps."""
+    return [SegmentMark(item.first_step, plain(segment_title(item))) for item in segments]
+
+
+def pick_segment(profile: Profile) -> SegmentOpened | None:
+    """The segment to look at; None where the run has none, and the page has said so.
+
+    A run that was never reconfigured has one, and nothing is asked.
+    """
+    segments = profile.segments
+    if not segments:
+        _say_none(profile)
+        return None
+    if len(segments) == 1:
+        return segments[0]
+    by_number = {item.segment: item for item in segments}
+    numbers = list(by_number)
+    asked = st.query_params.get(KEY, "")
+    wanted = int(asked) if asked.isdigit() and int(asked) in by_number else numbers[-1]
+    chosen = st.segmented_control(
+        "Segment",
+        numbers,
+        default=wanted,
+        format_func=lambda number: f"{number}: {plain(segment_title(by_number[number]), 60)}",
+        key=f"segment_of_{profile.path.name}",
+        help="Each live reconfiguration closes a segment and opens the next.",
+    )
+    number = wanted if chosen is None else chosen
+    st.query_params[KEY] = str(number)
+    return by_number[number]
+
+
+def _say_none(profile: Profile) -> None:
+    if profile.status.is_over:
+        empty(
+            "This run recorded no step.",
+            "It ended before a strategy was in force. Look at the message above, then run again.",
+            page="lab",
+            link="Open the Lab",
+        )
+    else:
+        empty("The run is starting.", "The page draws itself as soon as the first step is there.")
+
+
+def facts_of(profile: Profile, number: int) -> Facts:
+    """Everything that is known of a segment, by its number."""
+    segment = next(item for item in profile.segments if item.segment == number)
+    return gather_facts(profile, segment)

@@ -1,0 +1,89 @@
+"""The two sides of a comparison: a run and one of its segments each, from `?a=..&b=..`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.parts.opened import OpenRun, open_run
+from app.parts.picker import LAST_RUN, pick_run
+from app.parts.runs_folder import RunEntry
+from app.parts.segments import segment_title
+from app.parts.text import as_markdown, plain
+from profiles.errors import LabError
+from profiles.events import SegmentOpened
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side, `A` or `B`. `segment` is None where the run has none."""
+
+    name: str
+    opened: OpenRun
+    segment: SegmentOpened | None
+
+    @property
+    def title(self) -> str:
+        return plain(self.opened.profile.path.name, 60)
+
+
+def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
+    """Two pickers; by default the run looked at last and the newest other one."""
+    names = [entry.name for entry in runs]
+    last = st.session_state.get(LAST_RUN)
+    first = names.index(last) if last in names else 0
+    other = next((i for i in range(len(names)) if i != first), first)
+    left, middle, right = st.columns([10, 1, 10], vertical_alignment="bottom")
+    with left:
+        a = _pick(runs, "A", first)
+    with middle:
+        st.button("⇄", key="swap", help="Exchange A and B", on_click=_swap)
+    with right:
+        b = _pick(runs, "B", other)
+    return (a, b) if a and b else None
+
+
+def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:
+    entry = pick_run(runs, key=name.lower(), label=name, default=default, remember=False)
+    if entry is None:
+        return None
+    try:
+        opened = open_run(entry.path)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return None
+    return Side(name, opened, _pick_segment(opened, name))
+
+
+def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
+    segments = {item.segment: item for item in opened.profile.segments}
+    if len(segments) < 2:
+        return next(iter(segments.values()), None)
+    key = f"segment_{name.lower()}"
+    asked = st.query_params.get(key, "")
+    # Of one run, the first segment against the last is the question that a live change raises.
+    usual = min(segments) if name == "A" else max(segments)
+    wanted = int(asked) if asked.isdigit() and int(asked) in segments else usual
+    chosen = st.segmented_control(
+        f"Segment of {name}",
+        list(segments),
+        default=wanted,
+        format_func=lambda number: f"{number}: {plain(segment_title(segments[number]), 60)}",
+        key=f"{key}_of_{opened.profile.path.name}",
+    )
+    number = wanted if chosen is None else chosen
+    st.query_params[key] = str(number)
+    return segments[number]
+
+
+def _swap() -> None:
+    for left, right in (("a", "b"), ("segment_a", "segment_b")):
+        values = st.query_params.get(left), st.query_params.get(right)
+        for key, value in ((left, values[1]), (right, values[0])):
+            if value is None:
+                st.query_params.pop(key, None)
+            else:
+                st.query_params[key] = value
+    for key in [key for key in st.session_state if str(key).startswith(("segment_a", "segment_b"))]:
+        del st.session_state[key]

@@ -1,0 +1,80 @@
+"""SQL over a run's tables: a box, an example, the tables' columns, the answer or a clear error."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import streamlit as st
+
+from app.parts.text import as_markdown
+from profiles.errors import LabError
+from profiles.schema import TABLES
+from profiles.sql import run_query
+from profiles.store import Profile
+
+MAX_ROWS = 10_000
+TIMEOUT_S = 20.0
+EXAMPLES = {
+    "Slowest steps": "select step, wall_ms, loss from steps order by wall_ms desc limit 20",
+    "Time per replica": (
+        "select replica, avg(compute_ms) as compute_ms, avg(wait_ms) as wait_ms,\n"
+        "       avg(transfer_ms) as transfer_ms\nfrom replica_steps\n"
+        "group by replica order by replica"
+    ),
+    "Costliest ops": (
+        "select op, category, count(*) as num, sum(duration_ns) / 1e6 as total_ms\n"
+        "from spans group by op, category order by total_ms desc limit 20"
+    ),
+    "Collectives": (
+        "select op, instance, group_size, any_value(bytes) as bytes, avg(transfer_ms) as ms,\n"
+        "       avg(busbw_gbps) as busbw_gbps\nfrom collectives group by all order by bytes desc"
+    ),
+}
+
+
+def show_sql(profile: Profile) -> None:
+    """The box; a query runs when it is asked to, over what the run holds right now."""
+    example = st.pills("Examples", list(EXAMPLES), key="sql_example", default="Slowest steps")
+    text = EXAMPLES.get(example or "", "")
+    with st.form("sql", border=False):
+        query = st.text_area("Query (DuckDB SQL)", value=text, height=120, key=f"sql_{example}")
+        asked = st.form_submit_button("Run the query", type="primary")
+    if asked and query.strip():
+        _show_answer(profile, query)
+    with st.expander("Tables and their columns"):
+        _show_schema(profile)
+
+
+def _show_answer(profile: Profile, query: str) -> None:
+    try:
+        with st.spinner("Asking DuckDB …"):
+            answer = run_query(profile, query, timeout_s=TIMEOUT_S)
+    except LabError as error:
+        st.error(as_markdown(error, 2000))
+        return
+    rows = f"{answer.num_rows:,} rows"
+    if answer.num_rows > MAX_ROWS:
+        rows += f"; the first {MAX_ROWS:,} are shown"
+    st.caption(rows)
+    st.dataframe(_plain(answer.slice(0, MAX_ROWS)), hide_index=True, key="sql_answer")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Dictionary-coded text as text: the browser's table shows no codes."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(index, field.name, table[field.name].cast(pa.string()))
+    return table
+
+
+def _show_schema(profile: Profile) -> None:
+    for name, schema in TABLES.items():
+        columns = ", ".join(f"`{field.name}` {_type(field.type)}" for field in schema)
+        st.markdown(f"**{name}**: {columns}")
+    st.caption(
+        "Missing values are null. `source` says where a number came from; times on different "
+        f"clocks are never added. This run: {as_markdown(profile.name, 80)}."
+    )
+
+
+def _type(kind: pa.DataType) -> str:
+    return "text" if pa.types.is_dictionary(kind) else str(kind).replace("string", "text")

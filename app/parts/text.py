@@ -1,0 +1,28 @@
+"""Names and messages from a run are text and nothing else, wherever the page shows them."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:<>&^\"'/=@%])")
+
+
+def plain(text: object, limit: int | None = None) -> str:
+    """One line of printable characters, shortened in the middle to `limit`."""
+    line = "".join(char if char.isprintable() else " " for char in str(text))
+    line = " ".join(line.split())
+    if limit is not None and len(line) > limit:
+        keep = (limit - 1) // 2
+        line = f"{line[: limit - 1 - keep]}…{line[-keep:]}"
+    return line
+
+
+def as_html(text: object, limit: int | None = None) -> str:
+    """`plain`, escaped for HTML text and attributes."""
+    return html.escape(plain(text, limit), quote=True)
+
+
+def as_markdown(text: object, limit: int | None = None) -> str:
+    """`plain`, with every character that Streamlit's Markdown could read as markup escaped."""
+    return _PUNCTUATION.sub(r"\\\1", plain(text, limit))

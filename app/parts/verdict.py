@@ -1,0 +1,89 @@
+"""The answer in words: what was run, how fast it is, what limits it, and what to try."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.parts.text import as_html, as_markdown
+from profiles import units
+from profiles.analysis.findings import Facts, Finding, findings
+from profiles.schema import CATEGORIES
+from profiles.store import Profile
+
+SHOWN = 3
+WORTH_SAYING = 0.1
+"""A finding is named in the headline where it explains this share of a step."""
+_HEADLINE = """<style>
+.lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
+  max-width:70rem}
+.lab-headline b {font-weight:650}
+</style>"""
+
+
+def show_headline(profile: Profile, facts: Facts) -> None:
+    """One sentence or two, large."""
+    show_sentence(headline(profile, facts))
+
+
+def show_sentence(sentence: str) -> None:
+    """A page's answer in large type; `sentence` is HTML, its names already escaped."""
+    st.html(f'{_HEADLINE}<div class="lab-headline">{sentence}</div>')
+
+
+def headline(profile: Profile, facts: Facts) -> str:
+    """The sentence as HTML, names escaped."""
+    segment = facts.segment
+    replicas = "1 replica" if segment.num_replicas == 1 else f"{segment.num_replicas} replicas"
+    workload = segment.spec.get("workload") or (profile.spec or {}).get("workload")
+    trains = f" trains <b>{as_html(workload, 60)}</b>" if workload else " runs"
+    first = f"<b>{as_html(segment.strategy)}</b> on {replicas}{trains}, "
+    first += f"batch {segment.global_batch_size:,}: "
+    if facts.steps.median_ms is None:
+        return f"{first}no step was recorded in this segment."
+    first += f"a step takes <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "
+    return first + _limit(facts)
+
+
+def _limit(facts: Facts) -> str:
+    """The finding that explains the largest share; where all are small, where the step went."""
+    largest = next((item for item in findings(facts) if (item.share or 0) >= WORTH_SAYING), None)
+    if largest and largest.key != "costly-capture":
+        return as_html(largest.sentence)
+    wall = facts.breakdown.mean_ms("wall")
+    if not wall:
+        return "What limits it cannot be said without a capture window or per-replica marks."
+    phases = [(name, facts.breakdown.mean_ms(name)) for name in CATEGORIES]
+    ordered = sorted(phases, key=lambda item: -(item[1] or 0.0))
+    parts = [
+        f"{as_html(units.share(value / wall))} {name}"
+        for name, value in ordered
+        if value is not None and value / wall >= 0.05
+    ]
+    return f"Of it, {', '.join(parts)}." if parts else ""
+
+
+def show_findings(facts: Facts) -> None:
+    """Why is it slow, the largest share first; each with what to try."""
+    found = findings(facts)
+    st.subheader("Why is it slow?")
+    if not found:
+        known = facts.breakdown.source is not None
+        st.markdown(
+            "Nothing stands out: no straggler, no wait for input, no exposed communication."
+            if known
+            else "Not known: this segment has neither a capture window nor per-replica marks."
+        )
+        return
+    for finding in found[:SHOWN]:
+        _show_one(finding)
+    if len(found) > SHOWN:
+        with st.expander(f"{len(found) - SHOWN} more"):
+            for finding in found[SHOWN:]:
+                _show_one(finding)
+
+
+def _show_one(finding: Finding) -> None:
+    share = f"**{units.share(finding.share)} of a step.** " if finding.share is not None else ""
+    with st.container(border=True):
+        st.markdown(f"{share}{as_markdown(finding.sentence)}")
+        st.caption(f"Try: {as_markdown(finding.advice)}")

@@ -1,0 +1,84 @@
+"""The web server: Streamlit's page and the lab's own routes in one process, on loopback."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app import state
+from app.routes import build_routes
+from app.theme import theme_options
+from profiles.errors import SpecError
+
+SCRIPT = Path(__file__).parent / "frame" / "main.py"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def server_options(host: str, port: int) -> dict[str, Any]:
+    """Streamlit's options for the lab."""
+    options = {
+        "server.address": host,
+        "server.port": port,
+        "server.headless": True,
+        "server.runOnSave": False,
+        # A reload of changed modules would give the page and the routes a hub each.
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": False,
+        # A full collection after every script run costs more than everything the page does.
+        "runner.postScriptGC": False,
+        "client.toolbarMode": "minimal",
+        "client.showErrorLinks": False,
+        **theme_options(),
+    }
+    if host in LOOPBACK:
+        # A page elsewhere whose name was made to point here must not reach the lab.
+        options["server.allowedHosts"] = ["127.0.0.1", "localhost", "[::1]", "::1"]
+    return options
+
+
+def create_app() -> st.App:
+    """The page with the lab's routes; `state.configure` has been called before."""
+    return st.App(SCRIPT, routes=build_routes(), lifespan=_lifespan)
+
+
+def free_port(host: str, port: int) -> int:
+    """`port`, or for 0 one that is free; raises SpecError where it is taken or not allowed."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            raise SpecError(
+                "The lab needs an address and a port of its own",
+                f"{host}:{port} ({getattr(error, 'strerror', None) or error})",
+                "Choose another with --port, or --port 0 for any that is free",
+                field="port",
+            ) from None
+        return int(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+    lab = state.lab()
+    lab.open()
+    # What is loaded by now stays for good: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    try:
+        yield {}
+    finally:
+        lab.close()
+
+
+def serve(host: str, port: int, runs: Path) -> None:
+    """Serve the lab until interrupted; raises LabError where it cannot start."""
+    port = free_port(host, port)
+    state.configure(runs, host=host, spare=True)
+    create_app().run(config=server_options(host, port))

@@ -1,0 +1,78 @@
+"""What the page and the routes share, once per server process: runs folder, hub, launcher."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.hub import Hub
+from app.timelines import Timelines
+from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_core.launcher import Launcher, RunHandle
+
+_ANCHOR = "_strategy_lab_state"
+WORKER_NICE = 10
+"""Workers step back behind the server, so that the page stays smooth while they use every core."""
+HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
+"""What every machine has, until TensorFlow has said more."""
+
+
+@dataclass
+class Lab:
+    """One server's working parts."""
+
+    runs: Path
+    hub: Hub
+    timelines: Timelines
+    host: str = "127.0.0.1"
+    spare: bool = False
+    handles: dict[str, RunHandle] = field(default_factory=dict)
+    """Runs that this server launched, by name; only these can be stopped and changed from it."""
+    commands: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Per run the commands that were sent to it, by number, in words."""
+    _launcher: Launcher | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self) -> None:
+        """Called once the server runs: the spare worker begins to import TensorFlow."""
+        self.runs.mkdir(parents=True, exist_ok=True)
+        _ = self.launcher
+
+    def close(self) -> None:
+        """Called when the server stops; ends every run that it launched."""
+        self.hub.close()
+        if self._launcher is not None:
+            self._launcher.close()
+
+    @property
+    def launcher(self) -> Launcher:
+        """The one launcher, made on first use."""
+        with self._lock:
+            if self._launcher is None:
+                self._launcher = Launcher(spare=self.spare, nice=WORKER_NICE)
+            return self._launcher
+
+    def inventory(self) -> Inventory | None:
+        """The devices of this machine; None until TensorFlow has named them."""
+        return self.launcher.inventory()
+
+    def active_run(self) -> str | None:
+        """Name of a run of this server that is not over."""
+        return next((handle.folder.name for handle in self.launcher.active), None)
+
+
+def configure(runs: Path, *, host: str = "127.0.0.1", spare: bool = False) -> Lab:
+    """Make the lab of this process; called by the server before anything else."""
+    runs = runs.resolve()
+    lab = Lab(runs, Hub(runs), Timelines(runs), host=host, spare=spare)
+    # On `sys`, not in this module: a second import of this module must find the same lab.
+    setattr(sys, _ANCHOR, lab)
+    return lab
+
+
+def lab() -> Lab:
+    """The lab of this process; made for `./runs` where no server made one."""
+    found = getattr(sys, _ANCHOR, None)
+    return found if found is not None else configure(Path("runs"))

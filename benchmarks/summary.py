@@ -1,0 +1,59 @@
+"""`python -m benchmarks.summary`: how long a run of 10,000 steps takes to sum up, and to follow.
+
+Each summary is a fresh process, interpreter start and printing included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from profiles.tail import Cursor, read_since
+from tests.synthetic import write_run
+
+LIMIT_S = 2.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    repeats = 3 if parser.parse_args().quick else 11
+    with tempfile.TemporaryDirectory() as scratch:
+        for replicas in (1, 4, 16):
+            run = Path(scratch) / f"run-{replicas}"
+            write_run(run, steps=10_000, replicas=replicas, windows=20)
+            times = [_summary_s(run) for _ in range(repeats)]
+            median = statistics.median(times)
+            print(
+                f"summary, 10,000 steps, {replicas:2} replicas: {median:.2f} s "
+                f"({min(times):.2f} to {max(times):.2f}), "
+                f"{median / LIMIT_S:.2f} of the {LIMIT_S} s allowed"
+            )
+        _print_tail_rate(Path(scratch) / "run-4")
+
+
+def _summary_s(run: Path) -> float:
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "strategy_core", "summary", str(run), "--json"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return time.perf_counter() - started
+
+
+def _print_tail_rate(run: Path) -> None:
+    """Events a second of one processor that a tail takes in."""
+    started = time.process_time()
+    records, _ = read_since(run, Cursor())
+    took = time.process_time() - started
+    print(f"tail: {len(records) / took:,.0f} events a second ({len(records)} in {took:.2f} s)")
+
+
+if __name__ == "__main__":
+    main()

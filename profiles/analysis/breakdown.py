@@ -1,0 +1,127 @@
+"""Where does a replica's step go? Its five phases, which add up to its wall time.
+
+From full captures where the segment has any, else from the light marks of every step. Means, not
+medians: only means of parts add up to the mean of the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from profiles.analysis.columns import Floats, floats, ints, mean, of_segment, texts
+from profiles.analysis.steps import StepTimes, step_times
+from profiles.schema import CATEGORIES
+
+if TYPE_CHECKING:
+    from profiles.events import SegmentOpened
+    from profiles.store import Profile
+
+NO_DATA = "the segment has neither a capture window nor per-replica marks"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaBreakdown:
+    """Mean milliseconds of each phase of a replica's step; None where it could not be had."""
+
+    replica: int
+    worker: int
+    device: str | None
+    num_steps: int
+    wall_ms: float | None
+    compute_ms: float | None
+    wait_ms: float | None
+    transfer_ms: float | None
+    input_ms: float | None
+    idle_ms: float | None
+
+    def phase_ms(self, category: str) -> float | None:
+        """The phase named as in `schema.CATEGORIES`."""
+        value: float | None = getattr(self, f"{category}_ms")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class StepBreakdown:
+    """Every replica's breakdown in a segment."""
+
+    segment: int
+    replicas: tuple[ReplicaBreakdown, ...]
+    source: Literal["measured", "marks"] | None
+    reason: str | None
+    """Why there is none, where there is none."""
+
+    def mean_ms(self, category: str) -> float | None:
+        """A phase (or `wall`) over all replicas."""
+        known = [value for r in self.replicas if (value := r.phase_ms(category)) is not None]
+        return sum(known) / len(known) if known else None
+
+
+def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
+    """The breakdown of a segment, its tracing step left out."""
+    steps = step_times(profile, segment.segment)
+    captured = _without_warm_up(
+        of_segment(profile.table("replica_steps"), segment.segment), segment, steps
+    )
+    if captured.num_rows:
+        return StepBreakdown(segment.segment, _from_captures(captured), "measured", None)
+    marks = _without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
+    if marks.num_rows:
+        return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", None)
+    return StepBreakdown(segment.segment, _unknown(segment), None, NO_DATA)
+
+
+def _without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
+    first = segment.first_step + (steps.num_warm_up if steps.count else 0)
+    return rows.filter(pa.array(ints(rows, "step") >= first))
+
+
+def _from_captures(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
+    values = {name: floats(rows, f"{name}_ms") for name in ("wall", *CATEGORIES)}
+    return _by_replica(rows, values)
+
+
+def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...]:
+    """Marks see compute, wait and reduce; the step knows its input and wall; idle is the rest."""
+    place = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
+    if not steps.count:
+        return ()
+    wall = np.where(steps.step[place] == ints(rows, "step"), steps.wall_ms[place], np.nan)
+    # A phase of a step whose length is unknown would make the means add up to something else.
+    known_step = np.where(np.isnan(wall), np.nan, 0.0)
+    compute = floats(rows, "compute_ms") + known_step
+    wait, transfer = floats(rows, "wait_ms") + known_step, floats(rows, "reduce_ms") + known_step
+    input_ms = np.nan_to_num(steps.input_ms[place]) + known_step
+    idle = np.maximum(wall - compute - wait - transfer - input_ms, 0.0)
+    known = {"compute": compute, "wait": wait, "transfer": transfer, "input": input_ms}
+    return _by_replica(rows, {**known, "idle": idle, "wall": wall})
+
+
+def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreakdown, ...]:
+    replicas, workers, devices = ints(rows, "replica"), ints(rows, "worker"), texts(rows, "device")
+    found = []
+    for replica in np.unique(replicas):
+        chosen = replicas == replica
+        first = int(np.argmax(chosen))
+        found.append(
+            ReplicaBreakdown(
+                replica=int(replica),
+                worker=int(workers[first]),
+                device=devices[first],
+                num_steps=int(chosen.sum()),
+                **{f"{name}_ms": mean(column[chosen]) for name, column in values.items()},
+            )
+        )
+    return tuple(found)
+
+
+def _unknown(segment: SegmentOpened) -> tuple[ReplicaBreakdown, ...]:
+    """The replicas that are known to be there, with nothing known about their time."""
+    local = max(1, segment.num_replicas // max(1, segment.num_workers))
+    return tuple(
+        ReplicaBreakdown(replica, replica // local, device, 0, *[None] * 6)
+        for replica, device in enumerate(segment.replica_devices)
+    )

@@ -1,0 +1,109 @@
+"""Every collective op of a segment by itself: how often, how large, how fast, who waited in it.
+
+The same figures as in `communication`, there by kind, here by the op in the graph and its replicas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from profiles.analysis.communication import bus_factor
+from profiles.sql import run_query
+
+if TYPE_CHECKING:
+    from profiles.store import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaCall:
+    """One replica's part in an op: mean milliseconds of a call."""
+
+    replica: int
+    wait_ms: float | None
+    transfer_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveCall:
+    """One collective op of the graph, all its captured calls together."""
+
+    op: str
+    name: str
+    """Of the node in the graph; its replicas' nodes differ by a suffix and count as one."""
+    instance: int | None
+    group_size: int | None
+    per_step: float
+    """Calls of a replica in a step."""
+    bytes: float | None
+    """S of one call."""
+    wait_ms: float | None
+    """Mean over replicas and calls; `transfer_ms` likewise."""
+    transfer_ms: float | None
+    algbw_gbps: float | None
+    busbw_gbps: float | None
+    source: str | None
+    bytes_source: str | None
+    replicas: tuple[ReplicaCall, ...]
+
+
+_CALLS = """
+    select op, instance, group_size, replica, any_value(name) as name, count(*) as calls,
+           count(distinct step) as steps, avg(bytes) as bytes, avg(wait_ms) as wait_ms,
+           avg(transfer_ms) as transfer_ms, any_value(source) as source,
+           any_value(bytes_source) as bytes_source,
+           sum(bytes::double) filter (transfer_ms is not null) as moved_bytes,
+           sum(transfer_ms) filter (bytes is not null) as moving_ms
+    from collectives where segment = {segment}
+    group by op, instance, group_size, replica order by op, instance, group_size, replica
+"""
+
+
+def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ...]:
+    """The collectives of a segment's captured steps, the largest traffic first."""
+    rows = run_query(profile, _CALLS.format(segment=int(segment))).to_pylist()
+    num_steps = _num_captured_steps(profile, segment)
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["op"], row["instance"], row["group_size"]), []).append(row)
+    calls = [_one(members, num_steps) for members in groups.values()]
+    return tuple(sorted(calls, key=lambda call: -(call.bytes or 0) * call.per_step))
+
+
+def _num_captured_steps(profile: Profile, segment: int) -> int:
+    query = f"select count(distinct step) as num from replica_steps where segment = {int(segment)}"
+    return int(run_query(profile, query)["num"][0].as_py())
+
+
+def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
+    first = rows[0]
+    op, size = first["op"] or "unknown", first["group_size"]
+    moving_ms = sum(row["moving_ms"] or 0.0 for row in rows)
+    moved = sum(row["moved_bytes"] or 0.0 for row in rows)
+    algbw = moved / moving_ms / 1e6 if moving_ms > 0 else None
+    factor = bus_factor(op, size or 0)
+    steps = num_steps or max(row["steps"] for row in rows)
+    return CollectiveCall(
+        op=op,
+        name=first["name"] or "",
+        instance=first["instance"],
+        group_size=size,
+        per_step=sum(row["calls"] for row in rows) / len(rows) / steps,
+        bytes=_mean([row["bytes"] for row in rows]),
+        wait_ms=_mean([row["wait_ms"] for row in rows]),
+        transfer_ms=_mean([row["transfer_ms"] for row in rows]),
+        algbw_gbps=algbw,
+        busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
+        source=first["source"],
+        bytes_source=first["bytes_source"],
+        replicas=tuple(
+            ReplicaCall(row["replica"], row["wait_ms"], row["transfer_ms"])
+            for row in rows
+            if row["replica"] is not None
+        ),
+    )
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

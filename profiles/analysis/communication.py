@@ -1,0 +1,182 @@
+"""What did the replicas send each other, how much, how fast?
+
+A collective's size S is what the whole group reduces, gathers or spreads; its time is its
+transfer alone, the waiting for the last member left out.
+algbw = S / t and busbw = algbw * f (nccl-tests, PERFORMANCE.md), in 10^9 bytes per second.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from profiles.analysis.columns import floats, ints, mean, of_segment, texts
+
+if TYPE_CHECKING:
+    from profiles.events import SegmentOpened
+    from profiles.store import Profile
+
+NO_WINDOW = "the segment has no capture window"
+SIZES_UNKNOWN = "the size of at least one tensor is not known before it runs"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveUse:
+    """One kind of collective in one group size, per step."""
+
+    op: str
+    group_size: int | None
+    per_step: float
+    """Calls that a replica takes part in."""
+    bytes: float | None
+    """S of all those calls together."""
+    wait_ms: float | None
+    """Mean over replicas, all calls of a step together; `transfer_ms` likewise."""
+    transfer_ms: float | None
+    algbw_gbps: float | None
+    busbw_gbps: float | None
+    source: str | None
+
+    @property
+    def bytes_per_call(self) -> float | None:
+        return None if self.bytes is None or not self.per_step else self.bytes / self.per_step
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What one device sent another, per step."""
+
+    send_device: str
+    recv_device: str
+    bytes: float | None
+    num_transfers: float
+    duration_ms: float | None
+    source: str
+    """`measured` for sends of the runtime, `ring model` for a collective's share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Communication:
+    """A segment's communication; `reason` says why there is none to tell of."""
+
+    segment: int
+    num_steps: int
+    collectives: tuple[CollectiveUse, ...]
+    traffic: tuple[Traffic, ...]
+    collective_bytes: float | None
+    transfer_bytes: float | None
+    reason: str | None = None
+
+
+def bus_factor(op: str, group_size: int) -> float | None:
+    """f of busbw = algbw * f; None for an op that has no agreed one."""
+    if group_size <= 1:
+        return None
+    n = group_size
+    scattered = (n - 1) / n
+    return {
+        "all-reduce": 2 * scattered,
+        "reduce-scatter": scattered,
+        "all-gather": scattered,
+        "all-to-all": scattered,
+        "broadcast": 1.0,
+        "reduce": 1.0,
+    }.get(op)
+
+
+def communication(profile: Profile, segment: SegmentOpened) -> Communication:
+    """The communication of a segment, over its captured steps."""
+    captured = of_segment(profile.table("replica_steps"), segment.segment)
+    num_steps = len(np.unique(ints(captured, "step")))
+    if not num_steps:
+        return Communication(segment.segment, 0, (), (), None, None, NO_WINDOW)
+    collectives = of_segment(profile.table("collectives"), segment.segment)
+    transfers = of_segment(profile.table("transfers"), segment.segment)
+    uses = _collective_uses(collectives, num_steps)
+    sizes = floats(transfers, "bytes")
+    known = [use.bytes for use in uses if use.bytes is not None]
+    return Communication(
+        segment=segment.segment,
+        num_steps=num_steps,
+        collectives=uses,
+        traffic=(*_sends(transfers, num_steps), *_ring_shares(uses, segment.replica_devices)),
+        collective_bytes=sum(known) if len(known) == len(uses) else None,
+        transfer_bytes=float(sizes.sum()) / num_steps if np.isfinite(sizes).all() else None,
+        reason=None if len(known) == len(uses) and np.isfinite(sizes).all() else SIZES_UNKNOWN,
+    )
+
+
+def _collective_uses(rows: pa.Table, num_steps: int) -> tuple[CollectiveUse, ...]:
+    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
+    keys = zip(texts(rows, "op"), ints(rows, "group_size").tolist(), strict=True)
+    for row, (op, size) in enumerate(keys):
+        groups[op or "unknown", size].append(row)
+    return tuple(
+        _one_use(rows.take(pa.array(members)), op, size, num_steps)
+        for (op, size), members in sorted(groups.items())
+    )
+
+
+def _one_use(rows: pa.Table, op: str, size: int, num_steps: int) -> CollectiveUse:
+    # Each replica of a group has its row of the same call: counted per replica, a call is one.
+    members = len(np.unique(ints(rows, "replica"))) * num_steps
+    sizes, transfer = floats(rows, "bytes"), floats(rows, "transfer_ms")
+    both = np.isfinite(sizes) & np.isfinite(transfer)
+    time_s = float(transfer[both].sum()) / 1e3
+    algbw = float(sizes[both].sum()) / time_s / 1e9 if time_s > 0 else None
+    factor = bus_factor(op, size)
+    sources = {source for source in texts(rows, "source") if source}
+    wait_ms, transfer_ms = mean(floats(rows, "wait_ms")), mean(transfer)
+    per_step = rows.num_rows / members
+    return CollectiveUse(
+        op=op,
+        group_size=size if size > 0 else None,
+        per_step=per_step,
+        bytes=float(sizes.sum()) / members if np.isfinite(sizes).all() else None,
+        wait_ms=None if wait_ms is None else wait_ms * per_step,
+        transfer_ms=None if transfer_ms is None else transfer_ms * per_step,
+        algbw_gbps=algbw,
+        busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
+        source="/".join(sorted(sources)) or None,
+    )
+
+
+def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:
+    pairs: dict[tuple[str, str], list[int]] = defaultdict(list)
+    ends = zip(texts(rows, "send_device"), texts(rows, "recv_device"), strict=True)
+    for row, (send, recv) in enumerate(ends):
+        pairs[send or "unknown", recv or "unknown"].append(row)
+    sizes, lengths = floats(rows, "bytes"), floats(rows, "duration_ms")
+    found = []
+    for (send, recv), members in sorted(pairs.items()):
+        moved, took = sizes[members], lengths[members]
+        found.append(
+            Traffic(
+                send_device=send,
+                recv_device=recv,
+                bytes=float(moved.sum()) / num_steps if np.isfinite(moved).all() else None,
+                num_transfers=len(members) / num_steps,
+                duration_ms=float(took.sum()) / num_steps if np.isfinite(took).all() else None,
+                source="measured",
+            )
+        )
+    return found
+
+
+def _ring_shares(uses: tuple[CollectiveUse, ...], devices: list[str]) -> list[Traffic]:
+    """What each device sends its neighbour in a ring over all replicas: f * S of a collective."""
+    shares = [
+        factor * use.bytes
+        for use in uses
+        if use.group_size == len(devices)
+        and use.bytes is not None
+        and (factor := bus_factor(use.op, use.group_size)) is not None
+    ]
+    if not shares:
+        return []
+    neighbours = zip(devices, [*devices[1:], devices[0]], strict=True)
+    return [Traffic(send, recv, sum(shares), 0.0, None, "ring model") for send, recv in neighbours]

@@ -1,0 +1,75 @@
+"""How much of the replicas' time is useful, and does adding replicas pay?
+
+POP's metrics, useful = compute: LB = mean useful / max useful, CommE = max useful / runtime,
+PE = LB * CommE (Performance Optimisation and Productivity Centre of Excellence, 2020).
+Strong scaling T1 / (N * TN) at one global batch, weak scaling thrN / (N * thr1) at one batch
+per replica.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from profiles.analysis.breakdown import StepBreakdown
+from profiles.analysis.steps import StepTimes
+
+if TYPE_CHECKING:
+    from profiles.events import SegmentOpened
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """Ratios between 0 and 1; None where a replica's time is unknown."""
+
+    load_balance: float | None
+    communication: float | None
+    parallel: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How well `num_replicas` replicas do against `base_replicas`; 1 is perfect."""
+
+    kind: Literal["strong", "weak"]
+    base_replicas: int
+    num_replicas: int
+    efficiency: float
+
+
+def efficiency(breakdown: StepBreakdown) -> Efficiency:
+    """POP's efficiencies of a segment."""
+    useful = [replica.compute_ms for replica in breakdown.replicas]
+    runtime = [replica.wall_ms for replica in breakdown.replicas]
+    known_useful = [value for value in useful if value is not None]
+    known_runtime = [value for value in runtime if value is not None]
+    if len(known_useful) < len(useful) or len(known_runtime) < len(runtime) or not useful:
+        return Efficiency(None, None, None, breakdown.reason or "a replica's time is unknown")
+    longest, wall = max(known_useful), max(known_runtime)
+    if longest <= 0 or wall <= 0:
+        return Efficiency(None, None, None, "no replica computed anything that was seen")
+    balance = sum(known_useful) / len(known_useful) / longest
+    return Efficiency(balance, longest / wall, balance * longest / wall)
+
+
+def scaling(
+    base: tuple[SegmentOpened, StepTimes], other: tuple[SegmentOpened, StepTimes]
+) -> Scaling | None:
+    """Efficiency of `other` against `base`, per replica of the base.
+
+    None where neither the global batch nor the batch per replica is the same, or nothing is timed.
+    """
+    (opened, times), (opened_n, times_n) = base, other
+    n = opened_n.num_replicas / opened.num_replicas
+    if opened.global_batch_size == opened_n.global_batch_size:
+        if not times.median_ms or not times_n.median_ms:
+            return None
+        value = times.median_ms / (n * times_n.median_ms)
+        return Scaling("strong", opened.num_replicas, opened_n.num_replicas, value)
+    if opened.global_batch_size * n == opened_n.global_batch_size:
+        rate, rate_n = times.examples_per_second, times_n.examples_per_second
+        if not rate or not rate_n:
+            return None
+        return Scaling("weak", opened.num_replicas, opened_n.num_replicas, rate_n / (n * rate))
+    return None

@@ -1,0 +1,66 @@
+"""A run at a glance, for lists of many: what it was, how far it got, how fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiles.analysis.columns import Floats, Ints, floats, ints
+from profiles.status import Status
+from profiles.store import Profile
+
+SPARK_POINTS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """One line of a list of runs. None where the run recorded nothing of it."""
+
+    status: Status
+    strategies: tuple[str, ...]
+    """Of each segment, with its replicas: `mirrored ×4`; repeats in a row left out."""
+    workload: str | None
+    num_replicas: int | None
+    """Of the last segment."""
+    num_steps: int
+    step_ms: float | None
+    """Median wall time of all steps but those that trace (the first of each segment)."""
+    last_loss: float | None
+    spark_ms: tuple[float, ...]
+    """Median step time of up to 60 equal parts of the run, in order."""
+
+
+def glance(profile: Profile) -> Glance:
+    """Read the steps of a run, and nothing larger."""
+    steps = profile.table("steps")
+    wall = _timed(floats(steps, "wall_ms"), ints(steps, "segment"))
+    losses = steps["loss"].drop_null()
+    segments = profile.segments
+    titles = [f"{segment.strategy} ×{segment.num_replicas}" for segment in segments]
+    workload = (profile.spec or {}).get("workload")
+    return Glance(
+        status=profile.status,
+        strategies=tuple(
+            title for i, title in enumerate(titles) if i == 0 or titles[i - 1] != title
+        ),
+        workload=str(workload) if workload else None,
+        num_replicas=segments[-1].num_replicas if segments else None,
+        num_steps=steps.num_rows,
+        step_ms=float(np.median(wall)) if wall.size else None,
+        last_loss=losses[-1].as_py() if len(losses) else None,
+        spark_ms=tuple(
+            float(np.median(part))
+            for part in np.array_split(wall, min(SPARK_POINTS, wall.size) or 1)
+            if part.size
+        ),
+    )
+
+
+def _timed(wall_ms: Floats, segment: Ints) -> Floats:
+    """The lengths of the steps that count; where only tracing steps are there, of those."""
+    finite = np.isfinite(wall_ms)
+    first = np.ones(segment.size, bool)
+    first[1:] = segment[1:] != segment[:-1]
+    counted: Floats = wall_ms[finite & ~first]
+    return counted if counted.size else wall_ms[finite]

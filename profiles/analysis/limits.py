@@ -1,0 +1,81 @@
+"""Has a number changed by more than it may? `step_time_ms:+5%`, `examples_per_second:-10%`.
+
+A limit is a metric, a colon, a sign and a size: `+` fails where B is more than that above A, `-`
+where B is more than that below A; with `%` the size is relative to A, without it is absolute.
+A step time is beyond its limit only where the difference is real: its confidence interval
+excludes no change (with too few steps for an interval, the plain ratio decides).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from profiles.analysis.run_comparison import METRICS, MetricChange, RunComparison
+from profiles.errors import AnalysisError
+
+_LIMIT = re.compile(r"(?P<metric>[^:]+):(?P<sign>[+-])(?P<size>\d+(\.\d*)?|\.\d+)(?P<unit>%?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far B may go from A in one direction. `size` is a share of A where `is_relative`."""
+
+    text: str
+    metric: str
+    direction: int
+    size: float
+    is_relative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LimitCheck:
+    """What became of one limit."""
+
+    limit: Limit
+    found: MetricChange
+    is_beyond: bool
+    remark: str | None = None
+    """Why a difference beyond the limit does not count, where it does not."""
+
+
+def parse_limit(text: str) -> Limit:
+    """A limit from its text; raises AnalysisError with the rule."""
+    match = _LIMIT.fullmatch(text.strip())
+    if not match:
+        raise AnalysisError(
+            "A limit is METRIC:+N% or METRIC:-N%, or absolute without the %",
+            repr(text),
+            f"For instance 'step_time_ms:+5%'. Metrics: {', '.join(METRICS)}, or a dotted path "
+            "of a segment's summary",
+        )
+    is_relative = bool(match["unit"])
+    return Limit(
+        text=text.strip(),
+        metric=match["metric"].strip(),
+        direction=1 if match["sign"] == "+" else -1,
+        size=float(match["size"]) / (100 if is_relative else 1),
+        is_relative=is_relative,
+    )
+
+
+def check_limit(compared: RunComparison, limit: Limit) -> LimitCheck:
+    """Whether B is beyond the limit; raises AnalysisError where a run lacks the number."""
+    found = compared.metric(limit.metric)
+    if found.a is None or found.b is None:
+        raise AnalysisError(
+            f"Both runs know {limit.metric}", found.reason, f"Metrics: {', '.join(METRICS)}"
+        )
+    moved = (found.b - found.a) * limit.direction
+    allowed = limit.size * abs(found.a) if limit.is_relative else limit.size
+    if moved <= allowed:
+        return LimitCheck(limit, found, False)
+    if limit.metric == "step_time_ms" and compared.times.reason is None:
+        times = compared.times
+        if not times.is_different:
+            remark = (
+                f"the ratio is {times.ratio:.3f}, and between {times.low:.3f} and "
+                f"{times.high:.3f} with 95 % confidence: it may be noise"
+            )
+            return LimitCheck(limit, found, False, remark)
+    return LimitCheck(limit, found, True)

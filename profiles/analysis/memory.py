@@ -1,0 +1,75 @@
+"""How much memory does each device use, and does it keep growing?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profiles.analysis.columns import floats, ints, texts
+
+if TYPE_CHECKING:
+    from profiles.store import Profile
+
+MIN_SAMPLES = 8
+GROWING_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """One device, or a worker's process (`source` says which), over the whole run."""
+
+    worker: int
+    device: str
+    source: str
+    num_samples: int
+    last_bytes: int
+    peak_bytes: int
+    """The allocator's own peak where it keeps one, else the largest sample."""
+    growth_bytes_per_step: float | None
+    """Slope over the second half of the samples; None with fewer than 8 samples."""
+    is_growing: bool
+    """Over the second half, use grows by more than 5 % and nearly every sample rises."""
+
+
+def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
+    """Every sampled device, by worker and name."""
+    rows = profile.table("memory")
+    worker, devices, sources = ints(rows, "worker"), texts(rows, "device"), texts(rows, "source")
+    keys: dict[tuple[int, str, str], list[int]] = {}
+    for row, key in enumerate(zip(worker.tolist(), devices, sources, strict=True)):
+        keys.setdefault((key[0], key[1] or "", key[2] or ""), []).append(row)
+    used, peaks, steps = (
+        floats(rows, "bytes_in_use"),
+        floats(rows, "peak_bytes"),
+        ints(rows, "step"),
+    )
+    return tuple(
+        _of_device(*key, used[members], peaks[members], steps[members].astype(float))
+        for key, members in sorted(keys.items())
+    )
+
+
+def _of_device(
+    worker: int, device: str, source: str, used: np.ndarray, peaks: np.ndarray, steps: np.ndarray
+) -> DeviceMemory:
+    half_used, half_steps = used[len(used) // 2 :], steps[len(steps) // 2 :]
+    span = float(np.ptp(half_steps)) if len(half_steps) else 0.0
+    slope: float | None = None
+    is_growing = False
+    if len(used) >= MIN_SAMPLES and span > 0:
+        slope = float(np.polyfit(half_steps - half_steps[0], half_used, 1)[0])
+        rises = float(np.mean(np.diff(half_used) > 0))
+        is_growing = slope * span > GROWING_SHARE * float(half_used.mean()) and rises >= 0.8
+    known = peaks[np.isfinite(peaks)]
+    return DeviceMemory(
+        worker=worker,
+        device=device,
+        source=source,
+        num_samples=len(used),
+        last_bytes=int(used[-1]),
+        peak_bytes=int(max(known.max(initial=0), used.max())),
+        growth_bytes_per_step=slope,
+        is_growing=is_growing,
+    )

@@ -1,0 +1,187 @@
+"""A run in one JSON-ready mapping: what `strategy-lab summary --json` prints.
+
+Milliseconds (`_ms`), integer nanoseconds (`_ns`), bytes, and 10^9 bytes per second (`_gbps`).
+A value that could not be had is None, and `<name>_reason` beside it says why. `steps.count`
+counts every step; times leave out `steps.warm_up` steps (the first of a segment traces).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from profiles.analysis.capture_cost import CaptureCost
+from profiles.analysis.communication import NO_WINDOW, Communication
+from profiles.analysis.efficiency import efficiency
+from profiles.analysis.findings import Facts, findings, gather_facts
+from profiles.analysis.memory import memory_use
+from profiles.analysis.placement import Placement, placement
+from profiles.analysis.steps import StepTimes
+from profiles.analysis.stragglers import Stragglers
+from profiles.schema import CATEGORIES, SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from profiles.events import SegmentOpened
+    from profiles.store import Profile
+
+Json = dict[str, Any]
+NEVER_STARTED = "the run ended before TensorFlow told what it runs on"
+
+
+def summarize(profile: Profile) -> Json:
+    """The summary of a run; see the module's text for its units and missing values."""
+    segments = [summarize_segment(profile, segment) for segment in profile.segments]
+    environment = profile.environment or _missing(
+        {"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED
+    )
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": profile.name,
+        "path": str(profile.path),
+        "status": profile.status.state,
+        "status_message": profile.status.message,
+        "created_ns": profile.identity.created_ns if profile.identity else None,
+        "environment": environment,
+        "segments": segments,
+        "memory": [asdict(item) for item in memory_use(profile)],
+        "notes": _notes(profile),
+    }
+
+
+def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
+    """One entry of `segments` in the summary."""
+    facts = gather_facts(profile, segment)
+    pop = efficiency(facts.breakdown)
+    return {
+        "segment": segment.segment,
+        "strategy": segment.strategy,
+        "num_replicas": segment.num_replicas,
+        "num_workers": segment.num_workers,
+        "global_batch_size": segment.global_batch_size,
+        "cross_device_ops": segment.cross_device_ops,
+        "first_step": segment.first_step,
+        "moved": segment.moved,
+        **_missing({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
+        "steps": _steps(facts.steps),
+        "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
+        **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
+        "collectives": [
+            _missing(asdict(use), "its size or its time is not known")
+            for use in facts.communication.collectives
+        ],
+        "bytes_per_step": _bytes_per_step(facts.communication),
+        "placement": _placement(placement(profile, segment.segment)),
+        **_straggler(facts.stragglers),
+        "loss": _missing(
+            {"first": facts.steps.first_loss, "last": facts.steps.last_loss},
+            "no step recorded a finite loss",
+        ),
+        "input": _missing(
+            {"mean_ms": facts.input.mean_ms, "share": facts.input.share}, facts.input.reason
+        ),
+        "efficiency": _missing(
+            {
+                "load_balance": pop.load_balance,
+                "communication": pop.communication,
+                "parallel": pop.parallel,
+            },
+            pop.reason,
+        ),
+        "capture": _capture(facts.capture),
+        "findings": _findings(facts),
+    }
+
+
+def _steps(steps: StepTimes) -> Json:
+    why = "the segment has no step"
+    wall = {
+        "median": steps.median_ms,
+        "p10": steps.quantile_ms(0.1),
+        "p90": steps.quantile_ms(0.9),
+        "mean": float(steps.timed_ms.mean()) if steps.timed_ms.size else None,
+    }
+    rest = {
+        "examples_per_second": steps.examples_per_second,
+        "first_step_ms": steps.first_step_ms,
+    }
+    return {
+        "count": steps.count,
+        "warm_up": steps.num_warm_up,
+        "wall_ms": _missing(wall, why),
+        **_missing(rest, "no step recorded its examples" if steps.count else why),
+    }
+
+
+def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
+    phases = {f"{name}_ms": replica.phase_ms(name) for name in ("wall", *CATEGORIES)}
+    return {
+        "replica": replica.replica,
+        "worker": replica.worker,
+        "device": replica.device,
+        "num_steps": replica.num_steps,
+        **_missing(phases, breakdown.reason or "not recorded for this replica"),
+    }
+
+
+def _bytes_per_step(communication: Communication) -> Json:
+    sizes = {
+        "collective": communication.collective_bytes,
+        "transfer": communication.transfer_bytes,
+    }
+    return _missing(sizes, communication.reason or NO_WINDOW)
+
+
+def _placement(found: Placement) -> Json:
+    ops = {item.device: item.num_ops for item in found.devices if item.num_ops}
+    variables = {item.device: item.num_variables for item in found.devices if item.num_variables}
+    if found.reason:
+        return _missing({"ops": None, "variables": None}, found.reason)
+    return {"ops": ops, "variables": variables}
+
+
+def _straggler(found: Stragglers) -> Json:
+    worst = found.straggler
+    latest = found.latest
+    document: Json = {
+        "straggler": asdict(worst) if worst else None,
+        **_missing({"lateness": asdict(latest) if latest else None}, found.reason),
+        "what_if": _missing(
+            {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.reason
+        ),
+    }
+    if worst is None:
+        document["straggler_reason"] = found.reason or "no replica stands out"
+    return document
+
+
+def _capture(cost: CaptureCost) -> Json:
+    return {
+        "windows": cost.num_windows,
+        "steps": cost.num_steps,
+        **_missing({"overhead_ratio": cost.overhead_ratio}, cost.reason),
+        "errors": list(cost.errors),
+    }
+
+
+def _findings(facts: Facts) -> list[Json]:
+    return [asdict(finding) for finding in findings(facts)]
+
+
+def _notes(profile: Profile) -> list[Json]:
+    """What the run noted itself, then what could not be read of it."""
+    own = [
+        {"level": str(record.get("level", "info")), "message": str(record.get("message", ""))}
+        for record in profile.records("note")
+    ]
+    return own + [{"level": "warning", "message": note} for note in profile.notes]
+
+
+def _missing(values: Json, reason: str | None) -> Json:
+    """The values, each None followed by the reason for it."""
+    document: Json = {}
+    for name, value in values.items():
+        document[name] = value
+        if value is None:
+            document[f"{name}_reason"] = reason or "not recorded"
+    return document

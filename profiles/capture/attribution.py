@@ -1,0 +1,148 @@
+"""Where each replica's step went: compute, wait, transfer, input, idle.
+
+Every nanosecond of a step belongs to exactly one phase of a replica. Where several could claim it,
+the first of these does (docs/decisions/attribution.md gives the reasons and the evidence):
+
+1. compute: an op of the replica ran on its device;
+2. transfer: a collective after its last member had started, a send, or a receive on which the
+   replica's next op depended, after its send had begun;
+3. wait: a collective before its last member had started; a receive on which the next op depended,
+   before its send had begun; the end of a call, while other devices were still in it;
+4. input: the host was asking for a batch, or an iterator's op ran;
+5. idle: none of these. The host was between calls, or the replica's ops queued for a core.
+
+All of it is lengths of interval unions in integer nanoseconds, so the phases add up to the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiles.capture.collectives import CollectiveRows
+from profiles.capture.gaps import GapIntervals, call_waits, receive_gaps
+from profiles.capture.intervals import Intervals
+from profiles.capture.joined import COMPUTE, INPUT, TRANSFER, Joined, OpEvents
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSteps:
+    """One row per replica and captured step; lengths in nanoseconds that add up to the wall."""
+
+    replica: Ints
+    step: Ints
+    wall_ns: Ints
+    compute_ns: Ints
+    transfer_ns: Ints
+    wait_ns: Ints
+    input_ns: Ints
+    idle_ns: Ints
+    on_device_clock: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The breakdown, and the waits and transfers around receives that it found."""
+
+    replica_steps: ReplicaSteps
+    gaps: tuple[tuple[int, GapIntervals], ...]
+    """Each with the index of its device."""
+
+
+def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
+    """Split every captured step of every replica. `collectives` are the measured ones."""
+    parts, gaps = [], []
+    host = joined.host_inputs
+    host_input = Intervals.union((host.start_ns, host.end_ns))
+    last_ends = np.sort(joined.ops.end_ns[joined.ops.device >= 0])
+    for replica, device in enumerate(joined.graph.replica_devices):
+        index = joined.devices.index(device)
+        mine = _on_device(joined.ops, index)
+        if not len(mine.node):
+            continue
+        rows = _of_device(collectives, index)
+        found = _device_gaps(joined, mine, rows, last_ends)
+        gaps.append((index, found))
+        parts.append(_split(joined, replica, mine, rows, found, host_input))
+    return Attribution(_stack(parts), tuple(gaps))
+
+
+def _on_device(ops: OpEvents, device: int) -> OpEvents:
+    at = np.flatnonzero((ops.device == device) & (ops.step >= 0))
+    at = at[np.argsort(ops.start_ns[at], kind="stable")]
+    return OpEvents(**{name: getattr(ops, name)[at] for name in OpEvents.__slots__})
+
+
+def _of_device(rows: CollectiveRows, device: int) -> tuple[Ints, Ints, Ints]:
+    """Start, last member's start and end of a device's collectives."""
+    at = rows.device == device
+    return rows.start_ns[at], rows.all_started_ns[at], rows.end_ns[at]
+
+
+def _device_gaps(
+    joined: Joined, mine: OpEvents, collectives: tuple[Ints, Ints, Ints], last_ends: Ints
+) -> GapIntervals:
+    busy = Intervals.union((mine.start_ns, mine.end_ns), (collectives[0], collectives[2]))
+    received = receive_gaps(joined, mine, busy)
+    return received.with_waits(*call_waits(joined, busy, last_ends))
+
+
+def _split(
+    joined: Joined,
+    replica: int,
+    mine: OpEvents,
+    collectives: tuple[Ints, Ints, Ints],
+    gaps: GapIntervals,
+    host_input: Intervals,
+) -> ReplicaSteps:
+    started, all_started, ended = collectives
+    moving = np.clip(all_started, started, ended)
+    phases = [
+        _intervals(mine, COMPUTE),
+        _intervals(mine, TRANSFER)
+        | Intervals.union((moving, ended), (gaps.transfer_from, gaps.transfer_until)),
+        Intervals.union((started, moving), (gaps.wait_from, gaps.wait_until)),
+        _intervals(mine, INPUT) | host_input,
+    ]
+    steps = joined.steps
+    covered = Intervals.union()
+    lengths, before = [], np.zeros(len(steps), np.int64)
+    for phase in phases:
+        covered = covered | phase
+        total = covered.length_within(steps.start_ns, steps.end_ns)
+        lengths.append(total - before)
+        before = total
+    compute, transfer, wait, input_ = lengths
+    wall = steps.end_ns - steps.start_ns
+    return ReplicaSteps(
+        replica=np.full(len(steps), replica, np.int64),
+        step=np.arange(len(steps)),
+        wall_ns=wall,
+        compute_ns=compute,
+        transfer_ns=transfer,
+        wait_ns=wait,
+        input_ns=input_,
+        idle_ns=wall - before,
+        on_device_clock=np.full(len(steps), bool(mine.on_device_clock.any())),
+    )
+
+
+def _intervals(ops: OpEvents, category: int) -> Intervals:
+    at = ops.category == category
+    return Intervals.union((ops.start_ns[at], ops.end_ns[at]))
+
+
+def _stack(parts: list[ReplicaSteps]) -> ReplicaSteps:
+    none = np.zeros(0, np.int64)
+    return ReplicaSteps(
+        **{
+            name: np.concatenate([none, *(getattr(part, name) for part in parts)]).astype(
+                bool if name == "on_device_clock" else np.int64
+            )
+            for name in ReplicaSteps.__slots__
+        }
+    )

@@ -1,0 +1,212 @@
+"""The collectives of the captured steps: measured where the runtime has an op for them, derived
+where a reduction is made of sends, receives and an `AddN`.
+
+`wait_r = max_q(start_q) - start_r`, `transfer_r = end_r - max_q(start_q)`, both clamped at 0, over
+the members q of one execution. `algbw = S / transfer`, `busbw = algbw * f` with nccl-tests' f
+(doc/PERFORMANCE.md): 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter, all-gather and
+all-to-all, 1 for broadcast and reduce.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiles.capture.graph import COLLECTIVES
+from profiles.capture.joined import COLLECTIVE, Joined
+from profiles.capture.reductions import Reduction, find_reductions
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveRows:
+    """One row per execution and member."""
+
+    node: Ints
+    device: Ints
+    step: Ints
+    instance: Ints
+    group_size: Ints
+    bytes: Ints
+    """-1 where unknown."""
+    start_ns: Ints
+    all_started_ns: Ints
+    """When the last member had started: waiting ends, moving begins."""
+    end_ns: Ints
+    op: list[str]
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    @property
+    def wait_ns(self) -> Ints:
+        return np.maximum(np.minimum(self.all_started_ns, self.end_ns) - self.start_ns, 0)
+
+    @property
+    def transfer_ns(self) -> Ints:
+        return np.maximum(self.end_ns - np.maximum(self.all_started_ns, self.start_ns), 0)
+
+
+def measured(joined: Joined) -> CollectiveRows:
+    """Executions of collective ops, joined across replicas by instance key and step."""
+    ops = joined.ops
+    at = np.flatnonzero((ops.category == COLLECTIVE) & (ops.device >= 0) & (ops.step >= 0))
+    node, device, step, key = ops.node[at], ops.device[at], ops.step[at], ops.key[at]
+    names = [joined.node(int(index)) for index in node]
+    kinds = [COLLECTIVES[n.op] for n in names]
+    # Where TensorFlow gave no instance key, the turn of a member's op in its step stands for it.
+    turn = _turns(step, device, key, ops.start_ns[at])
+    group = _labels(step, key, np.where(key < 0, 0, turn), turn)
+    size = np.bincount(group)[group] if len(group) else group
+    declared = np.asarray([n.group_size or 0 for n in names], np.int64)
+    size = np.maximum(size, declared)
+    total = np.asarray([-1 if n.bytes is None else n.bytes for n in names], np.int64)
+    gathered = np.asarray([kind == "all-gather" for kind in kinds], bool)
+    total = np.where(gathered & (total >= 0), total * size, total)
+    return CollectiveRows(
+        node,
+        device,
+        step,
+        key,
+        size,
+        total,
+        ops.start_ns[at],
+        _group_max(group, ops.start_ns[at]),
+        ops.end_ns[at],
+        kinds,
+        "measured",
+    )
+
+
+def derived(joined: Joined) -> CollectiveRows:
+    """Reductions made of sends and receives, as the collective that they amount to."""
+    parts = []
+    times = _NodeTimes(joined)
+    for number, reduction in enumerate(find_reductions(joined.graph, times.has_event)):
+        parts.extend(_executions(joined, reduction, number, times))
+    return _stack(parts)
+
+
+class _NodeTimes:
+    """First event of a node in each step: a table of steps by nodes, filled when asked."""
+
+    def __init__(self, joined: Joined) -> None:
+        self._joined = joined
+        self._num_steps = len(joined.steps)
+        ops, received = joined.ops, joined.received
+        self._present = np.zeros(len(joined.graph.nodes) + 1, bool)
+        self._present[ops.node] = True
+        self._present[-1] = False
+        self._ops = _by_node(ops.node, ops.step, ops.start_ns, ops.end_ns)
+        step = joined.steps.of(received.done_ns)
+        self._received = _by_node(received.node, step, received.issued_ns, received.done_ns)
+
+    def has_event(self, node: Any) -> bool:
+        return bool(self._present[node.index])
+
+    def start_of(self, node: int) -> Ints:
+        return self._column(self._ops, node, 2)
+
+    def end_of(self, node: int) -> Ints:
+        return self._column(self._ops, node, 3)
+
+    def received_at(self, node: int) -> Ints:
+        return self._column(self._received, node, 3)
+
+    def _column(self, table: tuple[Ints, ...], node: int, column: int) -> Ints:
+        found = np.full(self._num_steps, -1, np.int64)
+        begin, end = np.searchsorted(table[0], [node, node + 1])
+        steps = table[1][begin:end]
+        inside = steps >= 0
+        # Reversed, so that the first event of a step is the one that stays.
+        found[steps[inside][::-1]] = table[column][begin:end][inside][::-1]
+        return found
+
+
+def _by_node(node: Ints, step: Ints, start_ns: Ints, end_ns: Ints) -> tuple[Ints, ...]:
+    order = np.lexsort((start_ns, node))
+    return node[order], step[order], start_ns[order], end_ns[order]
+
+
+def _executions(
+    joined: Joined, reduction: Reduction, number: int, times: _NodeTimes
+) -> list[CollectiveRows]:
+    """The reduction in every captured step in which all of its members were seen."""
+    device_of = {device: index for index, device in enumerate(joined.devices)}
+    starts: dict[str, Ints] = {}
+    for device, contribution in reduction.contributions.items():
+        at = [times.start_of(n) for n in contribution.sends]
+        at += [times.end_of(n) for n in contribution.producers]
+        starts[device] = np.max(at, axis=0) if at else times.start_of(reduction.node)
+    seen = np.all([start >= 0 for start in starts.values()], axis=0)
+    all_started = np.max(list(starts.values()), axis=0)
+    rows = []
+    for device, start in starts.items():
+        here = device == reduction.device or device not in reduction.results
+        end = times.end_of(reduction.node) if here else times.received_at(reduction.results[device])
+        steps = np.flatnonzero(seen & (end >= 0))
+        same = np.ones(len(steps), np.int64)
+        rows.append(
+            CollectiveRows(
+                same * reduction.node,
+                same * device_of[device],
+                steps,
+                same * -(number + 1),
+                same * len(starts),
+                same * (-1 if reduction.bytes is None else reduction.bytes),
+                start[steps],
+                all_started[steps],
+                end[steps],
+                [reduction.op] * len(steps),
+                "derived",
+            )
+        )
+    return rows
+
+
+def bandwidth_factor(op: str, group_size: int) -> float:
+    """nccl-tests' factor from algorithm to bus bandwidth."""
+    n = group_size
+    if op == "all-reduce":
+        return 2 * (n - 1) / n
+    return (n - 1) / n if op in ("reduce-scatter", "all-gather", "all-to-all") else 1.0
+
+
+def _turns(step: Ints, device: Ints, key: Ints, start_ns: Ints) -> Ints:
+    """How many events of the same step, device and key came before each."""
+    label = _labels(step, device, key)
+    order = np.lexsort((start_ns, label))
+    ordered = label[order]
+    turn = np.empty(len(label), np.int64)
+    turn[order] = np.arange(len(label)) - np.searchsorted(ordered, ordered, side="left")
+    return turn
+
+
+def _labels(*columns: Ints) -> Ints:
+    if not len(columns[0]):
+        return np.zeros(0, np.int64)
+    _unique, label = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return np.asarray(label.ravel(), np.int64)
+
+
+def _group_max(group: Ints, values: Ints) -> Ints:
+    if not len(group):
+        return values
+    best = np.full(int(group.max()) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(best, group, values)
+    return best[group]
+
+
+def _stack(parts: list[CollectiveRows]) -> CollectiveRows:
+    none = np.zeros(0, np.int64)
+    columns = {
+        name: np.concatenate([none, *(getattr(part, name) for part in parts)])
+        for name in CollectiveRows.__slots__
+        if name not in ("op", "source")
+    }
+    return CollectiveRows(**columns, op=[op for part in parts for op in part.op], source="derived")

@@ -1,0 +1,113 @@
+"""A capture to the tables of its window: spans, replica_steps, collectives, transfers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from profiles.capture import collectives, xspace
+from profiles.capture.attribution import Attribution, attribute
+from profiles.capture.graph import Graph, read_graph
+from profiles.capture.joined import Joined, join
+from profiles.capture.tables import (
+    collective_table,
+    replica_step_table,
+    span_table,
+    transfer_table,
+)
+from profiles.schema import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a conversion found, for the window's event."""
+
+    num_events: int
+    num_spans: int
+    num_unmatched: int
+    num_ambiguous: int
+    num_steps: int
+    convert_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOf:
+    """Whose window it is: goes into every row."""
+
+    segment: int
+    worker: int
+
+
+def convert(
+    xplane: Path, graph: Path | None, folder: Path, window: WindowOf, devices: Sequence[str]
+) -> Converted:
+    """Write the window's tables into `folder`, which appears whole or not at all.
+
+    `devices` are the replicas' devices by replica. Without a graph the spans have no device.
+    Raises LabError where the capture or the graph cannot be read, OSError where the disk refuses.
+    """
+    begin = time.perf_counter_ns()
+    known = read_graph(graph, devices) if graph is not None else Graph([], devices)
+    joined = join(xspace.decode(xplane.read_bytes()), known)
+    tables = to_tables(joined, window)
+    write_tables(tables, folder)
+    return Converted(
+        joined.columns.num_events,
+        tables["spans"].num_rows,
+        joined.num_unmatched,
+        joined.num_ambiguous,
+        len(joined.steps),
+        (time.perf_counter_ns() - begin) / 1e6,
+    )
+
+
+def to_tables(joined: Joined, window: WindowOf) -> dict[str, pa.Table]:
+    """The four window tables of a joined capture, in the columns of `profiles.schema`."""
+    measured = collectives.measured(joined)
+    attribution: Attribution = attribute(joined, measured)
+    columns: dict[str, dict[str, Any]] = {
+        "spans": span_table(joined, attribution),
+        "replica_steps": replica_step_table(joined, attribution.replica_steps),
+        "collectives": collective_table(joined, [measured, collectives.derived(joined)]),
+        "transfers": transfer_table(joined),
+    }
+    return {name: _table(name, found, window) for name, found in columns.items()}
+
+
+def write_tables(tables: dict[str, pa.Table], folder: Path) -> None:
+    """Write beside the folder and rename: a window is complete, or it is not there."""
+    scratch = folder.with_name(f".{folder.name}.part")
+    scratch.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        pq.write_table(table, scratch / f"{name}.parquet", compression="lz4")
+    scratch.rename(folder)
+
+
+def _table(name: str, columns: dict[str, Any], window: WindowOf) -> pa.Table:
+    schema = TABLES[name]
+    length = len(columns["step"])
+    constant = {"segment": window.segment, "worker": window.worker}
+    arrays = [
+        pa.array(np.full(length, constant[field.name], np.int32))
+        if field.name in constant
+        else columns[field.name]
+        for field in schema
+    ]
+    return pa.table(
+        [_as_type(array, field.type) for array, field in zip(arrays, schema, strict=True)],
+        schema=schema,
+    )
+
+
+def _as_type(values: Any, kind: pa.DataType) -> pa.Array:
+    array = values if isinstance(values, pa.Array) else pa.array(values)
+    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(array.type):
+        return array.cast(kind.value_type).dictionary_encode().cast(kind)
+    return array.cast(kind)

@@ -1,0 +1,186 @@
+"""Who runs what: the graph as the runtime placed it, one row per node, and what follows from it.
+
+The recorder writes this table once per segment from the partition graphs of the traced functions
+(`GRAPH_SCHEMA`); reading it needs no TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from profiles.errors import RunFolderError
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+GRAPH_SCHEMA = pa.schema(
+    [
+        ("function", pa.int32()),  # number of the traced function
+        ("name", pa.string()),
+        ("op", _NAME),
+        ("device", _NAME),
+        ("inputs", pa.list_(pa.string())),  # as in a GraphDef: "node:1", "^control"
+        ("tensor", pa.string()),  # sends and receives: the edge they carry
+        ("send_device", _NAME),
+        ("recv_device", _NAME),
+        ("bytes", pa.int64()),  # of what it sends, contributes or gives; null where unknown
+        ("group_size", pa.int32()),  # collectives
+    ]
+)
+
+COLLECTIVES = {
+    "CollectiveReduceV2": "all-reduce",
+    "CollectiveReduceV3": "all-reduce",
+    "CollectiveReduce": "all-reduce",
+    "NcclAllReduce": "all-reduce",
+    "CollectiveGatherV2": "all-gather",
+    "CollectiveGather": "all-gather",
+    "CollectiveReduceScatterV2": "reduce-scatter",
+    "CollectiveAllToAllV2": "all-to-all",
+    "CollectiveAllToAllV3": "all-to-all",
+    "CollectiveBcastSendV2": "broadcast",
+    "CollectiveBcastRecvV2": "broadcast",
+    "CollectiveBcastSend": "broadcast",
+    "CollectiveBcastRecv": "broadcast",
+}
+SENDS = frozenset({"_Send", "_HostSend"})
+RECEIVES = frozenset({"_Recv", "_HostRecv"})
+INPUT_OPS = frozenset(
+    {
+        "IteratorGetNext",
+        "IteratorGetNextSync",
+        "IteratorGetNextAsOptional",
+        "MultiDeviceIteratorGetNextFromShard",
+        "OneShotIterator",
+    }
+)
+
+
+def category(op: str) -> str:
+    """What kind of work an op is: compute, collective, transfer or input."""
+    if op in COLLECTIVES:
+        return "collective"
+    if op in SENDS or op in RECEIVES:
+        return "transfer"
+    return "input" if op in INPUT_OPS else "compute"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a partition graph."""
+
+    index: int
+    function: int
+    name: str
+    op: str
+    device: str
+    inputs: tuple[str, ...]
+    tensor: str | None = None
+    send_device: str | None = None
+    recv_device: str | None = None
+    bytes: int | None = None
+    group_size: int | None = None
+
+
+class Graph:
+    """Nodes of all traced functions, joined to events by their name."""
+
+    def __init__(self, nodes: Sequence[Node], replica_devices: Sequence[str]) -> None:
+        self.nodes = tuple(nodes)
+        self.replica_devices = tuple(replica_devices)
+        self.replica_of = {device: replica for replica, device in enumerate(replica_devices)}
+
+    @cached_property
+    def by_name(self) -> dict[str, Node | None]:
+        """The node of a name; None where nodes on different devices share it."""
+        found: dict[str, Node | None] = {}
+        for node in self.nodes:
+            known = found.setdefault(node.name, node)
+            if known is not None and known.device != node.device:
+                found[node.name] = None
+            elif known is not None and known.op != node.op:
+                # The larger function is the step; helpers share names like `Identity` with it.
+                found[node.name] = known if known.function < node.function else node
+        return found
+
+    @cached_property
+    def _in_function(self) -> dict[tuple[int, str, str], Node]:
+        return {(node.function, node.device, node.name): node for node in self.nodes}
+
+    @cached_property
+    def _ends_of_edges(self) -> dict[tuple[int, str, str, str, bool], Node]:
+        return {
+            (n.function, n.tensor, n.send_device or "", n.recv_device or "", n.op in SENDS): n
+            for n in self.nodes
+            if n.tensor is not None
+        }
+
+    @cached_property
+    def consumers(self) -> dict[int, list[Node]]:
+        """The nodes that read a node's outputs, or wait for it, on its device."""
+        found: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            for producer in self.producers(node):
+                found.setdefault(producer.index, []).append(node)
+        return found
+
+    def producers(self, node: Node) -> Iterator[Node]:
+        """The nodes that feed a node (control edges included), on its device."""
+        for text in node.inputs:
+            name = text.removeprefix("^").split(":")[0]
+            producer = self._in_function.get((node.function, node.device, name))
+            if producer is not None:
+                yield producer
+
+    def peer(self, node: Node) -> Node | None:
+        """The receive of a send, the send of a receive."""
+        return self._ends_of_edges.get(
+            (
+                node.function,
+                node.tensor or "",
+                node.send_device or "",
+                node.recv_device or "",
+                node.op in RECEIVES,
+            )
+        )
+
+    def receives_before(self, node: Node, has_event: Callable[[Node], bool]) -> list[Node]:
+        """Receives that a node waits for through nodes too small to leave an event."""
+        found, seen, stack = [], {node.index}, list(self.producers(node))
+        while stack:
+            producer = stack.pop()
+            if producer.index in seen:
+                continue
+            seen.add(producer.index)
+            if producer.op in RECEIVES:
+                found.append(producer)
+            elif not has_event(producer):
+                stack.extend(self.producers(producer))
+        return found
+
+
+def read_graph(path: Path, replica_devices: Sequence[str]) -> Graph:
+    """The graph of a segment; raises RunFolderError where the file is none."""
+    try:
+        rows = pq.read_table(path, schema=GRAPH_SCHEMA).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise RunFolderError("A graph file is a Parquet table", f"{path.name}: {error}") from None
+    return Graph(
+        [
+            Node(index, **{**row, "inputs": tuple(row["inputs"] or ())})
+            for index, row in enumerate(rows)
+        ],
+        replica_devices,
+    )
+
+
+def write_graph(nodes: Sequence[Node], path: Path) -> None:
+    """Write the nodes whole, then rename: a reader never sees half a graph."""
+    columns = {name: [getattr(node, name) for node in nodes] for name in GRAPH_SCHEMA.names}
+    temporary = path.with_name(f".{path.name}.part")
+    pq.write_table(pa.table(columns, schema=GRAPH_SCHEMA), temporary, compression="zstd")
+    temporary.rename(path)

@@ -1,0 +1,60 @@
+"""The helper process that converts captures beside the training: no TensorFlow, lowest priority.
+
+`python -m profiles.capture.helper` reads one JSON job per line on stdin, in order, and answers each
+with one JSON line on stdout. It ends with its stdin, so it never outlives the worker.
+A process of its own, because a conversion that shared the training's interpreter would hold its
+lock for milliseconds at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from profiles.capture.convert import WindowOf, convert
+from profiles.errors import LabError
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A capture to convert."""
+
+    number: int
+    xplane: str
+    graph: str | None
+    folder: str
+    segment: int
+    worker: int
+    devices: list[str]
+
+    def run(self) -> dict[str, Any]:
+        """Convert; the answer says what was found, or why it failed."""
+        try:
+            found = convert(
+                Path(self.xplane),
+                Path(self.graph) if self.graph else None,
+                Path(self.folder),
+                WindowOf(self.segment, self.worker),
+                self.devices,
+            )
+        except LabError as error:
+            return {"number": self.number, "error": str(error)}
+        except Exception as error:  # one bad capture must not cost the next
+            return {"number": self.number, "error": f"{type(error).__name__}: {error}"}
+        return {"number": self.number, "error": None, **asdict(found)}
+
+
+def main() -> None:
+    with contextlib.suppress(OSError):
+        os.nice(19)
+    for line in sys.stdin:
+        print(json.dumps(Job(**json.loads(line)).run()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Sets of time intervals: sorted, disjoint, integer nanoseconds, so that lengths add up exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Disjoint half-open intervals in order of time."""
+
+    starts: Ints
+    ends: Ints
+
+    @staticmethod
+    def union(*parts: tuple[Ints, Ints]) -> Intervals:
+        """The union of any intervals `(starts, ends)`; empty and inverted ones add nothing."""
+        starts = np.concatenate([part[0] for part in parts]) if parts else np.zeros(0, np.int64)
+        ends = np.concatenate([part[1] for part in parts]) if parts else np.zeros(0, np.int64)
+        keep = ends > starts
+        order = np.argsort(starts[keep], kind="stable")
+        starts, ends = starts[keep][order], ends[keep][order]
+        if not starts.size:
+            return Intervals(starts, ends)
+        reach = np.maximum.accumulate(ends)
+        opens = np.concatenate(([True], starts[1:] > reach[:-1]))
+        closes = np.concatenate((opens[1:], [True]))
+        return Intervals(starts[opens], reach[closes])
+
+    def __or__(self, other: Intervals) -> Intervals:
+        return Intervals.union((self.starts, self.ends), (other.starts, other.ends))
+
+    def covered_until(self, times: Ints) -> Ints:
+        """How much of the set lies before each time, in nanoseconds."""
+        if not self.starts.size:
+            return np.zeros(len(times), np.int64)
+        before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
+        index = np.searchsorted(self.starts, times, side="right")
+        last = np.maximum(index - 1, 0)
+        over = np.where(index > 0, np.maximum(self.ends[last] - times, 0), 0)
+        return before[index] - over
+
+    def length_within(self, starts: Ints, ends: Ints) -> Ints:
+        """How much of the set lies in each window `[start, end)`, in nanoseconds."""
+        return self.covered_until(ends) - self.covered_until(starts)
+
+    def last_end_before(self, times: Ints, default: Ints) -> Ints:
+        """The end of the last interval that ended by each time, or the default where none did."""
+        if not self.ends.size:
+            return default
+        index = np.searchsorted(self.ends, times, side="right") - 1
+        return np.where(index >= 0, self.ends[np.maximum(index, 0)], default)
+
+    def contains(self, times: Ints) -> NDArray[np.bool_]:
+        """Whether each time lies inside an interval."""
+        if not self.starts.size:
+            return np.zeros(len(times), bool)
+        index = np.searchsorted(self.starts, times, side="right") - 1
+        return (index >= 0) & (times < self.ends[np.maximum(index, 0)])

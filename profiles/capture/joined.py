@@ -1,0 +1,262 @@
+"""Events joined to the graph on the node's name: each op event gets its device, replica and step.
+
+Nothing is dropped silently: an op event whose node is unknown, or sits on several devices, keeps
+its time and has no device; both kinds are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiles.capture import xspace
+from profiles.capture.graph import RECEIVES, Graph, Node, category
+from profiles.capture.xspace import Events, XSpaceColumns
+
+Ints = NDArray[np.int64]
+
+CATEGORY_NAMES = ("compute", "collective", "transfer", "input", "wait", "other")
+COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The captured steps in order of time."""
+
+    number: Ints
+    start_ns: Ints
+    end_ns: Ints
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def of(self, times: Ints) -> Ints:
+        """The index of the step in which each time lies, -1 where it lies in none."""
+        if not len(self):
+            return np.full(len(times), -1, np.int64)
+        index = np.searchsorted(self.start_ns, times, side="right") - 1
+        inside = (index >= 0) & (times < self.end_ns[np.maximum(index, 0)])
+        return np.where(inside, index, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class OpEvents:
+    """Op events with where they ran; -1 means unknown."""
+
+    name: Ints
+    node: Ints
+    device: Ints
+    category: Ints
+    step: Ints
+    start_ns: Ints
+    end_ns: Ints
+    thread: Ints
+    key: Ints
+    on_device_clock: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+class Occurrences:
+    """Times of nodes' events, to ask for the last one of a node before a time."""
+
+    def __init__(self, node: Ints, time_ns: Ints) -> None:
+        self._origin = int(time_ns.min()) if time_ns.size else 0
+        self._span = (int(time_ns.max()) - self._origin if time_ns.size else 0) + 2
+        key = node * self._span + (time_ns - self._origin) + 1
+        self.order = np.argsort(key, kind="stable")
+        self._key = key[self.order]
+        self._node = node[self.order]
+
+    def last_until(self, node: Ints, time_ns: Ints) -> Ints:
+        """Index of the node's last event at or before the time; -1 where there is none."""
+        if not self._key.size:
+            return np.full(len(node), -1, np.int64)
+        offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
+        at = np.searchsorted(self._key, node * self._span + offset, side="right") - 1
+        found = (at >= 0) & (self._node[np.maximum(at, 0)] == node)
+        return np.where(found, self.order[np.maximum(at, 0)], -1)
+
+    def first_from(self, node: Ints, time_ns: Ints) -> Ints:
+        """Index of the node's first event at or after the time; -1 where there is none."""
+        if not self._key.size:
+            return np.full(len(node), -1, np.int64)
+        offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
+        at = np.searchsorted(self._key, node * self._span + offset, side="left")
+        inside = np.minimum(at, len(self._key) - 1)
+        found = (at < len(self._key)) & (self._node[inside] == node)
+        late = time_ns - self._origin + 1 > self._span - 1
+        return np.where(found & ~late, self.order[inside], -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Receives: when the receiver began to wait, and when the tensor was there."""
+
+    node: Ints
+    issued_ns: Ints
+    done_ns: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A capture that knows its graph."""
+
+    columns: XSpaceColumns
+    graph: Graph
+    steps: Steps
+    ops: OpEvents
+    received: Received
+    calls: Events
+    host_inputs: Events
+    devices: tuple[str, ...]
+    num_unmatched: int
+    """Op events whose node is in no traced graph (tf.data's own functions, eager ops)."""
+    num_ambiguous: int
+    """Op events whose name belongs to nodes on several devices."""
+
+    def node(self, index: int) -> Node:
+        return self.graph.nodes[index]
+
+
+def join(columns: XSpaceColumns, graph: Graph) -> Joined:
+    """Join a capture with the graph of its segment."""
+    devices = tuple(dict.fromkeys([*graph.replica_devices, *(n.device for n in graph.nodes)]))
+    device_index = {device: index for index, device in enumerate(devices)}
+    node_of, ambiguous = _match_names(columns, graph)
+    device_of = np.asarray([device_index[node.device] for node in graph.nodes] + [-1], np.int64)
+    category_of = np.asarray(
+        [CATEGORY_NAMES.index(category(op)) for op in columns.ops], dtype=np.int64
+    )
+    steps = _steps(columns.events(xspace.STEP))
+    host = columns.events(xspace.OP)
+    ops = _op_events(host, node_of, device_of, category_of, steps)
+    ops = _with_accelerators(ops, columns, node_of, category_of, steps, devices)
+    unmatched = ops.node < 0
+    num_ambiguous = int(np.count_nonzero(ambiguous[ops.name])) if len(ops) else 0
+    return Joined(
+        columns,
+        graph,
+        steps,
+        ops,
+        _received(columns, node_of),
+        columns.events(xspace.CALL),
+        columns.events(xspace.INPUT),
+        devices,
+        int(np.count_nonzero(unmatched)) - num_ambiguous,
+        num_ambiguous,
+    )
+
+
+def _match_names(columns: XSpaceColumns, graph: Graph) -> tuple[Ints, NDArray[np.bool_]]:
+    node_of = np.full(len(columns.names) + 1, -1, np.int64)
+    ambiguous = np.zeros(len(columns.names) + 1, bool)
+    for index, name in enumerate(columns.names):
+        if name in graph.by_name and columns.ops[index]:
+            node = graph.by_name[name]
+            ambiguous[index] = node is None
+            node_of[index] = -1 if node is None else node.index
+    return node_of, ambiguous
+
+
+def _steps(events: Events) -> Steps:
+    order = np.argsort(events.start_ns, kind="stable")
+    start, end, number = events.start_ns[order], events.end_ns[order], events.key[order]
+    # A step annotated twice (by the program and by the recorder) is one step: the outer one.
+    outer = np.ones(len(start), bool)
+    if len(start) > 1:
+        outer[1:] = start[1:] >= np.maximum.accumulate(end)[:-1]
+    return Steps(number[outer], start[outer], end[outer])
+
+
+def _op_events(
+    events: Events, node_of: Ints, device_of: Ints, category_of: Ints, steps: Steps
+) -> OpEvents:
+    node = node_of[events.name]
+    return OpEvents(
+        events.name,
+        node,
+        device_of[node],
+        category_of[events.name] if len(category_of) else events.name,
+        steps.of(events.start_ns),
+        events.start_ns,
+        events.end_ns,
+        events.thread,
+        events.key,
+        np.zeros(len(node), bool),
+    )
+
+
+def _with_accelerators(
+    ops: OpEvents,
+    columns: XSpaceColumns,
+    node_of: Ints,
+    category_of: Ints,
+    steps: Steps,
+    devices: tuple[str, ...],
+) -> OpEvents:
+    """Kernels in place of their launches. Not run on hardware.
+
+    Where an accelerator has a plane of its own, what the host saw of its compute ops is only their
+    launch: those become `other`, and the kernels, on the device's clock, are the compute.
+    """
+    category_column, parts = ops.category.copy(), [ops]
+    for short, kernels in columns.device_events.items():
+        found = [i for i, device in enumerate(devices) if device.endswith(f"device:{short}")]
+        if not found or not len(kernels):
+            continue
+        category_column[(ops.device == found[0]) & (ops.category == COMPUTE)] = OTHER
+        parts.append(
+            OpEvents(
+                kernels.name,
+                node_of[kernels.name],
+                np.full(len(kernels), found[0], np.int64),
+                category_of[kernels.name],
+                steps.of(kernels.start_ns),
+                kernels.start_ns,
+                kernels.end_ns,
+                kernels.thread,
+                kernels.key,
+                np.ones(len(kernels), bool),
+            )
+        )
+    if len(parts) == 1:
+        return ops
+    columns_of = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in OpEvents.__slots__
+    }
+    columns_of["category"][: len(ops)] = category_column
+    return OpEvents(**columns_of)
+
+
+def _received(columns: XSpaceColumns, node_of: Ints) -> Received:
+    """Pair the executor's marks of each receive: same node, same execution, same turn."""
+    issued, done = columns.events(xspace.ISSUED), columns.events(xspace.DONE)
+    is_receive = np.asarray([op in RECEIVES for op in columns.ops] + [False])
+    issued = issued.take(np.flatnonzero(is_receive[issued.name] & (node_of[issued.name] >= 0)))
+    done = done.take(np.flatnonzero(is_receive[done.name] & (node_of[done.name] >= 0)))
+    keys = np.concatenate(
+        [np.stack([issued.name, issued.key]), np.stack([done.name, done.key])], axis=1
+    )
+    _unique, label = np.unique(keys, axis=1, return_inverse=True)
+    label = label.ravel()
+    first, second = label[: len(issued)], label[len(issued) :]
+    left, right = _match_turns(first, issued.start_ns, second, done.start_ns)
+    return Received(node_of[issued.name[left]], issued.start_ns[left], done.start_ns[right])
+
+
+def _match_turns(first: Ints, first_ns: Ints, second: Ints, second_ns: Ints) -> tuple[Ints, Ints]:
+    """Pairs of positions with equal label and equal turn in time among that label."""
+    keyed = []
+    for label, time_ns in ((first, first_ns), (second, second_ns)):
+        order = np.lexsort((time_ns, label))
+        ordered = label[order]
+        begins = np.searchsorted(ordered, ordered, side="left")
+        keyed.append(
+            (order, ordered * (len(first) + len(second) + 1) + np.arange(len(ordered)) - begins)
+        )
+    _common, left, right = np.intersect1d(keyed[0][1], keyed[1][1], return_indices=True)
+    return keyed[0][0][left], keyed[1][0][right]

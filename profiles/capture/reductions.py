@@ -1,0 +1,131 @@
+"""Reductions that have no collective op: an `AddN` (or a concatenation, for sparse gradients)
+whose inputs come from other devices.
+
+ReductionToOneDevice, HierarchicalCopyAllReduce and CentralStorageStrategy reduce this way. Seen in
+the graph: contributions arrive through `_Send`/`_Recv`, partial sums are summed again, and the
+result goes back through `_Send`/`_Recv`, perhaps forwarded by a receiver. Where it goes back to
+every contributor it is an all-reduce (an all-gather for a concatenation), else a reduce (a gather).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from profiles.capture.graph import RECEIVES, SENDS, Graph, Node
+
+_COMBINERS = {"AddN": ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
+_SAME_VALUE = frozenset({"Identity", "IdentityN", "Mul", "RealDiv", "Reshape", "Cast"})
+"""Ops through which a result is still the result (a mean is a scaled sum)."""
+
+
+@dataclass(slots=True)
+class Contribution:
+    """What one device puts in: sends that carry it away, or ops that make it in place."""
+
+    sends: list[int] = field(default_factory=list)
+    producers: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """One logical collective, found in the graph."""
+
+    node: int
+    device: str
+    op: str
+    bytes: int | None
+    contributions: dict[str, Contribution]
+    results: dict[str, int]
+    """Receive that brings the result, by device."""
+
+
+def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Reduction]:
+    """The reductions of a graph; partial sums are part of the one that they feed."""
+    candidates = [n for n in graph.nodes if n.op in _COMBINERS and _has_foreign_input(graph, n)]
+    inner: set[int] = set()
+    found = []
+    for node in candidates:
+        contributions: dict[str, Contribution] = {}
+        _collect(graph, node, contributions, inner, has_event)
+        if len(contributions) > 1:
+            found.append((node, contributions))
+    reductions = []
+    for node, contributions in found:
+        if node.index in inner:
+            continue
+        results = _results(graph, node)
+        returned = all(d in results for d in contributions if d != node.device)
+        everywhere, here = _COMBINERS[node.op]
+        op = everywhere if returned else here
+        reductions.append(
+            Reduction(node.index, node.device, op, node.bytes, contributions, results)
+        )
+    return reductions
+
+
+def _has_foreign_input(graph: Graph, node: Node) -> bool:
+    sources = {p.send_device for p in _data_inputs(graph, node) if p.op in RECEIVES}
+    return any(device in graph.replica_of for device in sources)
+
+
+def _data_inputs(graph: Graph, node: Node) -> list[Node]:
+    names = [text.split(":")[0] for text in node.inputs if not text.startswith("^")]
+    return [p for p in graph.producers(node) if p.name in names]
+
+
+def _collect(
+    graph: Graph,
+    node: Node,
+    contributions: dict[str, Contribution],
+    inner: set[int],
+    has_event: Callable[[Node], bool],
+) -> None:
+    """Contributions to a combiner, those of partial combiners on other devices included."""
+    for producer in _data_inputs(graph, node):
+        if producer.op == "Const":
+            continue
+        send = graph.peer(producer) if producer.op in RECEIVES else None
+        source = next(iter(_data_inputs(graph, send)), None) if send is not None else producer
+        if source is not None and source.op == node.op and _has_foreign_input(graph, source):
+            inner.add(source.index)
+            _collect(graph, source, contributions, inner, has_event)
+        elif send is not None:
+            contributions.setdefault(send.device, Contribution()).sends.append(send.index)
+        elif producer.op not in RECEIVES:
+            local = contributions.setdefault(node.device, Contribution())
+            local.producers += _nearest_events(graph, producer, has_event)
+
+
+def _nearest_events(graph: Graph, node: Node, has_event: Callable[[Node], bool]) -> list[int]:
+    """The node, or what feeds it, back to where the capture has events."""
+    found, seen, stack = [], {node.index}, [node]
+    while stack:
+        current = stack.pop()
+        if has_event(current):
+            found.append(current.index)
+            continue
+        for producer in _data_inputs(graph, current):
+            if producer.index not in seen:
+                seen.add(producer.index)
+                stack.append(producer)
+    return found
+
+
+def _results(graph: Graph, node: Node) -> dict[str, int]:
+    """Where the result goes: the first receive on each device, forwarded ones included."""
+    found: dict[str, int] = {}
+    seen, queue = {node.index}, [node]
+    while queue:
+        current = queue.pop(0)
+        for consumer in graph.consumers.get(current.index, []):
+            following = graph.peer(consumer) if consumer.op in SENDS else consumer
+            if following is None or following.index in seen:
+                continue
+            if following.op in RECEIVES:
+                found.setdefault(following.device, following.index)
+            elif following.op not in _SAME_VALUE:
+                continue
+            seen.add(following.index)
+            queue.append(following)
+    return found

@@ -1,0 +1,76 @@
+"""The XSpace message, declared here so that no TensorFlow is needed to read one.
+
+Field numbers are those of tsl/profiler/protobuf/xplane.proto. One thing differs on purpose:
+`XLine.events` is `repeated bytes`, the same on the wire as `repeated XEvent`. Protobuf then
+only slices the file, and `wire` decodes millions of events at once.
+The pool is private: TensorFlow's own XSpace may be loaded in the same process.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_FIELD = descriptor_pb2.FieldDescriptorProto
+_TYPES = {
+    "int64": _FIELD.TYPE_INT64,
+    "uint64": _FIELD.TYPE_UINT64,
+    "double": _FIELD.TYPE_DOUBLE,
+    "string": _FIELD.TYPE_STRING,
+    "bytes": _FIELD.TYPE_BYTES,
+}
+_MESSAGES: dict[str, list[tuple[str, int, str]]] = {
+    "XSpace": [("planes", 1, "*XPlane"), ("hostnames", 4, "*string")],
+    "XPlane": [
+        ("name", 2, "string"),
+        ("lines", 3, "*XLine"),
+        ("event_metadata", 4, "*EventMetadataEntry"),
+        ("stat_metadata", 5, "*StatMetadataEntry"),
+        ("stats", 6, "*XStat"),
+    ],
+    "EventMetadataEntry": [("key", 1, "int64"), ("value", 2, "XEventMetadata")],
+    "StatMetadataEntry": [("key", 1, "int64"), ("value", 2, "XStatMetadata")],
+    "XLine": [
+        ("id", 1, "int64"),
+        ("name", 2, "string"),
+        ("timestamp_ns", 3, "int64"),
+        ("events", 4, "*bytes"),
+    ],
+    "XStat": [
+        ("metadata_id", 1, "int64"),
+        ("double_value", 2, "double"),
+        ("uint64_value", 3, "uint64"),
+        ("int64_value", 4, "int64"),
+        ("str_value", 5, "string"),
+        ("ref_value", 7, "uint64"),
+    ],
+    "XEventMetadata": [("id", 1, "int64"), ("name", 2, "bytes"), ("stats", 5, "*XStat")],
+    "XStatMetadata": [("id", 1, "int64"), ("name", 2, "bytes")],
+}
+"""A star means repeated. Names are bytes: a node's name is whatever the program made it."""
+
+
+@cache
+def xspace_class() -> Any:
+    """The generated class of `XSpace`; raises nothing, costs a millisecond once."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="strategy_lab/xplane.proto", package="strategy_lab", syntax="proto3"
+    )
+    for message, fields in _MESSAGES.items():
+        declared = file.message_type.add(name=message)
+        for name, number, kind in fields:
+            repeated = kind.startswith("*")
+            plain = kind.lstrip("*")
+            field = declared.field.add(
+                name=name,
+                number=number,
+                type=_TYPES.get(plain, _FIELD.TYPE_MESSAGE),
+                label=_FIELD.LABEL_REPEATED if repeated else _FIELD.LABEL_OPTIONAL,
+            )
+            if plain not in _TYPES:
+                field.type_name = f".strategy_lab.{plain}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("strategy_lab.XSpace"))

@@ -1,0 +1,136 @@
+"""Tables made from events: segments, steps, marks, memory.
+
+Rows come as plain mappings from files that anyone may have written or cut: a row that does not
+fit its table is left out and counted, never raised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pyarrow as pa
+
+from profiles.events import SegmentOpened
+from profiles.schema import TABLES
+from profiles.sources import EventSource, Record
+
+_REQUIRED = {
+    "segments": ("segment", "strategy", "num_replicas", "first_step"),
+    "steps": ("segment", "step", "start_ns", "wall_ms"),
+    "memory": ("worker", "device", "step", "bytes_in_use"),
+}
+_INT_LIMIT = {pa.int32(): 2**31, pa.int64(): 2**63}
+
+
+def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
+    """Every segment once, in order; the lowest worker's word counts."""
+    found: dict[int, SegmentOpened] = {}
+    for source in sources:
+        for record in source.of_kind(SegmentOpened.kind):
+            segment = _segment(record)
+            if segment is not None:
+                found.setdefault(segment.segment, segment)
+    return tuple(found[number] for number in sorted(found))
+
+
+def segments_table(segments: Sequence[SegmentOpened]) -> tuple[pa.Table, int]:
+    rows = [
+        {
+            name: json.dumps(segment.spec) if name == "spec" else getattr(segment, name)
+            for name in TABLES["segments"].names
+        }
+        for segment in segments
+    ]
+    return _table("segments", rows)
+
+
+def steps_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
+    """One row per step: as the lowest worker saw it, and its latest process."""
+    rows: dict[tuple[Any, Any], Record] = {}
+    writer: dict[tuple[Any, Any], int | None] = {}
+    for source in sources:
+        for record in source.of_kind("step"):
+            key = (_hashable(record.get("segment")), _hashable(record.get("step")))
+            if writer.setdefault(key, source.worker) == source.worker:
+                rows[key] = record
+    return _table("steps", rows.values())
+
+
+def memory_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
+    rows = [
+        {**record, "worker": source.worker}
+        for source in sources
+        for record in source.of_kind("memory")
+    ]
+    return _table("memory", rows)
+
+
+def _hashable(value: object) -> object:
+    return value if isinstance(value, int) else repr(value)
+
+
+def _segment(record: Record) -> SegmentOpened | None:
+    """The event in a record; None where a field is missing or of another type."""
+    known: dict[str, Any] = {}
+    for item in fields(SegmentOpened):
+        value = record.get(item.name, None if item.default is MISSING else item.default)
+        if not _fits(value, str(item.type)):
+            return None
+        known[item.name] = value
+    return SegmentOpened(**known)
+
+
+def _fits(value: object, annotation: str) -> bool:
+    if value is None:
+        return annotation.endswith("| None")
+    plain = annotation.removesuffix(" | None")
+    if plain == "int":
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    if plain == "list[str]":
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return isinstance(value, dict if plain.startswith("dict") else str)
+
+
+def _table(name: str, rows: Iterable[Record]) -> tuple[pa.Table, int]:
+    """The rows that fit the table's schema, and how many did not."""
+    schema, required, every = TABLES[name], _REQUIRED[name], list(rows)
+    try:
+        table = pa.Table.from_pylist(every, schema=schema)
+        if not any(table[column].null_count for column in required):
+            return table, 0
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    good = [row for row in every if _row_fits(row, schema, required)]
+    return pa.Table.from_pylist(good, schema=schema), len(every) - len(good)
+
+
+def _row_fits(row: Record, schema: pa.Schema, required: tuple[str, ...]) -> bool:
+    if any(row.get(column) is None for column in required):
+        return False
+    return all(_value_fits(row.get(item.name), item.type) for item in schema)
+
+
+def _value_fits(value: object, kind: pa.DataType) -> bool:
+    if value is None:
+        return True
+    if kind == pa.bool_():
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    if kind == pa.string():
+        return isinstance(value, str) and _is_unicode(value)
+    if kind == pa.float64():
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
+    return isinstance(value, int) and abs(value) < _INT_LIMIT[kind]
+
+
+def _is_unicode(text: str) -> bool:
+    """False for a lone surrogate, which JSON can spell and UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,144 @@
+"""A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzip where the path ends in .gz.
+
+Every replica is a process: its captured steps, its ops (as many lanes as it took to keep them
+apart), its sends and receives. The run itself is the first process: segments, steps, counters.
+Arrows lead from each send to its receive, and from the last rank of a collective to the others.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profiles.exports.format import Format
+from profiles.exports.trace.counters import memory_counters, step_counters
+from profiles.exports.trace.flows import Flows
+from profiles.exports.trace.replicas import ReplicaSlices
+from profiles.exports.trace.slices import Row, Slice, in_sequence
+from profiles.exports.trace.tracks import TraceEvent, Tracks
+from profiles.schema import SCHEMA_VERSION
+from profiles.store import Profile
+
+_SEGMENT_ARGS = ("global_batch_size", "num_workers", "cross_device_ops", "moved")
+_STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
+
+
+def trace_events(profile: Profile) -> Iterator[TraceEvent]:
+    """Every event of the trace; times in microseconds after the start of the run."""
+    origin_ns = origin(profile)
+    tracks, flows = Tracks(), Flows()
+    steps = profile.table("steps").to_pylist()
+    yield from _events(_run_slices(profile, steps, tracks, origin_ns))
+    replicas = ReplicaSlices(profile, tracks, origin_ns)
+    yield from _events(replicas.steps())
+    spans = profile.table("spans").to_pylist()
+    ops = replicas.ops(spans)
+    yield from _events(ops)
+    for ranks in replicas.collectives(spans, ops):
+        yield from flows.of_collective(ranks)
+    for name, send, receive in replicas.transfers():
+        yield from _events((send, receive))
+        ends = {"leaves_ns": send.start_ns, "arrives_ns": receive.end_ns}
+        yield from flows.between(name, send, receive, **ends)
+    yield from step_counters(steps, origin_ns)
+    yield from memory_counters(profile.table("memory").to_pylist(), steps, origin_ns)
+    yield from tracks.metadata()
+
+
+def origin(profile: Profile) -> int:
+    """The earliest time of the run, epoch ns: what the trace counts from."""
+    columns = [("segments", "started_ns"), ("steps", "start_ns"), ("spans", "start_ns")]
+    times = [_least(profile.table(table)[column]) for table, column in columns]
+    return min((time for time in times if time is not None), default=0)
+
+
+def _least(column: pa.ChunkedArray) -> int | None:
+    least: int | None = pc.min(column).as_py()
+    return least
+
+
+def _run_slices(
+    profile: Profile, steps: list[Row], tracks: Tracks, origin_ns: int
+) -> Iterator[Slice]:
+    """Segments and steps of the whole run. A segment lasts until the next, or the last step."""
+    track = tracks.of_run(0, "segments")
+    ends = [row["start_ns"] + round((row["wall_ms"] or 0) * 1e6) for row in steps]
+    end_ns = max(ends, default=origin_ns) - origin_ns
+    yield from in_sequence(
+        Slice(
+            track,
+            f"segment {row['segment']}: {row['strategy']} ×{row['num_replicas']}",
+            "segment",
+            row["started_ns"] - origin_ns,
+            max(end_ns, row["started_ns"] - origin_ns),
+            {name: row[name] for name in _SEGMENT_ARGS},
+        )
+        for row in profile.table("segments").to_pylist()
+        if row["started_ns"] is not None
+    )
+    track = tracks.of_run(1, "steps")
+    yield from in_sequence(
+        Slice(
+            track,
+            f"step {row['step']}",
+            "step",
+            row["start_ns"] - origin_ns,
+            step_end_ns - origin_ns,
+            {name: row[name] for name in _STEP_ARGS},
+        )
+        for row, step_end_ns in zip(steps, ends, strict=True)
+    )
+
+
+def _events(slices: Iterable[Slice]) -> Iterator[TraceEvent]:
+    return (item.event() for item in slices)
+
+
+def _write(profile: Profile, path: Path) -> None:
+    about = {
+        "run": profile.name,
+        "status": profile.status.state,
+        "schema_version": SCHEMA_VERSION,
+        "starts_at_epoch_ns": origin(profile),
+        "notes": list(profile.notes),
+    }
+    with _opened(path) as file:
+        file.write('{"displayTimeUnit":"ms",\n"otherData":')
+        file.write(json.dumps(about, allow_nan=False))
+        file.write(',\n"traceEvents":[\n')
+        for number, event in enumerate(trace_events(profile)):
+            file.write(",\n" if number else "")
+            file.write(json.dumps(_finite(event), allow_nan=False, separators=(",", ":")))
+        file.write("\n]}\n")
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "wt", encoding="utf-8", compresslevel=6)
+    return path.open("w", encoding="utf-8")
+
+
+def _finite(event: TraceEvent) -> TraceEvent:
+    """The event without arguments that JSON has no word for: NaN and infinities."""
+    args = event.get("args")
+    if not args or all(not isinstance(v, float) or math.isfinite(v) for v in args.values()):
+        return event
+    kept = {k: v for k, v in args.items() if not isinstance(v, float) or math.isfinite(v)}
+    return {**event, "args": kept}
+
+
+FORMAT = Format(
+    name="chrome-trace",
+    title="Chrome trace (Perfetto)",
+    description="Replicas as tracks, ops, sends and collectives: ui.perfetto.dev opens it.",
+    suffix=".trace.json.gz",
+    media_type="application/gzip",
+    write=_write,
+)

@@ -1,0 +1,37 @@
+"""One CSV file per table: a header line, a missing value as an empty field, text as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from profiles.exports.format import Format
+from profiles.schema import TABLES
+from profiles.store import Profile
+
+
+def _write(profile: Profile, folder: Path) -> None:
+    folder.mkdir()
+    for name in TABLES:
+        pa_csv.write_csv(_plain(profile.table(name)), folder / f"{name}.csv")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Dictionary-coded text as text: CSV has no codes."""
+    plain = [
+        pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(plain))
+
+
+FORMAT = Format(
+    name="csv",
+    title="CSV",
+    description="One file per table: for spreadsheets and anything that reads text.",
+    suffix="",
+    media_type="application/zip",
+    write=_write,
+)

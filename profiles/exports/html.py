@@ -1,0 +1,42 @@
+"""One self-contained HTML file: opens offline, prints, and can be mailed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profiles.exports.format import Format
+from profiles.exports.report.about import definitions, environment
+from profiles.exports.report.communication import communication
+from profiles.exports.report.facts import gather
+from profiles.exports.report.memory import memory
+from profiles.exports.report.overview import overview, sentences
+from profiles.exports.report.page import render
+from profiles.exports.report.placement import placements
+from profiles.exports.report.replicas import replicas
+from profiles.exports.report.steps import steps
+from profiles.exports.report.timeline import timeline
+from profiles.store import Profile
+
+_SECTIONS = (overview, steps, replicas, communication, timeline, placements, memory, environment)
+
+
+def report(profile: Profile) -> str:
+    """The report of a run as one HTML document."""
+    facts = gather(profile)
+    found = [section for make in _SECTIONS if (section := make(facts)) is not None]
+    footer = f"Strategy Lab report of {profile.name}: {''.join(sentences(facts))}"
+    return render(f"{profile.name}: report", profile.name, [*found, definitions()], footer)
+
+
+def _write(profile: Profile, path: Path) -> None:
+    path.write_text(report(profile), encoding="utf-8", errors="replace")
+
+
+FORMAT = Format(
+    name="html",
+    title="HTML report",
+    description="One file that opens offline, with every chart and every definition.",
+    suffix=".html",
+    media_type="text/html",
+    write=_write,
+)

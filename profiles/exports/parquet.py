@@ -1,0 +1,27 @@
+"""One Parquet file per table: exactly the columns and types of `profiles.schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from profiles.exports.format import Format
+from profiles.schema import TABLES
+from profiles.store import Profile
+
+
+def _write(profile: Profile, folder: Path) -> None:
+    folder.mkdir()
+    for name in TABLES:
+        pq.write_table(profile.table(name), folder / f"{name}.parquet", compression="zstd")
+
+
+FORMAT = Format(
+    name="parquet",
+    title="Parquet",
+    description="One file per table, typed and compressed: for DuckDB, pandas, Polars, Spark.",
+    suffix="",
+    media_type="application/zip",
+    write=_write,
+)

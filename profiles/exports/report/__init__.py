@@ -1,0 +1,1 @@
+"""The parts of the HTML report; `profiles.exports.html` puts them together."""

@@ -1,0 +1,84 @@
+"""What was asked, what it ran on, and what every number means."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from profiles import units
+from profiles.definitions import DEFINITIONS
+from profiles.exports.report.facts import RunFacts
+from profiles.exports.report.markup import Markup, join, tag
+from profiles.exports.report.section import Section, note
+
+
+def environment(facts: RunFacts) -> Section:
+    """Spec and environment of the run."""
+    profile = facts.profile
+    found = profile.environment
+    host = found.get("host") if found else None
+    host = host if isinstance(host, dict) else {}
+    memory = host.get("memory_bytes")
+    created = profile.identity.created_ns if profile.identity else None
+    lines = [
+        ("Run", profile.name),
+        ("Started", _time(created)),
+        ("TensorFlow", found and found.get("tensorflow")),
+        ("Python", found and found.get("python")),
+        ("Host", host.get("name")),
+        ("Platform", host.get("platform")),
+        ("CPU cores", host.get("cpus")),
+        ("Memory", units.size(memory) if isinstance(memory, int) else None),
+        ("Devices", _devices(found.get("devices") if found else None)),
+    ]
+    body = join(
+        None if found else note("The run ended before TensorFlow told what it runs on."),
+        tag("dl", *(_line(term, value) for term, value in lines), class_="terms"),
+        tag("h3", "What was asked (RunSpec)"),
+        tag("pre", json.dumps(profile.spec, indent=2, ensure_ascii=False), tabindex="0")
+        if profile.spec
+        else note("This run was recorded without a RunSpec."),
+    )
+    return Section("environment", "Spec and environment", body)
+
+
+def definitions() -> Section:
+    """Every number of the lab, with its formula and where that comes from."""
+    entries = []
+    for item in DEFINITIONS.values():
+        unit = tag("span", f" {item.unit}", class_="quiet") if item.unit else None
+        entries += [
+            tag("dt", item.label, unit, id=f"definition-{item.key}"),
+            tag(
+                "dd",
+                item.meaning,
+                tag("span", item.formula, class_="formula") if item.formula else None,
+                tag("span", item.source, class_="quiet") if item.source else None,
+            ),
+        ]
+    body = join(
+        note(
+            "Measured: read from a capture or a clock. Measured by marks: timestamps in the graph, "
+            "on every step. Derived: computed from other numbers or the graph. "
+            "Host times and device times are never added."
+        ),
+        tag("dl", *entries, class_="terms"),
+    )
+    return Section("definitions", "Definitions", body)
+
+
+def _line(term: str, value: object) -> Markup:
+    return join(tag("dt", term), tag("dd", "unknown" if value in (None, "") else str(value)))
+
+
+def _devices(devices: object) -> str | None:
+    if not isinstance(devices, list):
+        return None
+    names = [str(device.get("name")) for device in devices if isinstance(device, dict)]
+    return ", ".join(names) or None
+
+
+def _time(epoch_ns: int | None) -> str | None:
+    if not epoch_ns:
+        return None
+    return datetime.fromtimestamp(epoch_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,44 @@
+"""What every section needs to know of a run, worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profiles.analysis.findings import Facts, gather_facts
+from profiles.events import SegmentOpened
+from profiles.exports.report.devices import short_names
+from profiles.store import Profile
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A profile and the answers to the questions that several sections ask."""
+
+    profile: Profile
+    segments: tuple[Facts, ...]
+    device_names: dict[str, str]
+    """Full device name to the one shown."""
+
+    @property
+    def longest(self) -> Facts | None:
+        """The segment with the most steps: the one that the first numbers are about."""
+        return max(self.segments, key=lambda facts: facts.steps.count, default=None)
+
+    def device(self, full: str | None) -> str:
+        return self.device_names.get(full, full) if full else "no device"
+
+
+def gather(profile: Profile) -> RunFacts:
+    """Everything, from a profile."""
+    segments = tuple(gather_facts(profile, segment) for segment in profile.segments)
+    devices = {device for facts in segments for device in facts.segment.replica_devices}
+    for facts in segments:
+        for traffic in facts.communication.traffic:
+            devices |= {traffic.send_device, traffic.recv_device}
+    devices |= set(profile.table("placement")["device"].drop_null().unique().to_pylist())
+    return RunFacts(profile, segments, short_names(sorted(devices)))
+
+
+def title_of(segment: SegmentOpened) -> str:
+    """`segment 1: mirrored ×4`."""
+    return f"Segment {segment.segment}: {segment.strategy} ×{segment.num_replicas}"

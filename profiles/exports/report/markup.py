@@ -1,0 +1,76 @@
+"""HTML that cannot be broken into: text is escaped where it enters, and only `tag` makes markup.
+
+tag("p", "a < b", class_="note")    ->   <p class="note">a &lt; b</p>
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+_UNSEEN = dict.fromkeys(
+    [
+        *range(9),
+        11,
+        12,
+        *range(14, 32),
+        *range(127, 160),
+        *range(8234, 8239),
+        8206,
+        8207,
+        8232,
+        8233,
+        *range(8294, 8298),
+        *range(55296, 57344),
+    ],
+    "·",
+)
+_VOID = frozenset({"meta", "br", "input", "link", "col"})
+
+
+class Markup(str):
+    """A piece of HTML that is safe as it is. Plain `str` is text, and is escaped."""
+
+    __slots__ = ()
+
+
+def tag(
+    name: str, *children: Markup | str | int | None, **attributes: str | int | bool | None
+) -> Markup:
+    """One element. `class_` is `class`, `data_x` is `data-x`; None and False are left out."""
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{join(*children)}</{name}>")
+
+
+def join(*children: Markup | str | int | None) -> Markup:
+    """Children one after the other, text escaped, None left out."""
+    return Markup("".join(escape(child) for child in children if child is not None))
+
+
+def escape(text: object) -> Markup:
+    """Text as markup. Controls and overrides of the writing direction show as a middle dot."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(str(text).translate(_UNSEEN), quote=True))
+
+
+def json_block(name: str, document: Any) -> Markup:
+    """A JSON data block that no text inside can end or turn into script.
+
+    `<` ends neither the block nor starts a comment when written as an escape, and U+2028 and
+    U+2029 are escaped because everything outside ASCII is.
+    """
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(f'<script type="application/json" id="{escape(name)}">{text}</script>')
+
+
+def _attribute(key: str, value: str | int | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'

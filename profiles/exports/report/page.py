@@ -1,0 +1,109 @@
+"""The page around the sections: one file, no request to anywhere, scripts pinned by their hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from profiles.exports.report.markup import Markup, join, json_block, tag
+from profiles.exports.report.section import Section
+from profiles.palette import PHASE_COLOURS
+
+ASSETS = Path(__file__).parent / "assets"
+_STYLES = ("uplot/uPlot.min.css", "report.css")
+_FIRST_SCRIPT = "theme.js"
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "charts.js", "timeline.js", "tables.js")
+
+
+def render(title: str, run: str, sections: Sequence[Section], footer: str) -> str:
+    """The whole document; `sections` in their order."""
+    style, first, rest = _style(), _first_script(), _scripts()
+    head = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, first, rest)),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", style),
+        tag("script", first),
+    )
+    data = {
+        "charts": {key: chart for section in sections for key, chart in section.charts.items()},
+        "timeline": next((s.timeline for s in sections if s.timeline), None),
+    }
+    body = join(
+        tag("a", "Skip to the report", href="#overview", class_="skip"),
+        _top(run, sections),
+        tag("main", *map(_section, sections), tag("footer", footer)),
+        json_block("report-data", data),
+        tag("script", rest),
+    )
+    document = tag("html", tag("head", head), tag("body", body), lang="en")
+    return f"<!DOCTYPE html>\n{document}\n"
+
+
+def _top(run: str, sections: Sequence[Section]) -> Markup:
+    links = [tag("a", item.title, href=f"#{item.key}") for item in sections]
+    return tag(
+        "header",
+        tag("span", run, class_="run", title=run),
+        tag("nav", *links, aria_label="Sections"),
+        tag("button", "Light / dark", id="theme", type="button", hidden=True),
+        class_="top",
+    )
+
+
+def _section(section: Section) -> Markup:
+    heading = tag("h2", section.title) if section.key != "overview" else None
+    return tag("section", heading, section.body, id=section.key, aria_label=section.title)
+
+
+def _policy(style: Markup, *scripts: Markup) -> str:
+    """Nothing may be loaded from anywhere; only these very scripts and styles may run."""
+    allowed = " ".join(map(_digest, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(content: Markup) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+@cache
+def _style() -> Markup:
+    colours = PHASE_COLOURS | {"other": "#7C858F"}
+    variables = "".join(
+        f"--{name}:{value};--on-{name}:{_ink_on(value)};" for name, value in colours.items()
+    )
+    fills = "".join(
+        f".fill-{name}{{fill:var(--{name});background:var(--{name})}}" for name in colours
+    )
+    return Markup("\n".join([f":root{{{variables}}}{fills}", *map(_asset, _STYLES)]))
+
+
+def _ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on `#rrggbb` (relative luminance, WCAG 2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
+
+
+@cache
+def _first_script() -> Markup:
+    """Runs before anything is drawn, so that a dark page is never white first."""
+    return Markup(_asset(_FIRST_SCRIPT))
+
+
+@cache
+def _scripts() -> Markup:
+    licence = _asset("uplot/LICENSE.txt").replace("*/", "")
+    return Markup("\n".join([f"/* uPlot\n{licence}\n*/", *map(_asset, _SCRIPTS)]))
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")

@@ -1,0 +1,142 @@
+"""What the report's sections are made of: tables, bars, charts, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from profiles import units
+from profiles.definitions import DEFINITIONS
+from profiles.exports.report.markup import Markup, tag
+
+MEASURED_BY = {
+    "measured": "measured",
+    "marks": "measured by marks",
+    "derived": "derived",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the report. `data` is what its charts draw, for the script."""
+
+    key: str
+    title: str
+    body: Markup
+    charts: dict[str, Any] = field(default_factory=dict)
+    timeline: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table cell: `value` is what it sorts and copies by, where that is not its text."""
+
+    content: Markup | str
+    value: float | None = None
+    kind: str = ""
+    """CSS class: `num` for numbers, `name` for long text, `wide` for bars."""
+
+
+def quantity(text: str, value: float | None) -> Cell:
+    """A number with its unit; a missing one says so."""
+    return Cell(text, value, "num" if text != units.MISSING else "num missing")
+
+
+def name(text: str) -> Cell:
+    return Cell(text, None, "name")
+
+
+Head = str | tuple[str, str]
+"""A column's title, or its title and the key of its definition."""
+
+
+def table(
+    caption: str,
+    heads: Sequence[Head],
+    rows: Iterable[Sequence[Cell | str]],
+    *,
+    source: str | None = None,
+) -> Markup:
+    """A table that the script makes sortable and copyable; `source` is that of its numbers."""
+    written = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    numeric = [bool(written) and "num" in row.kind for row in (written[0] if written else [])]
+    numeric += [False] * (len(heads) - len(numeric))
+    head = tag("tr", *map(_head, heads, numeric))
+    body = [tag("tr", *map(_cell, row)) for row in written]
+    content = tag(
+        "table",
+        tag("caption", caption, " ", source_mark(source)),
+        tag("thead", head),
+        tag("tbody", *body),
+        class_="data",
+    )
+    return tag("div", tag("div", content, class_="scroll"), class_="sheet")
+
+
+def _head(head: Head, is_number: bool) -> Markup:
+    title, key = head if isinstance(head, tuple) else (head, "")
+    hint = DEFINITIONS[key].text if key else None
+    return tag("th", title, scope="col", class_="num" if is_number else None, title=hint)
+
+
+def _cell(cell: Cell) -> Markup:
+    value = None if cell.value is None else f"{cell.value:.10g}"
+    return tag("td", cell.content, class_=cell.kind or None, data_value=value)
+
+
+def bar(parts: Sequence[tuple[str, float, str]], whole: float) -> Markup:
+    """Stacked parts `(CSS class, length, hover text)` on a bar that is `whole` long."""
+    rects, left = [tag("rect", width="100%", height="100%", class_="ground")], 0.0
+    for css, length, hint in parts:
+        width = 100 * length / whole if whole > 0 else 0.0
+        rects.append(
+            tag(
+                "rect",
+                tag("title", hint),
+                x=f"{left:.3f}%",
+                width=f"{width:.3f}%",
+                height="100%",
+                class_=f"fill-{css}",
+            )
+        )
+        left += width
+    label = ", ".join(hint for _, _, hint in parts)
+    return tag("svg", *rects, class_="bar", role="img", aria_label=label)
+
+
+def chart(key: str, label: str, *, height: int = 240) -> Markup:
+    """The place of a chart; the script draws it from the section's `charts[key]`."""
+    return tag(
+        "div",
+        tag("noscript", tag("p", "This chart is drawn by a script.", class_="note")),
+        class_="chart",
+        data_chart=key,
+        data_height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def legend(entries: Iterable[tuple[str, str]]) -> Markup:
+    """`(CSS class, name)` of each colour."""
+    items = [tag("li", tag("span", class_=f"key fill-{css}"), text) for css, text in entries]
+    return tag("ul", *items, class_="legend")
+
+
+def note(text: Markup | str) -> Markup:
+    return tag("p", text, class_="note")
+
+
+def formulas(*keys: str) -> Markup:
+    """What the numbers above mean, with their formulas: printed where they are shown."""
+    lines = []
+    for item in (DEFINITIONS[key] for key in keys):
+        formula = tag("span", item.formula, class_="mono") if item.formula else None
+        lines.append(tag("li", tag("b", item.label), f": {item.meaning} ", formula))
+    return tag("ul", *lines, class_="note formulas")
+
+
+def source_mark(source: str | None) -> Markup | None:
+    """How a number came to be, as a small mark."""
+    return tag("span", MEASURED_BY.get(source, source), class_="source") if source else None

@@ -1,0 +1,140 @@
+"""Step time, loss and throughput over the steps, with segments and captured steps marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from profiles import units
+from profiles.analysis.columns import Floats, Ints
+from profiles.analysis.findings import Facts
+from profiles.exports.report.envelope import Series, series
+from profiles.exports.report.facts import RunFacts
+from profiles.exports.report.markup import Markup, join, tag
+from profiles.exports.report.section import Section, chart, formulas, note
+
+THROUGHPUT_POINTS = 400
+NO_LOSS = "Unavailable: no step recorded a finite loss."
+
+
+def steps(facts: RunFacts) -> Section | None:
+    """None for a run without a step."""
+    timed = [item for item in facts.segments if item.steps.count]
+    if not timed:
+        return None
+    marks, captured = segment_marks(timed), _captured(timed)
+    number = np.concatenate([item.steps.step for item in timed])
+    wall = series(number, np.concatenate([item.steps.wall_ms for item in timed]))
+    loss = series(number, np.concatenate([item.steps.loss for item in timed]))
+    shared = {"x_label": "step", "marks": marks}
+    charts: dict[str, Any] = {
+        "wall": {
+            **shared,
+            "names_marks": True,
+            "captured": captured,
+            "y_label": "ms",
+            "unit": "ms",
+            "y_range": [0, _highest_usual(timed)],
+            "series": [{"label": "step time", **wall}],
+        },
+        "throughput": {
+            **shared,
+            "y_label": "examples/s",
+            "from_zero": True,
+            "series": [{"label": "throughput", "colour_name": "input", **_throughput(timed)}],
+        },
+    }
+    has_loss = any(value is not None for value in loss["y"])
+    if has_loss:
+        charts["loss"] = {
+            **shared,
+            "y_label": "loss",
+            "series": [{"label": "loss", "colour_name": "ink", **loss}],
+        }
+    parts = [
+        _titled("Step time", chart("wall", "Step time over steps", height=260), wide=True),
+        _titled("Throughput", chart("throughput", "Examples per second over steps")),
+        _titled("Loss", chart("loss", "Loss over steps") if has_loss else note(NO_LOSS)),
+    ]
+    body = join(
+        tag("div", *parts, class_="charts"),
+        note(_about_wall(timed, wall)),
+        formulas("step_time", "throughput"),
+    )
+    return Section("steps", "Steps", body, charts)
+
+
+def _titled(title: str, content: Markup, *, wide: bool = False) -> Markup:
+    return tag("div", tag("h3", title), content, class_="wide" if wide else None)
+
+
+def segment_marks(timed: list[Facts]) -> list[dict[str, Any]]:
+    """Where each segment begins, as charts mark it."""
+    return [
+        {
+            "x": item.segment.first_step,
+            "label": f"{item.segment.strategy} ×{item.segment.num_replicas}, "
+            f"batch {item.segment.global_batch_size}",
+            "line": index > 0,
+        }
+        for index, item in enumerate(timed)
+        if len(timed) > 1
+    ]
+
+
+def _captured(timed: list[Facts]) -> list[tuple[int, int]]:
+    """First and last step of each stretch of captured steps."""
+    steps = np.concatenate([item.steps.step[item.steps.captured] for item in timed])
+    if not len(steps):
+        return []
+    breaks = np.flatnonzero(np.diff(steps) > 1)
+    firsts, lasts = steps[np.r_[0, breaks + 1]], steps[np.r_[breaks, len(steps) - 1]]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def _highest_usual(timed: list[Facts]) -> float:
+    """The top of the chart: rare slow steps may leave it, so that the usual ones are seen."""
+    usual = np.concatenate([item.steps.timed_ms for item in timed])
+    usual = usual[np.isfinite(usual)]
+    if not usual.size:
+        return 1.0
+    return float(min(np.quantile(usual, 0.995) * 1.6, usual.max() * 1.1))
+
+
+def _about_wall(timed: list[Facts], wall: Series) -> str:
+    top, every = _highest_usual(timed), np.concatenate([item.steps.wall_ms for item in timed])
+    parts = []
+    outside = int((every > top).sum())
+    if outside:
+        highest = units.milliseconds(float(np.nanmax(every)))
+        parts.append(
+            f"{outside} of {len(every):,} steps are above the chart, up to {highest}; the first "
+            "step of a segment traces the program."
+        )
+    if wall["steps_per_point"] > 1:
+        parts.append(
+            f"Each point stands for {wall['steps_per_point']} steps: the line is their median, "
+            "the band reaches from the lowest to the highest."
+        )
+    parts.append("Ticks at the bottom of the chart: steps captured in full.")
+    parts.append("Drag over a chart to zoom in, double-click to see all.")
+    return " ".join(parts)
+
+
+def _throughput(timed: list[Facts]) -> Series:
+    """Examples over wall time of up to 400 equal stretches; tracing steps left out."""
+    parts = [_timed(item) for item in timed]
+    number, examples, wall = (np.concatenate(column) for column in zip(*parts, strict=True))
+    known = np.isfinite(examples) & np.isfinite(wall)
+    number, examples, wall = number[known], examples[known], wall[known]
+    if not len(number):
+        return series([], [])
+    starts = np.arange(0, len(number), -(-len(number) // THROUGHPUT_POINTS))
+    rate = np.add.reduceat(examples, starts) / np.add.reduceat(wall, starts) * 1e3
+    return series(number[starts], rate)
+
+
+def _timed(facts: Facts) -> tuple[Ints, Floats, Floats]:
+    first = facts.steps.num_warm_up
+    return facts.steps.step[first:], facts.steps.examples[first:], facts.steps.timed_ms

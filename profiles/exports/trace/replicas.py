@@ -1,0 +1,145 @@
+"""What is drawn on the tracks of each replica: captured steps, ops, sends and receives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from profiles.exports.trace.slices import Row, Slice, grouped, in_sequence, side_by_side
+from profiles.exports.trace.tracks import Track, Tracks
+from profiles.store import Profile
+
+Home = tuple[int, int | None]
+"""Worker and replica; None is what a worker does for all its replicas."""
+
+STEPS_TID, OPS_TID, SENDS_TID, RECEIVES_TID = 0, 100, 10_000, 20_000
+"""Where a replica's captured steps, ops, sends and receives begin; lanes count on from there."""
+
+_PHASES = ("wall_ms", "compute_ms", "wait_ms", "transfer_ms", "input_ms", "idle_ms", "source")
+_OP_ARGS = ("step", "op", "device", "clock", "thread")
+_TRANSFER_ARGS = (
+    "step",
+    "tensor",
+    "bytes",
+    "send_device",
+    "recv_device",
+    "duration_ms",
+    "source",
+    "bytes_source",
+)
+
+
+NOWHERE = Track(0, 0)
+"""The track of a slice that has not been given its lane yet."""
+
+
+class ReplicaSlices:
+    """The slices of a profile's replicas; times in ns after `origin_ns`."""
+
+    def __init__(self, profile: Profile, tracks: Tracks, origin_ns: int) -> None:
+        self._profile = profile
+        self._tracks = tracks
+        self._origin_ns = origin_ns
+        self._replicas: dict[tuple[int, str], Home] = {}
+        for segment in profile.segments:
+            local = max(1, segment.num_replicas // max(1, segment.num_workers))
+            for replica, device in enumerate(segment.replica_devices):
+                self._replicas[segment.segment, device] = (replica // local, replica)
+                tracks.add_replica(replica // local, replica, device)
+
+    def steps(self) -> Iterator[Slice]:
+        """Each replica's captured steps, with where their time went."""
+        rows = self._profile.table("replica_steps").to_pylist()
+        for home, group in grouped(rows, "worker", "replica").items():
+            track = self._tracks.of_replica(home[0], home[1], STEPS_TID, "captured steps")
+            slices = [self._slice(f"step {r['step']}", "step", r, r["wall_ms"]) for r in group]
+            yield from in_sequence(
+                replace(item, track=track, args=_chosen(row, _PHASES))
+                for item, row in zip(slices, group, strict=True)
+            )
+
+    def ops(self, spans: Sequence[Row]) -> list[Slice]:
+        """One slice per row of the spans table, in its order."""
+        slices = [
+            self._slice(
+                row["name"] or row["op"] or "?",
+                row["category"] or "other",
+                row,
+                (row["duration_ns"] or 0) / 1e6,
+                _OP_ARGS,
+            )
+            for row in spans
+        ]
+        homes = [(row["worker"], row["replica"]) for row in spans]
+        return self._arranged(slices, homes, OPS_TID, "ops")
+
+    def collectives(self, spans: Sequence[Row], ops: Sequence[Slice]) -> Iterator[list[Slice]]:
+        """The slices of each collective's ranks, for every collective that has several."""
+        found: dict[tuple[object, ...], Slice] = {}
+        for row, item in zip(spans, ops, strict=True):
+            if row["category"] == "collective":
+                found[_rank(row)] = item
+        rows = self._profile.table("collectives").to_pylist()
+        for group in grouped(rows, "step", "op", "instance").values():
+            at = (found.get(_rank(row)) for row in group)
+            ranks = [item for item in at if item is not None]
+            if len(ranks) > 1:
+                yield ranks
+
+    def transfers(self) -> Iterator[tuple[str, Slice, Slice]]:
+        """Name, send and receive of every transfer whose time is known."""
+        rows = self._profile.table("transfers").to_pylist()
+        rows = [row for row in rows if row["start_ns"] is not None]
+        names = [row["tensor"] or "transfer" for row in rows]
+        slices = [
+            self._slice(name, "transfer", row, row["duration_ms"] or 0, _TRANSFER_ARGS)
+            for name, row in zip(names, rows, strict=True)
+        ]
+        sends = self._arranged(slices, self._homes(rows, "send_device"), SENDS_TID, "sends")
+        receives = self._arranged(
+            slices, self._homes(rows, "recv_device"), RECEIVES_TID, "receives"
+        )
+        yield from zip(names, sends, receives, strict=True)
+
+    def _slice(
+        self, name: str, category: str, row: Row, length_ms: float, args: Sequence[str] = ()
+    ) -> Slice:
+        start_ns = row["start_ns"] - self._origin_ns
+        end_ns = start_ns + round((length_ms or 0) * 1e6)
+        return Slice(NOWHERE, name, category, start_ns, end_ns, _chosen(row, args))
+
+    def _homes(self, rows: Sequence[Row], device: str) -> list[Home]:
+        """Whose device it is; one that is no replica's is the worker's own."""
+        return [
+            self._replicas.get((row["segment"], row[device]), (row["worker"], None)) for row in rows
+        ]
+
+    def _arranged(
+        self, slices: Sequence[Slice], homes: Sequence[Home], tid: int, name: str
+    ) -> list[Slice]:
+        """The slices in their order, each on a lane of its home."""
+        members: dict[Home, list[int]] = defaultdict(list)
+        for index, home in enumerate(homes):
+            members[home].append(index)
+        placed = list(slices)
+        for home, indices in members.items():
+            lane = partial(self._lane, home, tid, name)
+            moved = side_by_side([slices[index] for index in indices], lane)
+            for index, item in zip(indices, moved, strict=True):
+                placed[index] = item
+        return placed
+
+    def _lane(self, home: Home, tid: int, name: str, lane: int) -> Track:
+        label = f"{name} {lane + 1}" if lane else name
+        return self._tracks.of_replica(*home, tid + lane, label)
+
+
+def _chosen(row: Row, names: Sequence[str]) -> Row:
+    return {name: row[name] for name in names}
+
+
+def _rank(row: Row) -> tuple[object, ...]:
+    """What the spans and the collectives table both say of one rank's part in a collective."""
+    return tuple(row[name] for name in ("step", "worker", "replica", "name", "start_ns"))

@@ -1,0 +1,77 @@
+"""Slices: intervals on tracks, laid out so that none overlaps another on its track.
+
+Viewers nest what overlaps on a track, and drop what overlaps only in part.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from profiles.exports.lanes import pack
+from profiles.exports.trace.tracks import TraceEvent, Track
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One interval on a track; times in ns after the start of the run."""
+
+    track: Track
+    name: str
+    category: str
+    start_ns: int
+    end_ns: int
+    args: Row = field(default_factory=dict)
+
+    def event(self) -> TraceEvent:
+        """The complete (`X`) event. At least 1 ns long: a flow cannot bind to nothing."""
+        return {
+            "ph": "X",
+            "name": self.name,
+            "cat": self.category,
+            "pid": self.track.pid,
+            "tid": self.track.tid,
+            "ts": self.start_ns / 1e3,
+            "dur": max(self.end_ns - self.start_ns, 1) / 1e3,
+            "args": {key: value for key, value in self.args.items() if value is not None},
+        }
+
+
+def in_sequence(slices: Iterable[Slice]) -> list[Slice]:
+    """Slices of one track that follow each other; one that seems to reach into the next ends there.
+
+    Steps may: their starts are read on the wall clock, their lengths on the monotonic one.
+    """
+    ordered = sorted(slices, key=_start)
+    ends = [item.start_ns for item in ordered[1:]]
+    return [
+        replace(item, end_ns=min(item.end_ns, end)) if end > item.start_ns else item
+        for item, end in zip(ordered, [*ends, 2**63], strict=True)
+    ]
+
+
+def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list[Slice]:
+    """Slices moved to as few tracks as keep them apart: `track` names each lane's."""
+    order = sorted(range(len(slices)), key=lambda index: slices[index].start_ns)
+    starts = [slices[index].start_ns for index in order]
+    ends = [max(slices[index].end_ns, slices[index].start_ns + 1) for index in order]
+    placed = list(slices)
+    for index, lane in zip(order, pack(starts, ends), strict=True):
+        placed[index] = replace(slices[index], track=track(lane))
+    return placed
+
+
+def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by the values of `keys`, in order; a missing value comes last."""
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[key] for key in keys)].append(row)
+    return dict(sorted(groups.items(), key=lambda item: [(v is None, v or 0) for v in item[0]]))
+
+
+def _start(item: Slice) -> int:
+    return item.start_ns

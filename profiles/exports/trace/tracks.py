@@ -1,0 +1,63 @@
+"""Tracks: a process per replica, a thread per lane, each with its name and its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+TraceEvent = dict[str, Any]
+
+RUN_PID = 1
+"""The process that holds what concerns the whole run: steps, segments, counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Where an event is drawn."""
+
+    pid: int
+    tid: int
+
+
+@dataclass(slots=True)
+class Tracks:
+    """Numbers for (worker, replica) and their lanes, given out in the order in which they sort."""
+
+    _processes: dict[tuple[int, int | None], int] = field(default_factory=dict)
+    _process_names: dict[int, str] = field(default_factory=dict)
+    _threads: dict[Track, str] = field(default_factory=dict)
+
+    def of_run(self, tid: int, name: str) -> Track:
+        """A track of the whole run."""
+        self._process_names[RUN_PID] = "Run"
+        return self._named(Track(RUN_PID, tid), name)
+
+    def add_replica(self, worker: int, replica: int | None, device: str | None) -> None:
+        """Give a replica its place; None is what a worker does for all its replicas."""
+        pid = self._processes.setdefault((worker, replica), RUN_PID + 1 + len(self._processes))
+        title = f"replica {replica}" if replica is not None else "shared by the replicas"
+        where = f" · {device}" if device else ""
+        self._process_names.setdefault(pid, f"{title} · worker {worker}{where}")
+
+    def of_replica(self, worker: int, replica: int | None, tid: int, name: str) -> Track:
+        """A track of a replica; one that was never added gets its place now."""
+        self.add_replica(worker, replica, None)
+        return self._named(Track(self._processes[worker, replica], tid), name)
+
+    def metadata(self) -> Iterator[TraceEvent]:
+        """The `M` events that name and sort every process and thread."""
+        for pid, name in self._process_names.items():
+            yield _metadata("process_name", pid, 0, {"name": name})
+            yield _metadata("process_sort_index", pid, 0, {"sort_index": pid})
+        for track, name in self._threads.items():
+            yield _metadata("thread_name", track.pid, track.tid, {"name": name})
+            yield _metadata("thread_sort_index", track.pid, track.tid, {"sort_index": track.tid})
+
+    def _named(self, track: Track, name: str) -> Track:
+        self._threads.setdefault(track, name)
+        return track
+
+
+def _metadata(name: str, pid: int, tid: int, args: dict[str, Any]) -> TraceEvent:
+    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}

@@ -1,0 +1,49 @@
+"""The raw captures as TensorFlow's profiler wrote them, laid out as TensorBoard expects.
+
+    FOLDER/plugins/profile/<time of the capture>/<host>.xplane.pb
+
+`tensorboard --logdir FOLDER` and `xprof --logdir FOLDER` open it. Captures of several workers
+at one time share a folder, as they do where TensorFlow profiles a cluster.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from profiles.errors import LabError
+from profiles.exports.format import Format
+from profiles.layout import worker_folders
+from profiles.store import Profile
+
+PLUGIN_FOLDER = Path("plugins") / "profile"
+
+
+def _write(profile: Profile, folder: Path) -> None:
+    captures = [
+        (worker.worker, path)
+        for worker in worker_folders(profile.path)
+        for path in sorted((worker.xplane / PLUGIN_FOLDER).glob("*/*.xplane.pb"))
+    ]
+    if not captures:
+        raise LabError(
+            "The xplane export needs raw captures, kept with the run",
+            f"a run without any in {profile.path}",
+            "Record with capture.keep_xplane=true, and long enough for a capture window",
+        )
+    for worker, path in captures:
+        target = folder / PLUGIN_FOLDER / path.parent.name / path.name
+        if target.exists():  # two workers on one host: the tools take one file per host name
+            target = target.with_name(f"worker-{worker}.{path.name}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+FORMAT = Format(
+    name="xplane",
+    title="XPlane (TensorBoard, XProf)",
+    description="The profiler's raw files: `tensorboard --logdir FOLDER` opens the same run.",
+    suffix="",
+    media_type="application/zip",
+    write=_write,
+)

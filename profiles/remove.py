@@ -1,0 +1,51 @@
+"""Delete a run: a run folder that nobody writes to, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from profiles.errors import RunFolderError
+from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from profiles.sources import read_sources
+from profiles.status import derive_status
+
+
+def remove_run(run: Path) -> None:
+    """Delete a run folder; raises RunFolderError where it is in use, a link, or no run.
+
+    It is renamed out of sight first, so that no reader ever finds half of it.
+    """
+    if run.is_symlink():
+        raise RunFolderError("Only a folder itself is deleted, never a link to one", run)
+    if not run.is_dir() or not _holds_run(run):
+        raise RunFolderError("Only a run folder is deleted", run)
+    if not derive_status(read_sources(run)).is_over:
+        raise RunFolderError(
+            "A run in use is never deleted", f"{run} (still running)", "Stop it first"
+        )
+    hidden = run.with_name(f".deleted-{run.name}-{os.getpid()}")
+    try:
+        run.rename(hidden)
+        shutil.rmtree(hidden)
+    except OSError as error:
+        raise RunFolderError(
+            "A run folder can be deleted", f"{run} ({error.strerror or error})"
+        ) from error
+
+
+def folder_bytes(run: Path) -> int:
+    """What a run takes on the disk, links not followed."""
+    total = 0
+    for folder, _folders, files in os.walk(run):
+        for name in files:
+            try:
+                total += (Path(folder) / name).lstat().st_size
+            except OSError:
+                continue  # deleted meanwhile
+    return total
+
+
+def _holds_run(run: Path) -> bool:
+    return (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists() or any(worker_folders(run))

@@ -1,0 +1,80 @@
+"""`run.json`: the identity of a run and what was asked of it. Written whole, exactly once."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from profiles.errors import RunFolderError
+from profiles.layout import RUN_FILE
+
+RUN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """Who this run is. `spec` is None where no RunSpec was behind it (`lab.record`, imports)."""
+
+    name: str
+    created_ns: int
+    spec: dict[str, Any] | None = None
+    recorded_by: str = "engine"
+    """`engine`, `record` (somebody's own program) or `import`."""
+    schema_version: int = RUN_VERSION
+
+
+def create_run_file(
+    run: Path,
+    spec: dict[str, Any] | None = None,
+    *,
+    recorded_by: str = "engine",
+    created_ns: int | None = None,
+) -> RunIdentity:
+    """Make the run folder and its `run.json`; raises RunFolderError where one is there already."""
+    identity = RunIdentity(
+        name=run.resolve().name,
+        created_ns=time.time_ns() if created_ns is None else created_ns,
+        spec=spec,
+        recorded_by=recorded_by,
+    )
+    draft = run / f".{RUN_FILE}.{os.getpid()}"
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
+        os.link(draft, run / RUN_FILE)  # unlike rename, refuses to replace another run
+    except FileExistsError:
+        raise RunFolderError(
+            "A run folder holds one run", f"{run} (has a run already)", "Name another folder"
+        ) from None
+    except OSError as error:
+        raise RunFolderError("A run folder can be written", f"{run} ({error.strerror})") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return identity
+
+
+def read_run_file(run: Path) -> RunIdentity | None:
+    """The identity in `run.json`; None where there is none yet, or only half of one."""
+    try:
+        document = json.loads((run / RUN_FILE).read_text(encoding="utf-8"))
+        return _identity(run, document)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _identity(run: Path, document: Any) -> RunIdentity:
+    if not isinstance(document, dict):
+        raise ValueError("run.json holds one mapping")
+    spec = document.get("spec")
+    created_ns = document.get("created_ns")
+    return RunIdentity(
+        name=str(document.get("name") or run.resolve().name),
+        created_ns=created_ns if isinstance(created_ns, int) else 0,
+        spec=spec if isinstance(spec, dict) else None,
+        recorded_by=str(document.get("recorded_by", "engine")),
+        schema_version=int(document.get("schema_version", RUN_VERSION)),
+    )

@@ -1,0 +1,60 @@
+"""The event files of a run as they are right now: who wrote each, and its records.
+
+A last line without its newline counts where it is whole: a file may be cut off right there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profiles.errors import RunFolderError
+from profiles.event_log import parse_lines
+from profiles.layout import LAUNCHER_EVENTS, worker_folders
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """One event file. `worker` and `generation` are None for the launcher's."""
+
+    file: str
+    """Relative to the run folder."""
+    worker: int | None
+    generation: int | None
+    records: list[Record]
+    num_unreadable: int
+    """Lines that are no event, the cut last one included."""
+
+    def of_kind(self, kind: str) -> list[Record]:
+        return [record for record in self.records if record["kind"] == kind]
+
+
+def read_sources(run: Path) -> tuple[EventSource, ...]:
+    """The launcher's events, then each worker's by worker and generation; raises RunFolderError."""
+    try:
+        found = [_read(run, run / LAUNCHER_EVENTS, None, None)]
+        found += [
+            _read(run, folder.events, folder.worker, folder.generation)
+            for folder in worker_folders(run)
+        ]
+    except OSError as error:
+        raise RunFolderError("A run folder can be read", f"{run} ({error.strerror})") from error
+    return tuple(source for source in found if source is not None)
+
+
+def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    records, num_unreadable = parse_lines(data)
+    return EventSource(
+        file=path.relative_to(run).as_posix(),
+        worker=worker,
+        generation=generation,
+        records=records,
+        num_unreadable=num_unreadable,
+    )

@@ -1,0 +1,7 @@
+"""A recorded trace of contexts as one self-contained page that can be stepped through."""
+
+from __future__ import annotations
+
+from profiles.stepper.page import page
+
+__all__ = ["page"]

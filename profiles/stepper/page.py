@@ -1,0 +1,62 @@
+"""Put a recording, the viewer and its style into one HTML document that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from profiles.palette import REPLICA_COLOURS
+from profiles.stepper.locality import locality_rules
+
+# Nothing may be fetched, and nothing runs but the viewer itself: a recording is only data.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+
+_DOCUMENT = """<!doctype html>
+<html lang="en" data-theme="{theme}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="stepper"></main>
+<script type="application/json" id="recording">{data}</script>
+<script>{viewer}</script>
+</body>
+</html>
+"""
+
+
+def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 0) -> str:
+    """An HTML document of `recording` (see `strategy_core.contexts.demonstration.Recording`).
+
+    `theme` is `light`, `dark` or `auto`; `step` is where it opens. Every text of the recording is
+    data: it is shown, never run.
+    """
+    here = files("profiles.stepper")
+    data = dict(recording) | {
+        "colours": list(REPLICA_COLOURS),
+        "rules": locality_rules(),
+        "step": step,
+    }
+    return _DOCUMENT.format(
+        theme=html.escape(theme, quote=True),
+        policy=_POLICY,
+        title=html.escape(str(recording.get("title", "Contexts"))),
+        style=(here / "stepper.css").read_text(encoding="utf-8"),
+        viewer=(here / "stepper.js").read_text(encoding="utf-8"),
+        data=_as_script_data(data),
+    )
+
+
+def _as_script_data(data: Mapping[str, Any]) -> str:
+    """JSON that no HTML parser can mistake for the end of its element."""
+    text = json.dumps(data, allow_nan=False, default=str)
+    for mark in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text

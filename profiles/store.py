@@ -1,0 +1,163 @@
+"""A run on disk, read once: `load(path)` gives a frozen `Profile`.
+
+    profile = profiles.load("runs/mine")
+    profile.status.state, profile.table("steps"), profile.sql("select ..."), profile.summary()
+
+A profile of a run that still runs is what was there when it was loaded; `profiles.tail` follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from profiles.errors import RunFolderError
+from profiles.event_tables import memory_table, read_segments, segments_table, steps_table
+from profiles.events import SegmentOpened
+from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from profiles.marks_table import marks_table
+from profiles.parquet_tables import is_whole, read_table, table_files
+from profiles.run_file import RunIdentity, read_run_file
+from profiles.schema import TABLES
+from profiles.sources import EventSource, Record, read_sources
+from profiles.status import Status, derive_status
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A run as it was when it was loaded. Tables are read when first asked for, and kept."""
+
+    path: Path
+    identity: RunIdentity | None
+    """None where `run.json` is missing or damaged."""
+    sources: tuple[EventSource, ...]
+    files: dict[str, list[Path]]
+    """Parquet files by table."""
+    status: Status
+    _notes: list[str] = field(default_factory=list, repr=False)
+    _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.identity.name if self.identity else self.path.resolve().name
+
+    @property
+    def spec(self) -> dict[str, Any] | None:
+        """The RunSpec as it was asked, as plain JSON; None where there was none."""
+        return self.identity.spec if self.identity else None
+
+    @cached_property
+    def segments(self) -> tuple[SegmentOpened, ...]:
+        """The configurations that were in force, in order."""
+        return read_segments(self.sources)
+
+    @cached_property
+    def environment(self) -> dict[str, Any] | None:
+        """What the run ran on (see `events.Environment`); None where it never got so far."""
+        for record in self.records("environment"):
+            return {key: value for key, value in record.items() if key not in ("kind", "at_ns")}
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read, and what that means; empty for a sound run."""
+        return tuple(dict.fromkeys(self._notes))
+
+    def records(self, kind: str) -> list[Record]:
+        """Events of a kind, by writer: the launcher's, then each worker's."""
+        return [record for source in self.sources for record in source.of_kind(kind)]
+
+    def table(self, name: str) -> pa.Table:
+        """A table of `profiles.schema`, with exactly its columns; raises RunFolderError."""
+        if name not in TABLES:
+            raise RunFolderError(f"A table is one of {', '.join(TABLES)}", repr(name))
+        if name not in self._tables:
+            self._tables[name] = self._build(name)
+        return self._tables[name]
+
+    def sql(self, query: str) -> pa.Table:
+        """The answer to one SELECT over the tables; see `profiles.sql`."""
+        from profiles.sql import run_query
+
+        return run_query(self, query)
+
+    def summary(self) -> dict[str, Any]:
+        """The run in one JSON-ready mapping; see `profiles.analysis.summary`."""
+        from profiles.analysis.summary import summarize
+
+        return summarize(self)
+
+    def _build(self, name: str) -> pa.Table:
+        if name in self.files:
+            return read_table(name, self.files[name], self._notes.append)
+        made = {
+            "segments": lambda: segments_table(self.segments),
+            "steps": lambda: steps_table(self.sources),
+            "marks": lambda: marks_table(self.sources, self.segments),
+            "memory": lambda: memory_table(self.sources),
+        }
+        table, num_bad = made[name]()
+        if num_bad:
+            self._notes.append(f"{num_bad} records do not fit the table {name}: left out")
+        return table
+
+
+def load(path: str | Path) -> Profile:
+    """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
+    run = Path(path)
+    _check_is_run(run)
+    sources = read_sources(run)
+    files = table_files(run)
+    identity = read_run_file(run)
+    return Profile(
+        path=run,
+        identity=identity,
+        sources=sources,
+        files=files,
+        status=derive_status(sources),
+        _notes=_first_notes(identity, sources, files),
+    )
+
+
+def _check_is_run(run: Path) -> None:
+    try:
+        if not run.exists():
+            raise RunFolderError("A run is read from its folder", f"{run} (not there)")
+        if not run.is_dir():
+            raise RunFolderError("A run is a folder", f"{run} (a file)")
+        known = (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists()
+        if not known and not any(worker_folders(run)):
+            raise RunFolderError(
+                f"A run folder holds {RUN_FILE} or a worker's folder",
+                f"{run} (neither is there)",
+                "Name the folder that `strategy-lab run -o` wrote",
+            )
+    except OSError as error:
+        raise RunFolderError("A run folder can be read", f"{run} ({error.strerror})") from error
+
+
+def _first_notes(
+    identity: RunIdentity | None,
+    sources: Sequence[EventSource],
+    files: dict[str, list[Path]],
+) -> list[str]:
+    notes = []
+    if identity is None:
+        notes.append(f"{RUN_FILE} is missing or damaged: what was asked of the run is unknown")
+    notes += [
+        f"{source.file}: {source.num_unreadable} lines cannot be read and are left out"
+        for source in sources
+        if source.num_unreadable
+    ]
+    notes += [
+        f"{path.name} in {path.parent.name} is cut off: left out of {name}"
+        for name, paths in files.items()
+        for path in paths
+        if not is_whole(path)
+    ]
+    return notes

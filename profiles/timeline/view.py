@@ -1,0 +1,126 @@
+"""What a view of a given width can show of a timeline: single spans where they are wide enough,
+and where they are not, per pixel the category that took most of it and how much was covered.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from profiles.timeline.layout import Timeline
+
+MAX_RECTANGLES = 14_000
+"""As many as a browser draws within a frame, in software, with time to spare."""
+MAX_LINKS = 600
+
+
+@dataclass(frozen=True)
+class View:
+    """Rectangles of one length. `index` is the span's number in the timeline, -1 for a summary."""
+
+    from_ns: float
+    to_ns: float
+    start: npt.NDArray[np.float64]
+    duration: npt.NDArray[np.float32]
+    index: npt.NDArray[np.int32]
+    row: npt.NDArray[np.uint16]
+    category: npt.NDArray[np.uint8]
+    covered: npt.NDArray[np.uint8]
+    """0 to 255: how much of the rectangle its spans cover."""
+    links: list[list[list[int]]]
+    """Per collective in view `[track, start, end]` of each rank; empty where there are too many."""
+
+
+def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) -> View:
+    """The rectangles of `[from_ns, to_ns)` for a view `width_px` wide."""
+    width_px = max(1, min(width_px, 8192))
+    to_ns = max(to_ns, from_ns + width_px / 1000)
+    num_rows = max(timeline.num_rows, 1)
+    bin_px = max(1, math.ceil(num_rows * width_px / MAX_RECTANGLES))
+    bin_ns = (to_ns - from_ns) / width_px * bin_px
+    budget = MAX_RECTANGLES // num_rows
+    parts = [
+        _cut_row(timeline, row, from_ns, to_ns, bin_ns, budget) for row in range(timeline.num_rows)
+    ]
+    merged = [np.concatenate([part[i] for part in parts]) if parts else _EMPTY for i in range(6)]
+    return View(
+        from_ns=from_ns,
+        to_ns=to_ns,
+        start=merged[0].astype(np.float64),
+        duration=merged[1].astype(np.float32),
+        index=merged[2].astype(np.int32),
+        row=merged[3].astype(np.uint16),
+        category=merged[4].astype(np.uint8),
+        covered=merged[5].astype(np.uint8),
+        links=_links_in(timeline, from_ns, to_ns),
+    )
+
+
+_EMPTY = np.empty(0)
+_Columns = tuple[npt.NDArray[np.generic], ...]
+
+
+def _cut_row(
+    timeline: Timeline, row: int, from_ns: float, to_ns: float, bin_ns: float, budget: int
+) -> _Columns:
+    first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
+    # Spans of a row do not overlap: their ends ascend as their starts do.
+    low = first + int(np.searchsorted(timeline.end[first:last], from_ns, side="right"))
+    high = first + int(np.searchsorted(timeline.start[first:last], to_ns, side="left"))
+    inside = np.arange(low, max(low, high))
+    if len(inside) <= budget:
+        return _singles(timeline, inside, row)
+    wide = timeline.end[inside] - timeline.start[inside] >= bin_ns
+    singles = _singles(timeline, inside[wide], row)
+    summaries = _summaries(timeline, inside[~wide], row, from_ns, bin_ns)
+    return tuple(np.concatenate(pair) for pair in zip(singles, summaries, strict=True))
+
+
+def _singles(timeline: Timeline, inside: npt.NDArray[np.int64], row: int) -> _Columns:
+    start = timeline.start[inside]
+    return (
+        start,
+        timeline.end[inside] - start,
+        inside,
+        np.full(len(inside), row),
+        timeline.category[inside],
+        np.full(len(inside), 255),
+    )
+
+
+def _summaries(
+    timeline: Timeline, inside: npt.NDArray[np.int64], row: int, from_ns: float, bin_ns: float
+) -> _Columns:
+    """One rectangle per bin that has spans; a span counts for the bin that it starts in."""
+    bins = np.maximum((timeline.start[inside] - from_ns) / bin_ns, 0).astype(np.int64)
+    num_bins = int(bins.max()) + 1 if len(bins) else 0
+    num_categories = len(timeline.categories)
+    lasting = timeline.end[inside] - timeline.start[inside]
+    cells = bins * num_categories + timeline.category[inside]
+    busy = np.bincount(cells, weights=lasting + 1, minlength=num_bins * num_categories)
+    busy = busy.reshape(num_bins, num_categories)
+    used = np.flatnonzero(busy.sum(axis=1))
+    covered = np.clip(busy[used].sum(axis=1) / bin_ns, 0.15, 1.0)
+    return (
+        from_ns + used * bin_ns,
+        np.full(len(used), bin_ns),
+        np.full(len(used), -1),
+        np.full(len(used), row),
+        busy[used].argmax(axis=1) if len(used) else used,
+        covered * 255,
+    )
+
+
+def _links_in(timeline: Timeline, from_ns: float, to_ns: float) -> list[list[list[int]]]:
+    links = timeline.links
+    low, high = np.searchsorted(links["start"], [from_ns, to_ns])
+    if high - low > MAX_LINKS:
+        return []
+    groups: dict[int, list[list[int]]] = {}
+    for i in range(low, high):
+        rank = [int(links[name][i]) for name in ("track", "start", "end")]
+        groups.setdefault(int(links["group"][i]), []).append(rank)
+    return [ranks for ranks in groups.values() if len(ranks) > 1]

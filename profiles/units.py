@@ -1,0 +1,72 @@
+"""Numbers as people read them: three significant digits, a unit, and a dash where there is none.
+
+Sizes count in powers of ten, as bandwidths do: 1 MB is 10^6 bytes, 1 GB/s is 10^9 bytes a second.
+"""
+
+from __future__ import annotations
+
+import math
+
+MISSING = "–"
+_SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """At least `digits` significant digits, thousands apart: `0.0123`, `12.3`, `12,345`."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{min(max(decimals, 0), 9)}f}"
+
+
+def milliseconds(value_ms: float | None) -> str:
+    """A length in ms with its unit; always ms, so that two of them compare at a glance."""
+    return _with_unit(value_ms, "ms")
+
+
+def seconds(value_s: float | None) -> str:
+    """A length of time for people: `850 ms`, `12.3 s`, `2 min 5 s`, `1 h 2 min`."""
+    if value_s is None or not math.isfinite(value_s):
+        return MISSING
+    if value_s < 1:
+        return milliseconds(value_s * 1000)
+    if value_s < 60:
+        return _with_unit(value_s, "s")
+    minutes, rest = divmod(round(value_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def size(num_bytes: float | None) -> str:
+    """Bytes with the largest unit that keeps the number above one."""
+    if num_bytes is None or not math.isfinite(num_bytes):
+        return MISSING
+    for scale, unit in _SIZES:
+        if abs(num_bytes) >= scale:
+            return _with_unit(num_bytes / scale, unit)
+    return f"{num_bytes:,.0f} B"
+
+
+def bandwidth(gb_per_s: float | None) -> str:
+    """10^9 bytes a second."""
+    return _with_unit(gb_per_s, "GB/s")
+
+
+def share(ratio: float | None) -> str:
+    """A ratio as per cent."""
+    if ratio is None or not math.isfinite(ratio):
+        return MISSING
+    percent = ratio * 100
+    return f"{percent:.0f} %" if percent == 0 or abs(percent) >= 9.95 else f"{percent:.1f} %"
+
+
+def rate(per_second: float | None, what: str = "") -> str:
+    """So many things a second."""
+    return _with_unit(per_second, f"{what}/s" if what else "/s")
+
+
+def _with_unit(value: float | None, unit: str) -> str:
+    text = number(value)
+    return text if text == MISSING else f"{text} {unit}"

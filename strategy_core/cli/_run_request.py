@@ -1,0 +1,119 @@
+"""From a spec file and flags to a RunSpec. Flags win over the file, later ones over earlier."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from profiles.errors import SpecError
+from profiles.spec import CROSS_DEVICE_OPS, STRATEGY_NAMES, RunSpec, load_spec
+from strategy_core import preflight
+
+_FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("--strategy", "strategy", {"choices": STRATEGY_NAMES, "metavar": "NAME"}),
+    ("--devices", "devices", {"metavar": "cpu:4"}),
+    ("--workers", "workers", {"type": int, "metavar": "N"}),
+    ("--parameter-servers", "parameter_servers", {"type": int, "metavar": "N"}),
+    ("--workload", "workload", {"metavar": "NAME|FILE"}),
+    ("--data", "data", {"metavar": "PATH"}),
+    ("--global-batch-size", "global_batch_size", {"type": int, "metavar": "N"}),
+    ("--steps", "steps", {"type": int, "metavar": "N"}),
+    ("--seed", "seed", {"type": int, "metavar": "N"}),
+    ("--loop", "loop", {"choices": ("custom", "fit")}),
+    ("--cross-device-ops", "cross_device_ops", {"choices": CROSS_DEVICE_OPS, "metavar": "NAME"}),
+)
+_HELP = {
+    "strategy": f"one of {', '.join(STRATEGY_NAMES)}",
+    "devices": "'cpu:4', 'gpu:2', 'gpu:0,gpu:1', 'tpu' or 'auto'",
+    "workers": "worker processes of a multi-worker strategy",
+    "parameter_servers": "parameter servers",
+    "workload": "a built-in workload, or a file that defines one",
+    "data": "your own data: .npz, .csv, .parquet, .tfrecord, a folder of images",
+    "global_batch_size": "examples per step over all replicas",
+    "steps": "training steps",
+    "seed": "of weights and data order",
+    "loop": "the lab's own step, or Keras fit",
+    "cross_device_ops": f"one of {', '.join(CROSS_DEVICE_OPS)}",
+}
+
+
+def add_spec_arguments(parser: argparse.ArgumentParser) -> None:
+    """Everything that ends up in the RunSpec."""
+    parser.add_argument("spec", nargs="?", metavar="SPEC.yaml", help="a RunSpec as YAML or JSON")
+    for flag, field, options in _FLAGS:
+        parser.add_argument(flag, dest=field, help=_HELP[field], **options)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any RunSpec field by its dotted path, the value as YAML: capture.every_step=true",
+    )
+    parser.add_argument(
+        "--inject",
+        action="append",
+        default=[],
+        metavar="delay:replica=2,ms=30",
+        help="a real delay inside that replica's step; it is recorded in the run",
+    )
+    parser.add_argument(
+        "--reconfigure",
+        action="append",
+        default=[],
+        metavar="STEP:KEY=VALUE",
+        help="change the running run at that step; several keys of one step are one change",
+    )
+
+
+def build_spec(args: argparse.Namespace) -> RunSpec:
+    """The spec that the arguments ask for; raises SpecError."""
+    spec = load_spec(args.spec) if args.spec else RunSpec()
+    changes = {
+        field: getattr(args, field) for _, field, _ in _FLAGS if getattr(args, field) is not None
+    }
+    changes |= dict(_assignment(text, "--set") for text in args.set)
+    if args.inject:
+        changes["inject"] = [_delay(text) for text in args.inject]
+    if args.reconfigure:
+        changes["reconfigure"] = _script(args.reconfigure)
+    spec = spec.with_changes(changes)
+    preflight.check(spec)
+    return spec
+
+
+def _assignment(text: str, flag: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise SpecError(f"{flag} is KEY=VALUE", repr(text))
+    if key.strip() == "inject" and value.startswith("delay:"):
+        return "inject", [_delay(value)]
+    try:
+        return key.strip(), yaml.safe_load(value) if value else ""
+    except yaml.YAMLError:
+        raise SpecError(f"The value in {flag} is YAML", repr(text), field=key) from None
+
+
+def _delay(text: str) -> dict[str, Any]:
+    kind, _, fields = text.partition(":")
+    rule = "--inject is delay:replica=R,ms=M"
+    if kind != "delay" or not fields:
+        raise SpecError(rule, repr(text), field="inject")
+    found = dict(_assignment(part, "--inject") for part in fields.split(","))
+    if not {"replica", "ms"} <= found.keys() <= {"replica", "ms", "worker"}:
+        raise SpecError(rule, repr(text), field="inject")
+    return {"kind": "delay", **found}
+
+
+def _script(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """One change per step, in the order of the steps."""
+    by_step: dict[int, dict[str, Any]] = {}
+    for text in texts:
+        step, sign, assignment = text.partition(":")
+        if not sign or not step.strip().isdecimal():
+            raise SpecError("--reconfigure is STEP:KEY=VALUE", repr(text), field="reconfigure")
+        key, value = _assignment(assignment, "--reconfigure STEP:")
+        by_step.setdefault(int(step), {})[key] = value
+    return [{"step": step, "changes": changes} for step, changes in sorted(by_step.items())]

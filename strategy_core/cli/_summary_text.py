@@ -1,0 +1,100 @@
+"""A run's summary as a page of text: a sentence first, then the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from profiles import units
+from profiles.palette import PHASE_COLOURS
+from profiles.schema import CATEGORIES
+
+STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
+
+
+def print_summary(summary: dict[str, Any], console: Console | None = None) -> None:
+    """Print the mapping of `profiles.analysis.summary`."""
+    out = console or Console()
+    style = STATUS_STYLES.get(summary["status"], "red")
+    out.print(f"[bold]{escape(summary['run'])}[/bold]  [{style}]{summary['status']}[/{style}]")
+    if summary["status_message"]:
+        out.print(Text(summary["status_message"]))
+    environment = summary["environment"]
+    cpus = (environment.get("host") or {}).get("cpus")
+    tensorflow = environment.get("tensorflow") or "unknown"
+    out.print(Text(f"TensorFlow {tensorflow}, {cpus or units.MISSING} CPU cores"))
+    if not summary["segments"]:
+        out.print("No step was recorded.")
+    for segment in summary["segments"]:
+        _print_segment(segment, out)
+    for note in summary["notes"]:
+        out.print(Text(f"{note['level']}: {note['message']}", style="yellow"))
+
+
+def _print_segment(segment: dict[str, Any], out: Console) -> None:
+    steps, wall = segment["steps"], segment["steps"]["wall_ms"]
+    out.print()
+    out.print(
+        Text(
+            f"Segment {segment['segment']}: {segment['strategy']}, "
+            f"{segment['num_replicas']} replicas, global batch {segment['global_batch_size']}",
+            style="bold",
+        )
+    )
+    out.print(
+        Text(
+            f"{units.milliseconds(wall['median'])} a step "
+            f"(10th to 90th percentile {units.number(wall['p10'])} to "
+            f"{units.number(wall['p90'])}), "
+            f"{units.rate(steps['examples_per_second'], 'examples')}, {steps['count']} steps, "
+            f"loss {units.number(segment['loss']['first'])} to "
+            f"{units.number(segment['loss']['last'])}"
+        )
+    )
+    for finding in segment["findings"]:
+        out.print(Text("• " + finding["sentence"]), Text(finding["advice"], style="dim"))
+    _print_replicas(segment, out)
+    _print_collectives(segment, out)
+
+
+def _print_replicas(segment: dict[str, Any], out: Console) -> None:
+    replicas = segment["replicas"]
+    if not replicas or replicas[0]["wall_ms"] is None:
+        reason = replicas[0]["wall_ms_reason"] if replicas else "no replica is known"
+        out.print(Text(f"No time per replica: {reason}.", style="dim"))
+        return
+    source = "full captures" if segment["replicas_source"] == "measured" else "light marks"
+    table = Table(title=f"Mean milliseconds of a step, from {source}", title_justify="left")
+    for name in ("replica", "device"):
+        table.add_column(name)
+    for phase in CATEGORIES:
+        table.add_column(phase, justify="right", style=PHASE_COLOURS[phase])
+    table.add_column("step", justify="right", style="bold")
+    for replica in replicas:
+        device = (replica["device"] or units.MISSING).rpartition("/device:")[2]
+        phases = [units.number(replica[f"{phase}_ms"]) for phase in CATEGORIES]
+        wall = units.number(replica["wall_ms"])
+        table.add_row(str(replica["replica"]), Text(device), *phases, wall)
+    out.print(table)
+
+
+def _print_collectives(segment: dict[str, Any], out: Console) -> None:
+    if not segment["collectives"]:
+        return
+    table = Table(title="Collectives of a step", title_justify="left")
+    for name in ("op", "calls", "group", "bytes", "algbw", "busbw"):
+        table.add_column(name, justify="left" if name == "op" else "right")
+    for use in segment["collectives"]:
+        table.add_row(
+            Text(use["op"]),
+            units.number(use["per_step"]),
+            str(use["group_size"] or units.MISSING),
+            units.size(use["bytes"]),
+            units.bandwidth(use["algbw_gbps"]),
+            units.bandwidth(use["busbw_gbps"]),
+        )
+    out.print(table)

@@ -1,0 +1,65 @@
+"""`strategy-lab contexts`: record a program's contexts, write the page to step through."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from profiles.errors import SpecError
+from profiles.stepper import page
+from strategy_core.contexts import child, course
+
+HELP = "record how a program moves between replica and cross-replica context"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "program",
+        nargs="?",
+        help="a demonstration, or a file with demonstrate(strategy); without it: list them",
+    )
+    parser.add_argument("-o", "--output", type=Path, help="the HTML page to write")
+    parser.add_argument("--strategy", default="mirrored")
+    parser.add_argument("--devices", default="cpu:2")
+    parser.add_argument("--json", action="store_true", help="print the recording as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.program is None:
+        for item in course.demonstrations():
+            print(f"{item.name:32} {item.title}")
+        return 0
+    recording = child.record(_source(args.program), strategy=args.strategy, devices=args.devices)
+    if args.json:
+        print(json.dumps(recording))
+    if args.output:
+        _write(args.output, page(recording))
+    if not args.json:
+        switches = sum(entry["switch"] for entry in recording["trace"]["entries"])
+        where = f" -> {args.output}" if args.output else "; -o PAGE.html writes the page"
+        print(f"{recording['title']}: {switches} context switches{where}")
+    error = recording["error"]
+    if error and not args.json:
+        print(f"{error['type']}: {error['message']}", file=sys.stderr)
+    return 1 if error else 0
+
+
+def _source(program: str) -> str:
+    file = Path(program)
+    if file.suffix != ".py":
+        return course.demonstration(program).source
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(
+            "A program is a file that can be read", f"{file} ({error.strerror})"
+        ) from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SpecError("The page's folder can be written", f"{path} ({error.strerror})") from None

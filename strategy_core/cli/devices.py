@@ -1,0 +1,76 @@
+"""`strategy-lab devices`: what this machine has, and which strategies that allows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from strategy_core import catalog
+from strategy_core.inventory import Inventory, PhysicalDevice, probe
+
+HELP = "physical and logical devices of this machine, and the strategies they allow"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    inventory = probe()
+    if args.json:
+        print(json.dumps(_document(inventory), indent=1))
+    else:
+        _print(inventory)
+    return 0
+
+
+def _document(inventory: Inventory) -> dict[str, Any]:
+    """`logical` says what a run may ask for: logical devices exist only inside a run."""
+    found = inventory.to_json()
+    return {
+        "schema_version": 1,
+        "tensorflow": found["tensorflow"],
+        "physical": found["physical"],
+        "logical": found["possibilities"],
+        "strategies": [
+            {
+                "name": offer.row.name,
+                "title": offer.row.title,
+                "available": offer.available,
+                "reason": offer.reason,
+                "needs": offer.row.needs,
+                "explanation": offer.row.explanation,
+                "link": offer.row.link,
+            }
+            for offer in catalog.offers(inventory)
+        ],
+    }
+
+
+def _host(device: PhysicalDevice) -> str:
+    """A CPU is the whole host, and TensorFlow has no name for it."""
+    return f"{os.cpu_count()} cores" if device.kind == "CPU" else ""
+
+
+def _print(inventory: Inventory) -> None:
+    console = Console()
+    devices = Table(
+        "kind", "physical device", "what it is", title=f"TensorFlow {inventory.tensorflow}"
+    )
+    for device in inventory.physical:
+        devices.add_row(device.kind, device.name, device.description or _host(device))
+    console.print(devices)
+    console.print("--devices may be:")
+    for words in inventory.possibilities:
+        console.print(f"  {words}", highlight=False)
+    strategies = Table("--strategy", "here", "needs, or why it cannot run here")
+    for offer in catalog.offers(inventory):
+        strategies.add_row(
+            offer.row.name, "yes" if offer.available else "no", offer.reason or offer.row.needs
+        )
+    console.print(strategies)

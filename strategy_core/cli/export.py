@@ -1,0 +1,28 @@
+"""`strategy-lab export`: a run in somebody else's format."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import profiles
+from profiles.exports import formats, write
+
+HELP = "write a run for another tool: a report, a trace, tables"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    known = formats()
+    parser.add_argument("run_folder", metavar="RUN")
+    parser.add_argument(
+        "--format",
+        required=True,
+        choices=list(known),
+        help="; ".join(f"{name}: {item.description}" for name, item in known.items()),
+    )
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="PATH")
+
+
+def run(args: argparse.Namespace) -> int:
+    print(write(profiles.load(args.run_folder), args.format, args.output))
+    return 0

@@ -1,0 +1,99 @@
+"""Find the verb, parse its arguments, run it, turn what happened into an exit code.
+
+0 done, 1 the check or the run failed, 2 the request was wrong (one line on stderr), 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import NoReturn, Protocol, cast
+
+import strategy_core.cli
+from profiles.errors import LabError
+
+PROGRAM = "strategy-lab"
+DEFAULT_VERB = "ui"
+_NOT_VERBS = {"main"}
+
+
+class Verb(Protocol):
+    """What a verb's module offers; a private module (`_name.py`) is not a verb."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def entry_point() -> NoReturn:
+    """The command `strategy-lab`."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    modules = verb_modules()
+    try:
+        args = _parse(list(argv), modules)
+        return cast(int, args.run(args))
+    except LabError as error:
+        print(f"{PROGRAM}: {_one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output left, e.g. `| head`: nothing is wrong, and nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def verb_modules() -> dict[str, str]:
+    """Each verb and the name of its module, found in this package's folder."""
+    found = pkgutil.iter_modules(strategy_core.cli.__path__)
+    return {
+        item.name.rstrip("_").replace("_", "-"): item.name
+        for item in found
+        if item.name not in _NOT_VERBS and not item.name.startswith("_")
+    }
+
+
+def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
+    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
+        argv = [DEFAULT_VERB, *argv]
+    parser = _Parser(prog=PROGRAM, description="An interactive lab and profiler for tf.distribute.")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    # Importing only the verb that was asked for keeps every command's start quick.
+    asked = {argv[0]: modules[argv[0]]} if argv[0] in modules else modules
+    for name, module in asked.items():
+        verb = cast(Verb, importlib.import_module(f"strategy_core.cli.{module}"))
+        sub = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.add_arguments(sub)
+        sub.set_defaults(run=verb.run)
+    return parser.parse_args(argv)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument errors as the lab's own: one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise LabError(message, advice=f"See {self.prog} --help")
+
+
+def _one_line(error: LabError) -> str:
+    return " ".join(str(error).split())
+
+
+def _version() -> str:
+    try:
+        return version(PROGRAM)
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,26 @@
+"""`strategy-lab summary`: what a run did, for people and for programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import profiles
+
+HELP = "what a run did: its steps, where each replica's time went, what moved"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", metavar="RUN")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    summary = profiles.load(args.run_folder).summary()
+    if args.json:
+        print(json.dumps(summary, indent=1, allow_nan=False))
+    else:
+        from strategy_core.cli._summary_text import print_summary
+
+        print_summary(summary)
+    return 0

@@ -1,0 +1,58 @@
+"""`strategy-lab ui`: the lab in the browser, served by a process of its own in this one's place."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+
+from profiles.errors import LabError
+from strategy_core.processes.protocol import package_root
+
+HELP = "open the lab in the browser"
+FIRST_PORT = 8501
+_NUM_PORTS = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+
+
+def run(args: argparse.Namespace) -> int:
+    port = args.port if args.port is not None else free_port(args.host)
+    # The page is another program on top of this one: started, never imported from here.
+    command = [sys.executable, "-P", "-m", "app", "--host", args.host, "--port", str(port)]
+    root = str(package_root())
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    sys.stdout.flush()
+    os.execve(sys.executable, [*command, "--runs", str(args.runs)], environment)
+
+
+def free_port(host: str) -> int:
+    """The first port from 8501 on that nobody listens on; raises LabError where all are taken."""
+    for port in range(FIRST_PORT, FIRST_PORT + _NUM_PORTS):
+        if is_free(host, port):
+            return port
+    raise LabError(
+        f"A port from {FIRST_PORT} to {FIRST_PORT + _NUM_PORTS - 1} is free",
+        "all are in use",
+        "Name another one with --port",
+    )
+
+
+def is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if isinstance(error, socket.gaierror):
+                raise LabError("The host is an address of this machine", host) from None
+            return False
+    return True

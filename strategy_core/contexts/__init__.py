@@ -1,0 +1,15 @@
+"""See every switch between default, replica, cross-replica and update context.
+
+    from strategy_core.contexts.tracer import trace_contexts
+    with trace_contexts() as trace:
+        strategy.run(step, args=(batch,))
+    for entry in trace.entries: ...
+
+    tracer         keeps the book                    patches   hooks tf.distribute, and unhooks it
+    values         says what travels                 source    finds the user's line
+    explain        TensorFlow's errors in words      record    a trace as rows and as JSON
+    demonstration  records a program                 course    the programs of the course
+    child          records in a process of its own, for the page and the command line
+
+`course` and `child` import no TensorFlow.
+"""

@@ -1,0 +1,52 @@
+"""The child of `strategy_core.contexts.child`: one request on stdin, one recording in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from strategy_core.processes import lifeline
+
+
+def main() -> None:
+    lifeline.tie_to(int(sys.argv[1]))
+    commands = lifeline.take_stdin()
+    request = json.loads(commands.readline())
+    threading.Thread(target=_end_with, args=(commands,), daemon=True).start()
+    out = Path(request["out"])
+    part = out.with_suffix(".part")
+    part.write_text(json.dumps(_record(request), default=str), encoding="utf-8")
+    part.replace(out)
+    # The interpreter's own ending waits for TensorFlow's threads; there is nothing left to do.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _record(request: dict[str, Any]) -> dict[str, Any]:
+    from profiles.errors import LabError
+    from profiles.spec import parse_spec
+    from strategy_core import algorithms, device_plan, devices, strategies
+    from strategy_core.contexts import demonstration
+
+    try:
+        spec = parse_spec(request["spec"])
+        devices.create_logical_devices(spec)
+        planned = device_plan.plan(spec, devices.inventory())
+        strategy = strategies.build(spec, planned.names, algorithms.decide(spec, planned))
+        return asdict(demonstration.record(request["source"], strategy, Path("program.py")))
+    except LabError as error:
+        return {"refused": str(error).rstrip(".")}
+
+
+def _end_with(commands: Any) -> None:
+    commands.read()
+    lifeline.end_at_once()
+
+
+if __name__ == "__main__":
+    main()

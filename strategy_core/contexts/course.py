@@ -1,0 +1,46 @@
+"""The demonstrations as text: what there is, in order, with title and code. No TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiles.errors import SpecError
+from strategy_core.contexts.demonstrations import COURSE
+
+FOLDER = Path(__file__).parent / "demonstrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A program of the course."""
+
+    name: str
+    title: str
+    text: str
+    source: str
+
+
+def demonstrations() -> list[Demonstration]:
+    """All of them, in the order of the course."""
+    return [demonstration(name) for name in COURSE]
+
+
+def demonstration(name: str) -> Demonstration:
+    """One by its name; raises SpecError where there is none."""
+    if name not in COURSE:
+        raise SpecError("A demonstration is one of the course", name, f"Known: {', '.join(COURSE)}")
+    source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    title, text = headline(source)
+    return Demonstration(name, title, text, source)
+
+
+def headline(source: str) -> tuple[str, str]:
+    """Title and explanation from a program's docstring; "" where it has none or is no Python."""
+    try:
+        words = ast.get_docstring(ast.parse(source)) or ""
+    except SyntaxError:
+        words = ""
+    title, _, text = words.partition("\n")
+    return title.rstrip("."), " ".join(text.split())

@@ -1,0 +1,101 @@
+"""Run a demonstration, or a program that somebody wrote in its place, and record its contexts.
+
+A demonstration is a program with `demonstrate(strategy)`; what it prints is part of the recording.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from strategy_core.contexts.course import headline
+from strategy_core.contexts.explain import explain
+from strategy_core.contexts.record import to_json
+from strategy_core.contexts.tracer import ContextTrace, trace_contexts
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished recording: all that a stepper needs, JSON-ready."""
+
+    title: str
+    text: str
+    source: str
+    strategy: str
+    devices: list[str]
+    trace: dict[str, Any]
+    error: dict[str, Any] | None
+
+
+def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recording:
+    """Execute `source` (kept in `file`, so that lines can be found) under `strategy`.
+
+    An error of the program is part of the recording; only a program that is none (no
+    `demonstrate`, a syntax error) raises SpecError.
+    """
+    file.write_text(source, encoding="utf-8")
+    module = _module(source, file)
+    failure: dict[str, Any] | None = None
+    with trace_contexts() as trace, _prints_into(trace):
+        try:
+            module.demonstrate(strategy)
+        except Exception as error:
+            failure = _failure(error, trace, file)
+    title, text = headline(source)
+    devices = list(strategy.extended.worker_devices)
+    kind = type(strategy).__name__
+    return Recording(title or "Your program", text, source, kind, devices, to_json(trace), failure)
+
+
+def _module(source: str, file: Path) -> ModuleType:
+    module = ModuleType(f"demonstration_{file.stem}")
+    module.__file__ = str(file)
+    try:
+        exec(compile(source, str(file), "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise SpecError(
+            "A demonstration is Python", f"line {error.lineno}: {error.msg}", "Mend that line"
+        ) from None
+    if not callable(getattr(module, "demonstrate", None)):
+        raise SpecError(
+            "A demonstration has a function demonstrate(strategy)", f"{file.name} without one"
+        )
+    return module
+
+
+@contextlib.contextmanager
+def _prints_into(trace: ContextTrace) -> Iterator[None]:
+    original: Callable[..., None] = builtins.print
+
+    def noted(*values: Any, sep: str = " ", end: str = "\n", **options: Any) -> None:
+        with trace.paused():
+            text = sep.join(map(str, values))
+        trace.print(text)
+        original(text, end=end, **options)
+
+    builtins.print = noted  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        builtins.print = original
+
+
+def _failure(error: Exception, trace: ContextTrace, file: Path) -> dict[str, Any]:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    explained = explain(error, trace)
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "line": lines[-1] if lines else None,
+        "explanation": asdict(explained) if explained else None,
+    }

@@ -1,0 +1,99 @@
+"""TensorFlow's context errors in plain words: where each replica was, and what to call instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from strategy_core.contexts.tracer import ContextTrace, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`message` is TensorFlow's own; the rest says what it means here."""
+
+    message: str
+    meaning: str
+    instead: str
+    whereabouts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: str
+    meaning: str
+    instead: str
+
+
+_RULES = (
+    _Rule(
+        r"requires being in cross-replica context",
+        "The call acts on all replicas at once, and was made by one replica alone.",
+        "Make it outside the function given to strategy.run, or hand it to "
+        "tf.distribute.get_replica_context().merge_call(fn), whose fn runs cross-replica.",
+    ),
+    _Rule(
+        r"method that must be called in (the )?replica context|requires.*replica context|"
+        r"'NoneType' object has no attribute '(merge_call|all_reduce|all_gather|replica_id)",
+        "The call belongs to one replica, and was made in cross-replica context.",
+        "Make it inside the function given to strategy.run; in cross-replica context use "
+        "strategy.reduce, strategy.gather or strategy.extended.reduce_to.",
+    ),
+    _Rule(
+        r"different number of replica_context\(\)\.merge_call\(\) calls",
+        "Some replicas reached a merge_call (or an all_reduce) that others never reached.",
+        "Let every replica make the same calls in the same order: no merge_call or all_reduce "
+        "under a condition that depends on the replica.",
+    ),
+    _Rule(
+        r"mix(ing)?.*(tf\.distribute\.Strategy|[Ss]trategy)|"
+        r"[Tt]rying to (enter|run).*(while|inside).*[Ss]trateg|"
+        r"different `?tf\.distribute\.Strategy|under the same strategy scope",
+        "Two strategies met: a value or a scope of one was used under the other.",
+        "Create the variables and call run under one strategy's scope; leave one scope before "
+        "you enter another.",
+    ),
+    _Rule(
+        r"[Yy]ou must specify an aggregation method to update a MirroredVariable",
+        "Each replica would assign its own value, but copies of a mirrored variable stay equal.",
+        "Create the variable with aggregation=tf.VariableAggregation.SUM, MEAN or "
+        "ONLY_FIRST_REPLICA, or all-reduce the value before you assign it.",
+    ),
+    _Rule(
+        r"SyncOnReadVariable does not support.*cross-replica context.*aggregation",
+        "A SyncOnRead variable holds different values on its replicas: with this aggregation there "
+        "is no single right way to assign it from outside.",
+        "Assign it inside strategy.run, where each replica assigns its own component.",
+    ),
+    _Rule(
+        r"merge_call.*(while loop|conditional)|merge_call called while defining a new graph",
+        "merge_call was reached inside a tf.function, loop or condition of the replica's own: "
+        "control cannot leave it half-way.",
+        "Put the tf.function around strategy.run rather than inside the step, and keep merge_call "
+        "out of tf.cond and tf.while_loop.",
+    ),
+)
+
+
+def explain(error: BaseException, trace: ContextTrace) -> Explanation | None:
+    """What an error about contexts means; None where it is about something else."""
+    message = str(error)
+    for rule in _RULES:
+        if re.search(rule.pattern, message, re.DOTALL):
+            return Explanation(message, rule.meaning, rule.instead, whereabouts(trace))
+    return None
+
+
+def whereabouts(trace: ContextTrace) -> list[str]:
+    """For each replica, and for cross-replica context, the last thing it did before the error."""
+    last: dict[tuple[str, int | None], Entry] = {}
+    for entry in trace.entries:
+        last[entry.context, entry.replica] = entry
+    return [_sentence(entry) for entry in last.values()]
+
+
+def _sentence(entry: Entry) -> str:
+    who = entry.context if entry.replica is None else f"{entry.context} {entry.replica}"
+    place = f" at line {entry.source.line}" if entry.source.line else ""
+    state = "failed in" if entry.error else "was last in"
+    return f"{who}: {state} {entry.call}{place}"

@@ -1,0 +1,258 @@
+"""Hooks on tf.distribute's methods, put in when the tracer starts and taken out when it ends.
+
+A hook keeps the module and name of the method it stands for, so AutoGraph treats it as TensorFlow's
+own; user functions that are wrapped (`merge_call`) are wrapped so that AutoGraph looks through.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.contexts import private_tf
+from strategy_core.contexts.tracer import ContextTrace, Entry, replica_number
+
+Method = Callable[..., Any]
+Hook = Callable[[ContextTrace, str, Method], Method]
+
+_on = threading.Lock()
+
+
+def _users_call(trace: ContextTrace, name: str, method: Method) -> Method:
+    """As `_call`, but only where the user makes it: TensorFlow itself calls it all the time."""
+    return _only_users(_call(trace, name, method), method)
+
+
+def _only_users(traced: Method, method: Method) -> Method:
+    @functools.wraps(method)
+    def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return (method if _inside_tensorflow() else traced)(self, *args, **kwargs)
+
+    return hook
+
+
+def _call(trace: ContextTrace, name: str, method: Method) -> Method:
+    """A call that stays in the context it was made in."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if trace.is_paused:
+            return method(self, *args, **kwargs)
+        values = _arguments(signature, self, args, kwargs)
+        with trace.entered(name, values=values, by_tensorflow=_inside_tensorflow()) as entry:
+            result = method(self, *args, **kwargs)
+            trace.close(entry, result, beside=values.get("destinations", values.get("var")))
+        return result
+
+    return hook
+
+
+def _launch(trace: ContextTrace, name: str, method: Method) -> Method:
+    """`run` and `call_for_each_replica`: cross-replica, and the replicas start under it."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if trace.is_paused:
+            return method(self, *args, **kwargs)
+        values = _arguments(signature, self, args, kwargs)
+        with (
+            trace.entered(name, context="cross-replica", values=values) as entry,
+            trace.launching(entry),
+        ):
+            result = method(self, *args, **kwargs)
+            trace.close(entry, result)
+        return result
+
+    return hook
+
+
+def _users_launch(trace: ContextTrace, name: str, method: Method) -> Method:
+    """As `_launch`, but only where the user makes it: `run` ends in it."""
+    return _only_users(_launch(trace, name, method), method)
+
+
+def _merge(trace: ContextTrace, name: str, method: Method) -> Method:
+    """`merge_call`: every replica hands over; the merge function runs once, cross-replica."""
+
+    @functools.wraps(method)
+    def hook(self: Any, merge_fn: Method, args: Any = (), kwargs: Any = None) -> Any:
+        if trace.is_paused:
+            return method(self, merge_fn, args, kwargs)
+        values = {"merge_fn": merge_fn, "args": args, "kwargs": kwargs or {}}
+        with trace.entered(name, values=values) as entry:
+            result = method(self, _merged(trace, merge_fn, entry), args, kwargs)
+            trace.close(entry, result)
+        return result
+
+    return hook
+
+
+def _merged(trace: ContextTrace, merge_fn: Method, caller: Entry) -> Method:
+    def run(strategy: Any, *args: Any, **kwargs: Any) -> Any:
+        values = {f"args[{index}]": value for index, value in enumerate(args)} | kwargs
+        label = getattr(merge_fn, "__name__", "merge_fn")
+        with trace.entered(label, context="cross-replica", values=values, parent=caller) as entry:
+            result = run.__wrapped__(strategy, *args, **kwargs)  # type: ignore[attr-defined]
+            trace.close(entry, result)
+        return result
+
+    run.__wrapped__ = merge_fn  # type: ignore[attr-defined]
+    return private_tf.make_decorator(merge_fn, run)
+
+
+def _scope(trace: ContextTrace, name: str, method: Method) -> Method:
+    """`with strategy.scope()`: recorded where it is entered, not where it is made."""
+
+    @functools.wraps(method)
+    def hook(self: Any) -> Any:
+        scope = method(self)
+        # The strategy's own calls enter its scope as well: only the user's is shown.
+        return scope if trace.is_paused or _inside_tensorflow() else _Scope(trace, name, scope)
+
+    return hook
+
+
+class _Scope:
+    """Stands for the context manager that `scope()` returned."""
+
+    def __init__(self, trace: ContextTrace, name: str, scope: Any) -> None:
+        self._trace, self._name, self._scope = trace, name, scope
+        self._entries: list[Entry] = []
+
+    def __enter__(self) -> Any:
+        self._entries.append(self._trace.open(self._name, context="cross-replica"))
+        return self._scope.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> Any:
+        try:
+            return self._scope.__exit__(kind, error, where)
+        finally:
+            self._trace.close(self._entries.pop(), error=error)
+
+
+def _inside_tensorflow() -> bool:
+    caller = inspect.currentframe()
+    for _ in range(2):
+        caller = caller.f_back if caller else None
+    module = caller.f_globals.get("__name__", "") if caller else ""
+    # AutoGraph makes the user's own calls for them.
+    through_autograph = module.startswith("tensorflow.python.autograph")
+    return module.startswith(("tensorflow.", "keras.")) and not through_autograph
+
+
+def _enter_replica(trace: ContextTrace, name: str, method: Method) -> Method:
+    @functools.wraps(method)
+    def hook(self: Any) -> Any:
+        if not trace.is_paused:
+            replica = replica_number(self)
+            entry = trace.open(name, context="replica", replica=replica, by_tensorflow=True)
+            _open_entries(self).append(entry)
+        return method(self)
+
+    return hook
+
+
+def _enter_update(trace: ContextTrace, name: str, method: Method) -> Method:
+    @functools.wraps(method)
+    def hook(self: Any) -> Any:
+        result = method(self)
+        if not trace.is_paused:
+            replica = private_tf.update_replica_id()
+            entry = trace.open(name, context="update", replica=replica, by_tensorflow=True)
+            _open_entries(self).append(entry)
+        return result
+
+    return hook
+
+
+def _leave(trace: ContextTrace, _name: str, method: Method) -> Method:
+    @functools.wraps(method)
+    def hook(self: Any, kind: Any, error: BaseException | None, where: Any) -> Any:
+        entries = _open_entries(self)
+        if entries:
+            trace.close(entries.pop(), error=error)
+        return method(self, kind, error, where)
+
+    return hook
+
+
+_entries_of: dict[int, list[Entry]] = {}
+
+
+def _open_entries(owner: Any) -> list[Entry]:
+    # UpdateContext has slots: the entries of an object are kept beside it, not in it.
+    return _entries_of.setdefault(id(owner), [])
+
+
+def _arguments(
+    signature: inspect.Signature, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        bound = signature.bind(self, *args, **kwargs)
+    except TypeError:  # the method itself will say what is wrong
+        return {"args": args, "kwargs": kwargs}
+    return {name: value for name, value in bound.arguments.items() if name != "self"}
+
+
+def _hooks() -> list[tuple[type, str, str, Hook]]:
+    strategy, extended = private_tf.StrategyBase, tf.distribute.StrategyExtended
+    replica, extended_v1 = private_tf.ReplicaContextBase, private_tf.StrategyExtendedV1
+    return [
+        (strategy, "scope", "scope", _scope),
+        (strategy, "run", "run", _launch),
+        (extended_v1, "call_for_each_replica", "call_for_each_replica", _users_launch),
+        (strategy, "reduce", "reduce", _call),
+        (strategy, "experimental_local_results", "experimental_local_results", _users_call),
+        (strategy, "experimental_distribute_dataset", "experimental_distribute_dataset", _call),
+        (strategy, "distribute_datasets_from_function", "distribute_datasets_from_function", _call),
+        (
+            tf.distribute.Strategy,
+            "experimental_distribute_values_from_function",
+            "experimental_distribute_values_from_function",
+            _call,
+        ),
+        (tf.distribute.Strategy, "gather", "gather", _call),
+        (extended, "reduce_to", "reduce_to", _call),
+        (extended, "batch_reduce_to", "batch_reduce_to", _call),
+        (extended, "update", "update", _call),
+        (extended_v1, "broadcast_to", "broadcast_to", _call),
+        (extended_v1, "read_var", "read_var", _users_call),
+        (extended_v1, "update_non_slot", "update_non_slot", _call),
+        (replica, "__enter__", "enter replica", _enter_replica),
+        (replica, "__exit__", "replica", _leave),
+        (replica, "merge_call", "merge_call", _merge),
+        (replica, "all_reduce", "all_reduce", _call),
+        (tf.distribute.ReplicaContext, "all_gather", "all_gather", _call),
+        (private_tf.UpdateContext, "__enter__", "enter update", _enter_update),
+        (private_tf.UpdateContext, "__exit__", "update", _leave),
+    ]
+
+
+@contextmanager
+def installed(trace: ContextTrace) -> Iterator[None]:
+    """The hooks are in for the length of the block; raises RuntimeError where they are already."""
+    if not _on.acquire(blocking=False):
+        raise RuntimeError(
+            "One context tracer is on at a time. Received: a second trace_contexts(). "
+            "Leave the first one before you start another."
+        )
+    replaced: list[tuple[type, str, Any]] = []
+    try:
+        for owner, attribute, name, hook in _hooks():
+            original = owner.__dict__[attribute]
+            replaced.append((owner, attribute, original))
+            setattr(owner, attribute, hook(trace, name, original))
+        yield
+    finally:
+        for owner, attribute, original in reversed(replaced):
+            setattr(owner, attribute, original)
+        _entries_of.clear()
+        _on.release()

@@ -1,0 +1,60 @@
+"""Find the line of the user's program that made a call, also through AutoGraph's generated code."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
+
+from strategy_core.contexts import private_tf
+
+_LIBRARIES = tuple(
+    {str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")}
+)
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A place in the user's program; `file` is "" where no user code is on the stack."""
+
+    file: str
+    line: int
+    function: str
+
+
+NOWHERE = Line("", 0, "")
+
+
+def callers_line(known: private_tf.SourceMap) -> Line:
+    """The innermost line on this thread's stack that belongs to no library and not to the tracer.
+
+    `known` maps AutoGraph's generated lines to the user's; it is gathered where replicas are
+    started, and grows here.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file, line, function = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+        if "__autograph_generated_file" in file:
+            if (file, line) not in known:  # this thread's map is large: looked up once
+                known |= private_tf.source_map()
+            place = known.setdefault((file, line), ("<generated>", 0, ""))
+            file, line, function = place
+        if is_users(file):
+            return Line(file, line, function)
+        frame = frame.f_back
+    return NOWHERE
+
+
+@lru_cache(maxsize=4096)
+def is_users(file: str) -> bool:
+    """Whether a source file is the user's: not the standard library, not installed, not ours."""
+    if file.startswith("<"):
+        return False
+    path = Path(file).resolve()
+    if path.parent == _HERE:
+        return False
+    return not str(path).startswith(_LIBRARIES)

@@ -1,0 +1,88 @@
+"""Which devices a run takes, from its spec and the machine's inventory. Free of TensorFlow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from profiles.errors import SpecError
+from profiles.spec import SINGLE_REPLICA_STRATEGIES, RunSpec
+from strategy_core.inventory import Inventory
+
+AUTO_CPUS = 4
+"""Logical CPUs that `auto` takes where there is no GPU and the strategy has replicas."""
+
+_FULL_NAME = "/job:localhost/replica:0/task:0/device:{kind}:{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlan:
+    """One logical device per replica."""
+
+    kind: str
+    """`CPU` or `GPU`."""
+    indices: tuple[int, ...]
+    """Logical device numbers, by replica."""
+    per_card: int = 1
+    """Logical GPUs on each card; 1 where cards are whole."""
+
+    @property
+    def names(self) -> list[str]:
+        """Full device names, by replica."""
+        return [_FULL_NAME.format(kind=self.kind, index=index) for index in self.indices]
+
+    @property
+    def shares_cards(self) -> bool:
+        return self.per_card > 1
+
+    @property
+    def num_logical(self) -> int:
+        """Logical devices of the kind that must exist."""
+        return max(self.indices) + 1
+
+
+def plan(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The devices that `spec` asks for on a machine with `inventory`; raises SpecError."""
+    request = spec.device_request
+    if request.kind == "tpu":
+        raise SpecError(
+            "TPU cores are for the tpu strategy, which is not built into the lab yet",
+            f"devices={spec.devices!r}",
+            field="devices",
+        )
+    if request.kind == "auto":
+        return _auto(spec, inventory)
+    if request.count == 0:
+        raise SpecError("A run has at least one device", repr(spec.devices), field="devices")
+    indices = request.indices or tuple(range(request.count or 1))
+    if request.kind == "cpu":
+        return DevicePlan("CPU", indices)
+    return _gpus(spec, indices, inventory.count("GPU"))
+
+
+def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """Every GPU where there are any, else a few logical CPUs; one for strategies of one replica."""
+    gpus = inventory.count("GPU")
+    count = gpus or AUTO_CPUS
+    if spec.strategy in SINGLE_REPLICA_STRATEGIES:
+        count = 1
+    return DevicePlan("GPU" if gpus else "CPU", tuple(range(count)))
+
+
+def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:
+    if cards == 0:
+        raise SpecError(
+            "A GPU run needs a GPU that TensorFlow can use; this machine has none",
+            f"devices={spec.devices!r}",
+            "Take logical CPUs, such as cpu:4",
+            field="devices",
+        )
+    wanted = max(indices) + 1
+    if spec.gpu_memory_mb is None and wanted > cards:
+        raise SpecError(
+            f"Without gpu_memory_mb a run takes whole cards, and this machine has {cards}",
+            f"devices={spec.devices!r}",
+            "Set gpu_memory_mb to put several logical GPUs on a card",
+            field="devices",
+        )
+    return DevicePlan("GPU", indices, per_card=math.ceil(wanted / cards))

@@ -1,0 +1,94 @@
+"""Devices as TensorFlow has them: logical ones are created before it starts, then found again.
+
+`python -m strategy_core.devices` prints the machine's inventory as JSON: that is how callers
+without TensorFlow ask (`inventory.probe`).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+
+import tensorflow as tf
+
+from profiles.spec import RunSpec
+from strategy_core.device_plan import DevicePlan, plan
+from strategy_core.inventory import Inventory, PhysicalDevice
+
+MIN_LOGICAL_CPUS = 8
+"""Created up front, so that a later change to more replicas stays in the worker. A spare one
+takes no thread, no memory and no time: `python -m benchmarks.spare_devices`."""
+
+
+@functools.lru_cache(maxsize=1)
+def inventory() -> Inventory:
+    """The physical devices that TensorFlow sees from this process."""
+    physical = [
+        PhysicalDevice(device.device_type, device.name, _description(device))
+        for device in tf.config.list_physical_devices()
+        if device.device_type in ("CPU", "GPU", "TPU")
+    ]
+    return Inventory(tuple(physical), tf.__version__)
+
+
+def create_logical_devices(spec: RunSpec) -> None:
+    """Create the logical devices of a run; only before TensorFlow's runtime starts.
+
+    Logical CPUs share the host's cores, logical GPUs a card's memory in equal limited parts.
+    Raises SpecError where the machine cannot have what the spec asks for.
+    """
+    wanted = plan(spec, inventory())
+    cpus = max(MIN_LOGICAL_CPUS, wanted.num_logical if wanted.kind == "CPU" else 0)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
+    # A delayed replica sleeps on a thread of this pool: the others must still find one.
+    tf.config.threading.set_inter_op_parallelism_threads(max(cpus, os.cpu_count() or 1))
+    for card in tf.config.list_physical_devices("GPU"):
+        _prepare_card(card, wanted, spec.gpu_memory_mb)
+
+
+def resolve(spec: RunSpec) -> list[str]:
+    """Full device names, one per replica, that the spec asks for here; raises SpecError."""
+    return plan(spec, inventory()).names
+
+
+def needs_fresh_worker(spec: RunSpec) -> str | None:
+    """Why `spec` cannot run on the logical devices of this process, or None where it can.
+
+    Logical devices are fixed once TensorFlow's runtime has started. Raises SpecError where no
+    process of this machine could run it.
+    """
+    wanted = plan(spec, inventory())
+    logical = tf.config.list_logical_devices(wanted.kind)
+    if wanted.num_logical > len(logical):
+        return (
+            f"this worker was started with {len(logical)} logical {wanted.kind}s, "
+            f"and {spec.devices} needs {wanted.num_logical}"
+        )
+    if wanted.kind == "GPU":
+        per_card = len(logical) // max(1, inventory().count("GPU"))
+        if wanted.per_card != per_card:
+            return f"this worker's cards are split into {per_card}, not {wanted.per_card}"
+    return None
+
+
+def _prepare_card(
+    card: tf.config.PhysicalDevice, wanted: DevicePlan, memory_mb: int | None
+) -> None:
+    """Split a card, or let the process take its memory only as it needs it."""
+    if wanted.kind == "GPU" and memory_mb is not None:
+        part = tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)
+        tf.config.set_logical_device_configuration(card, [part] * wanted.per_card)
+        return
+    # A fresh worker starts on the card while the one that it replaces still holds its state.
+    tf.config.experimental.set_memory_growth(card, True)
+
+
+def _description(device: tf.config.PhysicalDevice) -> str:
+    details = tf.config.experimental.get_device_details(device)
+    return str(details.get("device_name", ""))
+
+
+if __name__ == "__main__":
+    print(json.dumps(inventory().to_json()))

@@ -1,0 +1,45 @@
+"""What a run runs on: TensorFlow, its devices and the host, as one event."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import psutil
+import tensorflow as tf
+
+from profiles.events import Environment
+
+
+def environment() -> Environment:
+    """Starts TensorFlow's runtime: logical devices have to be there."""
+    return Environment(
+        tensorflow=tf.__version__,
+        python=platform.python_version(),
+        devices=[_device(device) for device in tf.config.list_logical_devices()],
+        host={
+            "name": platform.node(),
+            "cpus": _usable_cpus(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "platform": platform.platform(),
+        },
+    )
+
+
+def _device(device: Any) -> dict[str, Any]:
+    """A logical device, and the physical one it is a share of where there is no doubt."""
+    physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
+    return {
+        "name": device.name,
+        "kind": device.device_type,
+        "physical": physical[0] if len(physical) == 1 else None,
+        "logical": True,
+    }
+
+
+def _usable_cpus() -> int:
+    """CPUs that this process may use: in a container fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,56 @@
+"""A workload's model and optimizer, created under a strategy with all of their variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from profiles.spec import RunSpec
+from strategy_core.user_code import explained
+from strategy_core.variables import variable_rules
+from strategy_core.workload import Workload
+
+
+def build_model(
+    spec: RunSpec, work: Workload, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset
+) -> tuple[Any, Any]:
+    """(model, optimizer), built for the features of `dataset`; raises SpecError.
+
+    The same seed gives the same weights under every strategy.
+    """
+    with strategy.scope():
+        keras.utils.set_random_seed(spec.seed)
+        with variable_rules(strategy):
+            model = work.build_model()
+            _check(work, "build_model", "a keras.Model", isinstance(model, keras.Model), model)
+            if not model.built:
+                _build(work, model, dataset)
+        _check(work, "build_model", "trainable weights", bool(model.trainable_variables), model)
+        optimizer = work.build_optimizer()
+        is_optimizer = isinstance(optimizer, keras.optimizers.Optimizer)
+        _check(work, "build_optimizer", "a keras.optimizers.Optimizer", is_optimizer, optimizer)
+        if spec.learning_rate is not None:
+            optimizer.learning_rate = spec.learning_rate
+        optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+
+def _build(work: Workload, model: Any, dataset: tf.data.Dataset) -> None:
+    """Create the weights of a model that waits for its first input."""
+    features = tf.nest.map_structure(
+        lambda part: tf.zeros([1, *part.shape[1:]], part.dtype), dataset.element_spec[0]
+    )
+    with explained(work.path, "The model takes the features of the data set"):
+        model(features)
+
+
+def _check(work: Workload, function: str, expected: str, is_fine: bool, received: Any) -> None:
+    if not is_fine:
+        raise SpecError(
+            f"{function} of {work.path.name} gives {expected}",
+            type(received).__name__,
+            field="workload",
+        )

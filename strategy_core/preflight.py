@@ -1,0 +1,63 @@
+"""What can be known of a request before anything runs: asked by page, command line and worker.
+
+Free of TensorFlow. The text alone tells a part of it; the machine's inventory, once it is known,
+tells the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from profiles.errors import SpecError
+from profiles.spec import RunSpec, check_batch
+from strategy_core import algorithms, catalog, workloads
+from strategy_core.device_plan import plan
+from strategy_core.inventory import Inventory
+from strategy_core.live_change import changed_spec
+
+
+def check(spec: RunSpec, inventory: Inventory | None = None) -> None:
+    """Raise SpecError where the run, or a change that it plans, cannot be had here."""
+    for planned in _with_planned_changes(spec):
+        _check_files(planned)
+        if inventory is not None:
+            _check_devices(planned, inventory)
+
+
+def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
+    """The spec, and what becomes of it with each scripted change; raises SpecError."""
+    yield spec
+    now = spec
+    for planned in sorted(spec.reconfigure, key=lambda change: change.step):
+        if planned.step >= now.steps:
+            raise SpecError(
+                "A scripted change comes before the last step is done",
+                f"step {planned.step} of {now.steps}",
+                field="reconfigure",
+            )
+        now = changed_spec(now, planned.changes, planned.step)
+        yield now
+
+
+def _check_files(spec: RunSpec) -> None:
+    workloads.find(spec.workload)
+    if spec.data is not None and not Path(spec.data).expanduser().exists():
+        raise SpecError("The data is a file or a folder that exists", spec.data, field="data")
+
+
+def _check_devices(spec: RunSpec, inventory: Inventory) -> None:
+    reason = catalog.row(spec.strategy).unavailable(inventory)
+    if reason is not None:
+        raise SpecError("The strategy can run on this machine", reason, field="strategy")
+    planned = plan(spec, inventory)
+    num_replicas = len(planned.indices)
+    check_batch(spec.global_batch_size, num_replicas)
+    for delay in spec.inject:
+        if delay.replica >= num_replicas:
+            raise SpecError(
+                f"A delay names a replica between 0 and {num_replicas - 1}",
+                f"replica={delay.replica}",
+                field="inject",
+            )
+    algorithms.decide(spec, planned)

@@ -1,0 +1,80 @@
+"""The one home of private TensorFlow and Keras API: why each is needed, and a test that it holds.
+
+`tests/strategy_core/test_private_tf.py` fails by name when a TensorFlow release changes one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+Pair = tuple[Any, Any]
+"""A gradient and its variable."""
+
+_KEYS_PER_STRATEGY = 16
+"""A strategy takes one group key for its devices and seldom another for a part of them."""
+
+_next_key_base = itertools.count(0, _KEYS_PER_STRATEGY)
+
+
+def mirrored_strategy(
+    devices: Sequence[str],
+    cross_device_ops: Any = None,
+    options: Any = None,
+) -> tf.distribute.MirroredStrategy:
+    """A MirroredStrategy whose collectives share no key with any other's in this process.
+
+    Every stock MirroredStrategy numbers its collective groups from 1 and their instances from
+    100, so the second one in a process meets the first one's instances and aborts with "Shape
+    mismatch in the collective instance". TensorFlow keeps `_collective_key_base` for its own
+    tests to set them apart; there is no public way.
+
+    Args:
+      devices: full or partial device names, one per replica.
+      cross_device_ops: a public `tf.distribute.CrossDeviceOps`; None for collectives.
+      options: `tf.distribute.experimental.CommunicationOptions` for every collective of the
+        strategy. Public API takes them per `all_reduce` call only, where Keras gives none.
+    """
+    key_base = next(_next_key_base)
+
+    class MirroredStrategy(tf.distribute.MirroredStrategy):
+        _collective_key_base = key_base
+
+    strategy = MirroredStrategy(list(devices), cross_device_ops)
+    if options is not None:
+        extended = strategy.extended
+        extended._communication_options = extended._communication_options.merge(options)
+    return strategy
+
+
+def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequence[Pair]]) -> None:
+    """Put `all_reduce` in the place of the one that a Keras optimizer does inside `apply`.
+
+    It is given the (gradient, variable) pairs in a replica's context and returns them reduced.
+    Keras 3 dropped `skip_gradients_aggregation`: without this, an all-reduce in the open, the
+    lesson of `step.py`, would be done twice, and a delay could not come before it. As a bonus,
+    clipping acts on the gradient of the global batch, as it does on one device.
+    """
+    optimizer._all_reduce_sum_gradients = all_reduce
+
+
+def stock_all_reduce(optimizer: Any, pairs: Iterable[Pair]) -> list[Pair]:
+    """The all-reduce that a Keras optimizer does when nobody replaced it."""
+    return list(type(optimizer)._all_reduce_sum_gradients(optimizer, list(pairs)))
+
+
+def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
+    """The same tensor, its stateful op freed from the program order of the graph being built.
+
+    In a `tf.function` every stateful op without a resource (a timestamp, a sleep) runs after the
+    one that was created before it, in whichever replica that was: the replicas would take turns,
+    and their timestamps would show it. `AutomaticControlDependencies` lets ops be excepted.
+    """
+    graph = tensor.graph if not tf.executing_eagerly() else None
+    manager = getattr(graph, "experimental_acd_manager", None)
+    if manager is not None:
+        manager.run_independently(tensor.op)
+    return tensor

@@ -1,0 +1,13 @@
+"""Worker processes seen from both ends: started, spoken to, watched, and judged when they end.
+
+    protocol         what launcher and worker say to each other
+    lifeline         worker's end: it never outlives its launcher
+    worker_process   launcher's end: one process, its messages, its last words
+    run_folder       a run takes a new folder, or says why it cannot
+    watched_worker   what the events of one worker tell while it runs
+    memory_evidence  what the kernel counted about memory
+    verdict          why a worker ended, as far as can be told
+    run_handle       one run: its workers, commands and ending
+
+Nothing in here imports TensorFlow.
+"""

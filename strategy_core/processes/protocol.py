@@ -1,0 +1,130 @@
+"""What launcher and worker say to each other: one JSON object per line, both ways.
+
+Commands go to the worker's stdin; answers to them are `answer` events in the run folder. The few
+messages a worker sends on its stdout are for the launcher alone:
+
+    {"ready": true, "inventory": {...}}                         TensorFlow is imported
+    {"opened": true, "step": 20}                                the run's first step is done
+    {"replace": {"number": 4, ...}}                             see Replacement
+    {"failed": {"message": ..., "detail": ...}}                 as the event: a full disk loses that
+
+A worker that asked for its replacement keeps its state and waits: `leave` ends it once the fresh
+worker has done a step, `resume` lets it go on as if nothing had been asked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Take this run: open it (from a checkpoint, where `resume` names one) and do its steps."""
+
+    command: ClassVar[str] = "run"
+    number: int
+    run: str
+    worker: int
+    generation: int
+    spec: dict[str, Any]
+    resume: str | None = None
+    asked: dict[str, Any] | None = None
+    """The Replacement that this worker is the answer to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconfigure:
+    """Change the run at the next step boundary; `changes` are dotted RunSpec paths."""
+
+    command: ClassVar[str] = "reconfigure"
+    number: int
+    changes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Close the books at the next step boundary and end."""
+
+    command: ClassVar[str] = "stop"
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The fresh worker has taken over: end."""
+
+    command: ClassVar[str] = "leave"
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """No fresh worker could take over, for this reason: refuse the change and go on."""
+
+    command: ClassVar[str] = "resume"
+    number: int
+    message: str
+
+
+Command = Run | Reconfigure | Stop | Leave | Resume
+_COMMANDS: dict[str, type[Command]] = {
+    kind.command: kind for kind in (Run, Reconfigure, Stop, Leave, Resume)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A worker asks for a fresh one: the change that was asked for needs other devices."""
+
+    number: int
+    """Of the command, or 0 where the spec scripted the change."""
+    step: int
+    spec: dict[str, Any]
+    """The spec with the change made."""
+    checkpoint: str
+    asked_ns: int
+    """Wall clock when the worker took up the change."""
+
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_REFUSED = 2
+"""The request was wrong: nothing ran."""
+EXIT_OUT_OF_MEMORY = 12
+"""The worker could say so itself."""
+
+
+def command_line(command: Command) -> bytes:
+    return json.dumps({"command": command.command, **asdict(command)}).encode() + b"\n"
+
+
+def parse_command(line: bytes | str) -> Command | None:
+    """The command in a line; None where there is none that this version knows."""
+    fields = parse_line(line)
+    kind = _COMMANDS.get(fields.pop("command", ""))
+    try:
+        return kind(**fields) if kind else None
+    except TypeError:
+        return None
+
+
+def message_line(message: dict[str, Any]) -> str:
+    """A worker's message to its launcher."""
+    return json.dumps(message, default=str) + "\n"
+
+
+def parse_line(line: bytes | str) -> dict[str, Any]:
+    """A line as a mapping; an empty one where it is no JSON object."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def package_root() -> Path:
+    """The folder that holds this package: a worker finds the same code wherever it starts."""
+    return Path(__file__).resolve().parents[2]

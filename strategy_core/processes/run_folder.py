@@ -1,0 +1,73 @@
+"""A run takes a folder of its own, or says at once why it cannot.
+
+A folder is free where there is none, where it is empty, or where a request was refused before
+anything ran: whoever mends the request wants to say `-o` with the same name again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from profiles.errors import RunFolderError
+from profiles.layout import RUN_FILE
+from profiles.run_file import create_run_file
+from profiles.sources import EventSource, read_sources
+from profiles.spec import RunSpec
+from profiles.status import derive_status
+from strategy_core.processes import protocol
+
+_RULE = "A run is recorded into a new or empty folder"
+MIN_FREE_BYTES = 1 << 20
+"""Less than this holds no run worth the name."""
+
+
+def claim(folder: Path, spec: RunSpec) -> None:
+    """Make `folder` this run's own; raises RunFolderError. Of two at once exactly one gets it."""
+    if folder.exists() and not folder.is_dir():
+        raise RunFolderError(_RULE, f"{folder} (a file)", "Name another folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        _free_if_refused(folder)
+    _check_space(folder)
+    create_run_file(folder, spec.to_json())
+
+
+def _free_if_refused(folder: Path) -> None:
+    """Empty a folder in which nothing ever ran; raises RunFolderError for every other one."""
+    if not (folder / RUN_FILE).is_file():
+        raise RunFolderError(_RULE, f"{folder} (holds other files)", "Name another folder")
+    sources = read_sources(folder)
+    if derive_status(sources).state == "running":
+        raise RunFolderError(
+            "Two runs cannot share a folder",
+            f"{folder} (a run is writing into it)",
+            "Name another folder, or stop that run first",
+        )
+    if not _was_refused(sources):
+        raise RunFolderError(_RULE, f"{folder} (holds a run)", "Name another folder")
+    shutil.rmtree(folder)
+
+
+def _was_refused(sources: tuple[EventSource, ...]) -> bool:
+    """Whether all that happened there is a worker that refused the request."""
+    exits = [record for source in sources for record in source.of_kind("exited")]
+    opened = any(source.of_kind("segment") for source in sources)
+    codes = [record.get("exit_code") for record in exits]
+    return not opened and codes == [protocol.EXIT_REFUSED]
+
+
+def _check_space(folder: Path) -> None:
+    """Raise RunFolderError where the disk is full already."""
+    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        raise RunFolderError(
+            "A run folder can be written", f"{folder} ({error.strerror})"
+        ) from None
+    if free < MIN_FREE_BYTES:
+        raise RunFolderError(
+            f"A run needs at least {MIN_FREE_BYTES // 1024} KiB of free disk",
+            f"{free // 1024} KiB free at {place}",
+            "Free some space, or name a folder on another disk",
+        )

@@ -1,0 +1,86 @@
+"""Why a worker ended, from everything that is known: a pure function, one sentence out."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Literal
+
+from strategy_core.processes import protocol
+
+KillReason = Literal["hung", "asked", "impatient"]
+"""Why the launcher itself sent SIGKILL; `impatient`: a stop that was not obeyed in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is known of a worker that is no more."""
+
+    exit_code: int | None
+    """As `subprocess` has it: negative for a signal."""
+    finished: str | None = None
+    """Status of its `finished` event."""
+    failed: str | None = None
+    """Message of its `failed` event."""
+    replaced: bool = False
+    killed_for: KillReason | None = None
+    kill_note: str = ""
+    """What was seen when the launcher decided to kill."""
+    out_of_memory: bool = False
+    memory_note: str = ""
+    last_words: str = ""
+    """Last lines of its stderr."""
+    last_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    verdict: str
+    message: str | None = None
+
+
+def judge(ending: Ending) -> Verdict:
+    """The verdict of an `exited` event. What the worker said itself counts first."""
+    if ending.replaced or ending.finished is not None:
+        return Verdict("replaced" if ending.replaced else str(ending.finished))
+    if ending.exit_code == protocol.EXIT_OUT_OF_MEMORY:
+        return Verdict("out-of-memory", ending.failed or "The worker ran out of memory.")
+    if ending.failed is not None:
+        return Verdict("failed", ending.failed)
+    if ending.killed_for is not None:
+        return _killed_here(ending)
+    if ending.exit_code is not None and ending.exit_code < 0:
+        return _killed_by_signal(ending, -ending.exit_code)
+    return Verdict("crashed", _sentence(f"The worker left with code {ending.exit_code}", ending))
+
+
+def _killed_here(ending: Ending) -> Verdict:
+    if ending.killed_for == "hung":
+        return Verdict("hung", _where(ending.kill_note, ending))
+    if ending.killed_for == "impatient":
+        return Verdict("stopped", _where(ending.kill_note, ending))
+    return Verdict("killed", _where("Killed on request.", ending))
+
+
+def _killed_by_signal(ending: Ending, number: int) -> Verdict:
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    if number == signal.SIGKILL:
+        who = "The worker was killed (SIGKILL) by something outside the lab."
+        verdict = "out-of-memory" if ending.out_of_memory else "killed"
+        return Verdict(verdict, _where(f"{who} {ending.memory_note}".strip(), ending))
+    if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        what = f"The worker was ended by {name}, sent from outside the lab."
+        return Verdict("killed", _where(what, ending))
+    return Verdict("crashed", _sentence(f"The worker crashed with {name}", ending))
+
+
+def _sentence(what: str, ending: Ending) -> str:
+    if ending.last_words:
+        return f"{_where(what + '.', ending)} Its last words: {ending.last_words}"
+    return _where(f"{what} and said nothing.", ending)
+
+
+def _where(what: str, ending: Ending) -> str:
+    if ending.last_step is None:
+        return f"{what} It had not finished a step."
+    return f"{what} Its last step was {ending.last_step}."

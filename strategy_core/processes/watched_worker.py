@@ -1,0 +1,113 @@
+"""What one worker's events tell its launcher while it runs: is it alive, how far, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from profiles.event_log import read_events
+from profiles.layout import WorkerFolder
+from strategy_core.processes.memory_evidence import MemoryReading, oom_evidence, read_memory
+from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
+from strategy_core.processes.worker_process import WorkerProcess
+
+_CPU_READ_EVERY_S = 1.0
+_BUSY_SHARE = 0.1
+_BUILDING_FACTOR = 10.0
+
+
+@dataclass
+class WatchedWorker:
+    """A worker process that was given a run. Driven by one thread, which passes the time in."""
+
+    process: WorkerProcess
+    folder: WorkerFolder
+    from_spare: bool
+    last_sign: float
+    """Monotonic seconds of its last event, or of its launch."""
+    step: int | None = None
+    """The last step it finished."""
+    spec: dict[str, Any] | None = None
+    """Of the segment in force; None until one is open."""
+    finished: str | None = None
+    failed: dict[str, Any] | None = None
+    replaced: bool = False
+    killed_for: KillReason | None = None
+    kill_note: str = ""
+    memory_before: MemoryReading = field(default_factory=read_memory)
+    building_since: float | None = None
+    """Since when the first step of a segment is being built; None where it is done."""
+    _cpu_s: float = 0.0
+    _cpu_read_at: float = 0.0
+    _cursor: int = 0
+
+    def __post_init__(self) -> None:
+        self.building_since = self._cpu_read_at = self.last_sign
+
+    def observe(self, now: float) -> None:
+        """Read its new events."""
+        records, self._cursor = read_events(self.folder.events, self._cursor)
+        for record in records:
+            self.last_sign = now
+            match record["kind"]:
+                case "step":
+                    self.step, self.building_since = record.get("step"), None
+                case "segment":
+                    self.spec, self.building_since = record.get("spec"), now
+                case "finished":
+                    self.finished = str(record.get("status"))
+                case "failed":
+                    self.failed = record
+
+    def is_quiet_for(self, now: float) -> float:
+        """Seconds without a sign of life. While a first step is being built, computing is one."""
+        if now - self._cpu_read_at >= _CPU_READ_EVERY_S:
+            cpu_s, elapsed = self.process.cpu_seconds(), now - self._cpu_read_at
+            is_busy = cpu_s - self._cpu_s > _BUSY_SHARE * elapsed
+            if self.building_since is not None and is_busy:
+                self.last_sign = now
+            self._cpu_s, self._cpu_read_at = cpu_s, now
+            self.process.sample_memory()
+        return now - self.last_sign
+
+    def is_hung(self, now: float, timeout_s: float) -> bool:
+        """No sign of life for `timeout_s`; building one step gets ten times that, however busy."""
+        if self.is_quiet_for(now) > timeout_s:
+            return True
+        since = self.building_since
+        return since is not None and now - since > _BUILDING_FACTOR * timeout_s
+
+    def kill(self, reason: KillReason, note: str = "") -> None:
+        """Kill it, once; the first reason counts."""
+        if self.killed_for is None:
+            self.killed_for, self.kill_note = reason, note
+        self.process.kill()
+
+    def quiet_note(self, quiet_s: float) -> str:
+        """The sentence that says why it is taken for hung."""
+        state = self.process.state()
+        what = {
+            "stopped": "its process was stopped (SIGSTOP)",
+            "disk-sleep": "its process waits for the disk",
+            "running": "its process is computing",
+            "sleeping": "its process is waiting",
+        }.get(state, f"its process is {state}")
+        return f"No event for {quiet_s:.0f} s; {what}."
+
+    def verdict(self) -> Verdict:
+        """Why it ended; only once it has."""
+        is_oom, note = oom_evidence(self.memory_before, read_memory(), self.process.peak_bytes)
+        return judge(
+            Ending(
+                exit_code=self.process.poll(),
+                finished=self.finished,
+                failed=str(self.failed.get("message")) if self.failed else None,
+                replaced=self.replaced,
+                killed_for=self.killed_for,
+                kill_note=self.kill_note,
+                out_of_memory=is_oom,
+                memory_note=note,
+                last_words=self.process.last_words(self.folder.path / "stderr.log"),
+                last_step=self.step,
+            )
+        )

@@ -1,0 +1,110 @@
+"""Hands captures to the helper process, and collects its answers without ever waiting for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import profiles
+from profiles.capture.helper import Job
+
+Answer = dict[str, Any]
+
+
+class Converter:
+    """One helper process, started with the first job; jobs are answered in order."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[Job] = []
+        self._unread = b""
+        self._now_s = now_s
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._waiting)
+
+    def warm_up(self) -> None:
+        """Start the helper's imports beside the training, before the first job needs them."""
+        if self._process is None:
+            self._process = _start()
+
+    def submit(self, job: Job) -> None:
+        self.warm_up()
+        self._waiting.append(job)
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            pass  # it died: `answers` tells of the jobs that it took along
+
+    def answers(self) -> list[Answer]:
+        """The answers that are there; a helper that died answers all its jobs with an error."""
+        if not self._waiting or self._process is None:
+            return []
+        assert self._process.stdout is not None
+        ended = False
+        while True:
+            try:
+                data = os.read(self._process.stdout.fileno(), 1 << 16)
+            except BlockingIOError:
+                break
+            if not data:
+                ended = True
+                break
+            self._unread += data
+        *lines, self._unread = self._unread.split(b"\n")
+        found: list[Answer] = [json.loads(line) for line in lines]
+        del self._waiting[: len(found)]
+        if ended:
+            message = "The converting process ended early; the raw capture is kept"
+            found += [{"number": job.number, "error": message} for job in self._waiting]
+            self._waiting.clear()
+            self.close()
+        return found
+
+    def finish(self, timeout_s: float) -> list[Answer]:
+        """Wait for all jobs, at most so long; those not done by then are answered as such."""
+        found, deadline = self.answers(), self._now_s() + timeout_s
+        while self._waiting and self._now_s() < deadline:
+            time.sleep(0.005)
+            found += self.answers()
+        message = f"Not converted within {timeout_s:g} s; the raw capture is kept"
+        found += [{"number": job.number, "error": message} for job in self._waiting]
+        self._waiting.clear()
+        return found
+
+    def close(self) -> None:
+        """End the helper."""
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            process.kill()
+            process.wait()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    root = str(Path(profiles.__file__).resolve().parent.parent)
+    paths = [root, os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "profiles.capture.helper"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    return process

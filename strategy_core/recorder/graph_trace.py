@@ -1,0 +1,94 @@
+"""The graph of one segment: traced with its first step, read and written beside the next ones."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.capture.graph import write_graph
+from profiles.events import PlacementRecorded
+from profiles.layout import WorkerFolder
+from strategy_core.recorder import placement
+
+Variables = Iterable[Any] | Callable[[], Iterable[Any]]
+
+
+class GraphTrace:
+    """On from the segment's opening until its first step is done."""
+
+    def __init__(
+        self,
+        folder: WorkerFolder,
+        segment: int,
+        replica_devices: Sequence[str],
+        variables: Variables = (),
+    ) -> None:
+        self.segment = segment
+        self.replica_devices = list(replica_devices)
+        self._variables = variables
+        self._folder = folder
+        self._scratch = folder.path / f".trace-{segment:03d}"
+        self._thread: threading.Thread | None = None
+        self._outcome: PlacementRecorded | None = None
+        self.is_tracing = True
+        placement.begin_trace()
+
+    @property
+    def graph_file(self) -> str | None:
+        """Where the graph is, once it is there."""
+        path = self._folder.graph(self.segment)
+        return str(path) if path.exists() else None
+
+    def first_step_done(self) -> None:
+        """Export the trace; the rest happens in a thread of its own."""
+        self.is_tracing = False
+        try:
+            metadata = placement.end_trace(self._scratch)
+        except (OSError, tf.errors.OpError) as error:
+            self._outcome = self._none(f"The graph could not be exported: {error}")
+            return
+        if metadata is None:
+            self._outcome = self._none(
+                "No tf.function was instantiated in the first recorded step: it had run before"
+            )
+            return
+        held = self._variables() if callable(self._variables) else self._variables
+        rows = placement.variable_rows(held)
+        self._thread = threading.Thread(target=self._write, args=(metadata, rows), daemon=True)
+        self._thread.start()
+
+    def abandon(self) -> None:
+        """The first step never was: nothing to export."""
+        if self.is_tracing:
+            self.is_tracing = False
+            tf.summary.trace_off()
+
+    def outcome(self, wait: bool = False) -> PlacementRecorded | None:
+        """The event to write, once; None while there is none (or where it was given already)."""
+        if wait and self._thread is not None:
+            self._thread.join()
+        outcome, self._outcome = self._outcome, None
+        return outcome
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing more will come: the graph is written, or never will be."""
+        return not self.is_tracing and (self._thread is None or not self._thread.is_alive())
+
+    def _write(self, metadata: Any, variables: list[placement.Row]) -> None:
+        try:
+            nodes = placement.read_nodes(metadata)
+            write_graph(nodes, self._folder.graph(self.segment))
+            path = self._folder.placement(self.segment)
+            count = placement.write_placement(
+                nodes, variables, self.replica_devices, self.segment, self._folder.worker, path
+            )
+            self._outcome = PlacementRecorded(self.segment, path.name, count)
+        except Exception as error:  # told in the run; training goes on
+            self._outcome = self._none(f"{type(error).__name__}: {error}")
+
+    def _none(self, reason: str) -> PlacementRecorded:
+        return PlacementRecorded(self.segment, None, 0, reason)

@@ -1,0 +1,31 @@
+"""Memory in use: an accelerator's own counters, else the resident memory of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import psutil
+import tensorflow as tf
+
+from profiles.events import MemorySampled
+
+SAMPLE_EVERY_NS = 1_000_000_000
+
+
+def sample(devices: Iterable[str], step: int) -> list[MemorySampled]:
+    """One sample per accelerator among `devices`, or one of the process where there is none.
+
+    Virtual CPU devices share one process: they have no memory of their own to tell.
+    """
+    samples = []
+    for device in devices:
+        kind, _, number = device.rpartition("/device:")[2].partition(":")
+        if kind in ("GPU", "TPU"):
+            info = tf.config.experimental.get_memory_info(f"{kind}:{number}")
+            samples.append(
+                MemorySampled(device, step, info["current"], info["peak"], "tensorflow-allocator")
+            )
+    if samples:
+        return samples
+    resident = psutil.Process().memory_info().rss
+    return [MemorySampled("host", step, resident, None, "process-resident")]

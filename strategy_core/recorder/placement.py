@@ -1,0 +1,199 @@
+"""Who runs what: the graph as the runtime placed it, taken while the first step is traced.
+
+`tf.summary.trace_on(graph=True)` has to be on when a function is first instantiated; the export
+is a RunMetadata in a summary file, which is read back from a scratch folder of one's own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tensorflow as tf
+
+from profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
+from profiles.schema import TABLES
+
+
+def begin_trace() -> None:
+    """Keep the graphs of functions that are instantiated from now on."""
+    tf.summary.trace_on(graph=True, profiler=False)
+
+
+def end_trace(scratch: Path) -> Any:
+    """The RunMetadata of all functions instantiated since; None where there were none."""
+    writer = tf.summary.create_file_writer(str(scratch))
+    try:
+        with writer.as_default(step=0):
+            tf.summary.trace_export("placement")
+        writer.close()
+        metadata = _read_metadata(scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return metadata if metadata is not None and metadata.function_graphs else None
+
+
+def read_nodes(metadata: Any) -> list[Node]:
+    """The nodes of all partitions, sizes included where shapes are static."""
+    found: list[Node] = []
+    for function, graphs in enumerate(metadata.function_graphs):
+        sizes = _tensor_bytes(graphs.post_optimization_graph)
+        constants = _constants(graphs.partition_graphs)
+        for partition in graphs.partition_graphs:
+            for node in partition.node:
+                found.append(_node(node, len(found), function, sizes, constants))
+    return found
+
+
+def write_placement(
+    nodes: Sequence[Node],
+    variables: Sequence[Row],
+    replica_devices: Sequence[str],
+    segment: int,
+    worker: int,
+    path: Path,
+) -> int:
+    """Write the placement table of a segment, ops then variables; returns its rows."""
+    replica_of = {device: replica for replica, device in enumerate(replica_devices)}
+    ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
+    rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]
+    kind, name, op, device, size, function = map(list, zip(*rows, strict=True))
+    columns = {
+        "segment": [segment] * len(rows),
+        "worker": [worker] * len(rows),
+        "kind": kind,
+        "name": name,
+        "op": op,
+        "device": device,
+        "replica": [replica_of.get(d) for d in device],
+        "bytes": size,
+        "function": function,
+    }
+    temporary = path.with_name(f".{path.name}.part")
+    pq.write_table(pa.table(columns, schema=TABLES["placement"]), temporary, compression="zstd")
+    temporary.rename(path)
+    return len(rows)
+
+
+Row = tuple[str, str, str | None, str, int | None, str | None]
+
+
+def variable_rows(variables: Iterable[Any]) -> list[Row]:
+    """One row per copy: a mirrored variable has one on every replica's device."""
+    return [row for variable in variables for row in _copies(variable)]
+
+
+def _copies(variable: Any) -> Iterable[Row]:
+    name = getattr(variable, "path", None) or variable.name.split(":")[0]
+    held = variable.value if hasattr(variable, "path") else variable  # Keras wraps TensorFlow's
+    for copy in getattr(held, "values", None) or (held,):
+        size = _bytes(tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype))
+        yield "variable", name, None, copy.device, size, None
+
+
+def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
+    """The variables that traced functions take: named as the functions name them."""
+    for node in nodes:
+        if node.op == "_Arg" and node.name.endswith("_resource") and node.bytes is not None:
+            name = node.name.removesuffix("_resource").removesuffix("_readvariableop")
+            yield "variable", name, None, node.device, node.bytes, str(node.function)
+
+
+def _read_metadata(folder: Path) -> Any:
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+    from tensorflow.core.util.event_pb2 import Event
+
+    for file in folder.glob("*"):
+        for record in tf.data.TFRecordDataset(str(file)):
+            for value in Event.FromString(record.numpy()).summary.value:
+                if value.tensor.string_val:
+                    return RunMetadata.FromString(value.tensor.string_val[0])
+    return None
+
+
+def _node(
+    node: Any, index: int, function: int, sizes: dict[str, int | None], constants: dict[str, int]
+) -> Node:
+    attributes = node.attr
+    is_edge = node.op in SENDS or node.op in RECEIVES
+    data = [name for name in node.input if not name.startswith("^")]
+    if node.op == "_Arg":
+        size = _handle_bytes(attributes) or sizes.get(f"{node.name}:0")
+    elif node.op in SENDS or node.op in COLLECTIVES:
+        size = sizes.get(_output(data[0])) if data else None
+        if size is None and data and _output(data[0]) in constants:
+            size = constants[_output(data[0])]
+    else:
+        size = sizes.get(f"{node.name}:0")
+    group = constants.get(f"value of {data[1]}") if node.op in COLLECTIVES and data[1:] else None
+    return Node(
+        index,
+        function,
+        node.name,
+        node.op,
+        node.device,
+        tuple(node.input),
+        attributes["tensor_name"].s.decode() if is_edge else None,
+        attributes["send_device"].s.decode() if is_edge else None,
+        attributes["recv_device"].s.decode() if is_edge else None,
+        size,
+        group,
+    )
+
+
+def _output(text: str) -> str:
+    return text if ":" in text else f"{text}:0"
+
+
+def _tensor_bytes(graph_def: Any) -> dict[str, int | None]:
+    """Bytes of every tensor by `node:output`, from TensorFlow's own shape inference."""
+    graph = tf.Graph()
+    try:
+        with graph.as_default():
+            tf.graph_util.import_graph_def(graph_def, name="")
+    except (ValueError, tf.errors.OpError):
+        return {}  # an op unknown to the Python importer: sizes stay unknown, and say so
+    return {
+        tensor.name: _bytes(tensor.shape, tensor.dtype)
+        for operation in graph.get_operations()
+        for tensor in operation.outputs
+    }
+
+
+def _constants(partitions: Any) -> dict[str, int]:
+    """Sizes of constants by tensor name, and the values of whole-number ones by `value of NAME`.
+
+    Control edges between devices travel as empty constants that the unpartitioned graph lacks.
+    """
+    found: dict[str, int] = {}
+    for partition in partitions:
+        for node in partition.node:
+            if node.op != "Const":
+                continue
+            tensor = node.attr["value"].tensor
+            size = _bytes(tf.TensorShape(tensor.tensor_shape), tf.as_dtype(tensor.dtype))
+            if size is not None:
+                found[f"{node.name}:0"] = size
+            if tensor.int_val:
+                found[f"value of {node.name}"] = tensor.int_val[0]
+    return found
+
+
+def _handle_bytes(attributes: Any) -> int | None:
+    """Bytes of the variable behind a resource argument."""
+    shapes = attributes["_handle_shapes"].list.shape
+    types = attributes["_handle_dtypes"].list.type
+    if not shapes or not types:
+        return None
+    return _bytes(tf.TensorShape(shapes[0]), tf.as_dtype(types[0]))
+
+
+def _bytes(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
+    """Size of a tensor; None where its shape is dynamic or its type has no fixed size."""
+    count = shape.num_elements()
+    fixed = dtype not in (tf.string, tf.resource, tf.variant)
+    return None if count is None or not fixed else int(count) * int(dtype.size)

@@ -1,0 +1,135 @@
+"""The recorder: every step's wall time, and now and then everything about a few of them."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from profiles.errors import RunFolderError
+from profiles.event_log import EventLog
+from profiles.events import (
+    Event,
+    Failed,
+    Finished,
+    SegmentOpened,
+    StepDone,
+    WorkerStarted,
+)
+from profiles.layout import WorkerFolder
+from profiles.spec import Capture
+from strategy_core.recorder import memory
+from strategy_core.recorder.graph_trace import GraphTrace, Variables
+from strategy_core.recorder.step import RecordedStep
+from strategy_core.recorder.windows import Windows
+
+
+class Recorder:
+    """Writes one worker's folder. Used from the thread that runs the steps.
+
+    Args:
+      folder: the worker's folder; made if it is not there.
+      capture: how much to record; may be set anew before `open_segment`.
+      log: an event log that the caller has opened already.
+      is_guest: True in somebody's own program: a disk that refuses an event ends the recording
+        with one warning, not the training. Else RunFolderError is raised.
+    """
+
+    def __init__(
+        self,
+        folder: WorkerFolder,
+        *,
+        capture: Capture | None = None,
+        log: EventLog | None = None,
+        is_guest: bool = False,
+    ) -> None:
+        self.folder = folder
+        self.capture = capture or Capture()
+        self.failure: RunFolderError | None = None
+        """Why nothing is recorded any more, where that is so."""
+        self._log = log or EventLog(folder.events)
+        self._is_guest = is_guest
+        self._segment: SegmentOpened | None = None
+        self._next_step = 0
+        self._windows = Windows(folder, self.capture)
+        self._memory_due_ns = 0
+        self._is_closed = False
+        self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
+
+    def write(self, event: Event) -> None:
+        """Append an event of one's own to the worker's log."""
+        if isinstance(event, Failed):
+            self._write_all(self._windows.finish())  # what led to it is worth the most
+        if self._is_guest and self.failure is not None:
+            return
+        try:
+            self._log.write(event)
+        except RunFolderError as error:
+            self.failure = error
+            if not self._is_guest:
+                raise
+            warnings.warn(f"Recording stopped, training goes on. {error}", stacklevel=2)
+
+    @property
+    def next_step(self) -> int:
+        """The number that the next step will have."""
+        return self._next_step
+
+    def open_segment(self, segment: SegmentOpened, variables: Variables = ()) -> None:
+        """A configuration comes into force; its first step is traced for its placement.
+
+        `variables`, or what gives them once the first step is done, are listed in the placement
+        under their own names; without them they are found in the graph, as it names them.
+        """
+        trace = GraphTrace(self.folder, segment.segment, segment.replica_devices, variables)
+        self._write_all(self._windows.open_segment(trace, self.capture))
+        self._segment = segment
+        self._next_step = segment.first_step
+        self.write(segment)
+
+    @contextmanager
+    def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
+        """Around one step, from asking for its batch until its result is there."""
+        if self._segment is None:
+            raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
+        step = RecordedStep(self._next_step, examples)
+        with self._windows.observe(step.number):
+            step.begin(self._windows.is_capturing)
+            yield step
+            step.end()
+        self._record(step, self._segment)
+
+    def close(self, status: str) -> None:
+        """Close the books: `finished`, `stopped` or `replaced`."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._write_all(self._windows.finish())
+        self.write(Finished(status, self._next_step))
+        self._log.close()
+
+    def _record(self, step: RecordedStep, segment: SegmentOpened) -> None:
+        self._next_step = step.number + 1
+        self.write(
+            StepDone(
+                segment=segment.segment,
+                step=step.number,
+                start_ns=step.start_ns,
+                wall_ms=step.wall_ms,
+                loss=step.loss,
+                examples=step.examples,
+                captured=self._windows.is_capturing,
+                input_ms=step.input_ms,
+                marks_ns=step.marks_ns,
+            )
+        )
+        self._write_all(self._windows.step_done(step.wall_ms))
+        if step.start_ns >= self._memory_due_ns:
+            self._memory_due_ns = step.start_ns + memory.SAMPLE_EVERY_NS
+            self._write_all(memory.sample(segment.replica_devices, step.number))
+
+    def _write_all(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.write(event)

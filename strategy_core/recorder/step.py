@@ -1,0 +1,67 @@
+"""One step as the program sees it: where its input ends, and what came out of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from profiles.capture.xspace import INPUT_EVENT
+
+
+class RecordedStep:
+    """Handed out by `Recorder.step()`; tells the recorder what only the program knows."""
+
+    def __init__(self, number: int, examples: int | None = None) -> None:
+        self.number = number
+        self.examples = examples
+        self.loss: float | None = None
+        self.marks_ns: list[list[int]] | None = None
+        self.start_ns = 0
+        """Wall clock, since the epoch."""
+        self.wall_ms = 0.0
+        self._begin_ns = 0
+        self._input_ns: int | None = None
+        self._result: tuple[Any, Any] = (None, None)
+        self._is_captured = False
+
+    def begin(self, is_captured: bool) -> None:
+        """The step begins now."""
+        self._is_captured = is_captured
+        self.start_ns, self._begin_ns = time.time_ns(), time.monotonic_ns()
+
+    @contextmanager
+    def input(self) -> Iterator[None]:
+        """Around asking for the batch: the host time in which the step waited for it."""
+        shown = tf.profiler.experimental.Trace(INPUT_EVENT) if self._is_captured else nullcontext()
+        begin = time.monotonic_ns()
+        try:
+            with shown:
+                yield
+        finally:
+            self._input_ns = (self._input_ns or 0) + time.monotonic_ns() - begin
+
+    def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
+        """What the step gave: a scalar loss, and per replica its marks (int64 ns).
+
+        Tensors are welcome: they are read when the step ends, which waits for them.
+        """
+        self._result = loss, marks
+        if examples is not None:
+            self.examples = examples
+
+    def end(self) -> None:
+        """The step ends when its result is there."""
+        loss, marks = self._result
+        self.loss = None if loss is None else float(np.asarray(loss))
+        if marks is not None:
+            self.marks_ns = np.asarray(marks, np.int64).tolist()
+        self.wall_ms = (time.monotonic_ns() - self._begin_ns) / 1e6
+
+    @property
+    def input_ms(self) -> float | None:
+        return None if self._input_ns is None else self._input_ns / 1e6

@@ -1,0 +1,92 @@
+"""A configuration, built: everything that a segment of a run needs, from its spec."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.events import SegmentOpened
+from profiles.spec import RunSpec, check_batch
+from strategy_core import algorithms, devices, state, strategies, workload
+from strategy_core.device_plan import DevicePlan, plan
+from strategy_core.input_pipeline import distributed, global_batches
+from strategy_core.model import build_model
+from strategy_core.step import build_step
+
+
+@dataclass
+class Segment:
+    """What a configuration runs with. `notes` are what its user should know."""
+
+    spec: RunSpec
+    plan: DevicePlan
+    algorithm: algorithms.Algorithm
+    strategy: tf.distribute.Strategy
+    model: Any
+    optimizer: Any
+    batches: Iterator[Any]
+    step: Any
+    notes: list[str] = field(default_factory=list)
+
+    def take_state(self) -> state.State:
+        """The training state, copied."""
+        return state.take(self.strategy, state.variables(self.model, self.optimizer))
+
+    def opened(
+        self,
+        number: int,
+        first_step: int,
+        *,
+        checksum_before: str | None = None,
+        moved: str | None = None,
+    ) -> SegmentOpened:
+        """The event that puts the segment on record, in force from now on."""
+        weights = self.model.trainable_variables
+        checksum_after = state.checksum(self.take_state()) if checksum_before else None
+        return SegmentOpened(
+            segment=number,
+            strategy=self.spec.strategy,
+            num_replicas=self.strategy.num_replicas_in_sync,
+            num_workers=self.spec.workers,
+            global_batch_size=self.spec.global_batch_size,
+            first_step=first_step,
+            started_ns=time.time_ns(),
+            replica_devices=self.plan.names,
+            cross_device_ops=self.algorithm.name,
+            spec=self.spec.to_json(),
+            parameter_bytes=sum(w.value.dtype.size * w.value.shape.num_elements() for w in weights),
+            state_checksum_before=checksum_before,
+            state_checksum_after=checksum_after,
+            moved=moved,
+        )
+
+
+def build(spec: RunSpec, *, carried: state.State | None = None, first_example: int = 0) -> Segment:
+    """Everything `spec` asks for, its state carried over and its data from an example on.
+
+    Raises LabError; nothing of another segment is touched.
+    """
+    planned = plan(spec, devices.inventory())
+    check_batch(spec.global_batch_size, len(planned.indices))
+    algorithm = algorithms.decide(spec, planned)
+    work = workload.load(spec.workload, spec.workload_options)
+    strategy = strategies.build(spec, planned.names, algorithm)
+    dataset = global_batches(spec, work, first_example)
+    model, optimizer = build_model(spec, work, strategy, dataset)
+    if carried is not None:
+        state.put(state.variables(model, optimizer), carried)
+    step = build_step(
+        strategy,
+        model,
+        optimizer,
+        work,
+        delays_ms={delay.replica: delay.ms for delay in spec.inject},
+        with_marks=spec.capture.marks,
+    )
+    notes = [algorithm.note] if algorithm.note else []
+    batches = distributed(strategy, dataset)
+    return Segment(spec, planned, algorithm, strategy, model, optimizer, batches, step, notes)

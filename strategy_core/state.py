@@ -1,0 +1,69 @@
+"""Training state as plain arrays: taken out of one strategy, put into another, checksummed.
+
+The state is the global one: of a variable that is kept per replica until it is read
+(SyncOnRead, such as the moving statistics of BatchNormalization) it is the mean over replicas.
+The learning rate is a setting of the run, not state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from profiles.errors import LabError
+
+State = list[npt.NDArray[Any]]
+
+
+def variables(model: Any, optimizer: Any) -> list[Any]:
+    """The variables that make up the state, in the order in which they were created."""
+    settings = {id(variable) for variable in (_learning_rate(optimizer),) if variable is not None}
+    return [*model.variables, *(v for v in optimizer.variables if id(v) not in settings)]
+
+
+def take(strategy: tf.distribute.Strategy, held: Sequence[Any]) -> State:
+    """A copy of the values of `held`, as one device would see them."""
+    return [_value(strategy, variable) for variable in held]
+
+
+def put(held: Sequence[Any], state: State) -> None:
+    """Set the variables to `state`; raises LabError where they do not match one to one."""
+    shapes = [tuple(variable.shape) for variable in held]
+    given = [array.shape for array in state]
+    if shapes != given:
+        raise LabError(
+            "Training state fits a model with the same variables",
+            f"{len(given)} arrays for {len(shapes)} variables, or other shapes",
+            "Keep the model's options, or start a new run",
+        )
+    for variable, array in zip(held, state, strict=True):
+        variable.assign(array)
+
+
+def checksum(state: State) -> str:
+    """SHA-256 over dtype, shape and bytes of every array, in order."""
+    digest = hashlib.sha256()
+    for array in state:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
+    """One array: the replicas' common value, else their mean."""
+    distributed = getattr(variable, "value", variable)
+    copies = [np.array(copy) for copy in strategy.experimental_local_results(distributed)]
+    if all(np.array_equal(copies[0], copy, equal_nan=True) for copy in copies[1:]):
+        return copies[0]  # a mean over equal values could differ from them in the last bit
+    mean: npt.NDArray[Any] = np.mean(copies, axis=0, dtype=np.float64).astype(copies[0].dtype)
+    return mean
+
+
+def _learning_rate(optimizer: Any) -> Any:
+    """The optimizer's variable for its learning rate; None where a schedule computes it."""
+    return next((v for v in optimizer.variables if v.path.endswith("/learning_rate")), None)

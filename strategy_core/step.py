@@ -1,0 +1,168 @@
+"""One training step under tf.distribute, from a batch per replica to updated weights.
+
+The global batch is shared out: every replica gets its part, computes gradients on it, and the
+gradients are summed over the replicas (the all-reduce), so that all of them make the same update
+and stay copies of one model. Every example comes with its share of the mean, 1 over the number of
+examples in the global batch, so that summing over replicas gives the mean over the global batch,
+whether the replicas have the same number of examples or, in a last partial batch, not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from strategy_core import private_tf
+from strategy_core.delay import delayed
+from strategy_core.recorder.marks import mark
+from strategy_core.workload import Workload
+
+Step = Callable[[Any, Any], "Outcome"]
+"""(per-replica batch, per-replica shares) -> Outcome."""
+
+ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+"""What each replica does with its part: (its part of the mean loss, its three marks)."""
+
+
+class Outcome(NamedTuple):
+    """What a step returns, as tensors on the host."""
+
+    loss_and_examples: tf.Tensor
+    """float32 (2,): mean loss over the global batch, and its number of examples."""
+    marks: tf.Tensor | None
+    """int64 (num_replicas, 3): inputs ready, gradients ready, reduced; ns since the epoch."""
+
+
+def build_step(
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    workload: Workload,
+    *,
+    delays_ms: Mapping[int, float],
+    with_marks: bool,
+) -> Step:
+    """The step of `workload` under `strategy`, traced when it is first called.
+
+    Args:
+      delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
+      with_marks: whether the step returns its light per-replica timestamps.
+    """
+    make = lesson_step if workload.train_step is None else own_step
+    replica_step = make(model, optimizer, workload, delays_ms)
+
+    def marked_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        inputs_ready = mark(batch, shares)
+        if with_marks:
+            batch = _after(inputs_ready, batch)
+        loss, later_marks = replica_step(batch, shares)
+        examples = tf.cast(tf.size(shares), tf.float32)
+        return tf.stack([loss, examples]), tf.stack([inputs_ready, *tf.unstack(later_marks)])
+
+    @tf.function(autograph=False)
+    def train_step(batch: Any, shares: Any) -> Outcome:
+        parts, marks = strategy.run(marked_step, args=(batch, shares))
+        total = strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
+        per_replica = strategy.experimental_local_results(marks)
+        return Outcome(total, tf.stack(per_replica) if with_marks else None)
+
+    return train_step
+
+
+def lesson_step(
+    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float]
+) -> ReplicaStep:
+    """The textbook step: forward, backward, all-reduce, update."""
+    private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
+
+    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        replica = tf.distribute.get_replica_context()
+        features, labels = batch
+
+        with tf.GradientTape() as tape:
+            outputs = model(features, training=True)
+            losses = per_example(workload.loss_fn(labels, outputs))
+            loss = tf.reduce_sum(losses * shares)
+            # The model's own losses (regularization) count once, not once per replica.
+            loss += tf.add_n(model.losses or [0.0]) / replica.num_replicas_in_sync
+        gradients, weights = _present(tape, loss, model.trainable_variables)
+        gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
+        gradients_ready = mark(gradients)
+
+        gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        reduced = mark(gradients)
+
+        optimizer.apply(gradients, weights)
+        return loss, tf.stack([gradients_ready, reduced])
+
+    return replica_step
+
+
+def own_step(
+    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float]
+) -> ReplicaStep:
+    """A workload's own `train_step`, delayed and marked where its optimizer all-reduces."""
+    marks_by_replica: dict[int, list[tf.Tensor]] = {}
+    user_step = workload.train_step
+    assert user_step is not None
+
+    def all_reduce(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        replica = tf.distribute.get_replica_context()
+        gradients, weights = zip(*pairs, strict=True)
+        ready = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
+        before = mark([gradient for gradient in ready if gradient is not None])
+        reduced = private_tf.stock_all_reduce(optimizer, zip(ready, weights, strict=True))
+        after = mark([gradient for gradient, _ in reduced if gradient is not None])
+        marks_by_replica[_number(replica)] = [before, after]
+        return reduced
+
+    private_tf.replace_all_reduce(optimizer, all_reduce)
+
+    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        replica = tf.distribute.get_replica_context()
+        loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
+        if loss.shape.rank != 0:
+            raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
+        # What the user's step never reduced has no marks but its end.
+        marks = marks_by_replica.get(_number(replica)) or [mark(loss)] * 2
+        return loss * tf.reduce_sum(shares), tf.stack(marks)
+
+    return replica_step
+
+
+def per_example(losses: Any) -> tf.Tensor:
+    """One loss per example, shape (n,), averaged over further axes; raises SpecError."""
+    losses = tf.convert_to_tensor(losses)
+    if losses.shape.rank in (None, 0):
+        raise SpecError(
+            "loss_fn gives one loss per example, shape (n,)",
+            f"shape {losses.shape}",
+            "Leave the mean to the lab: with Keras losses, reduction='none'",
+            field="workload",
+        )
+    return tf.reduce_mean(losses, axis=list(range(1, losses.shape.rank)))
+
+
+def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
+    """The same batch, there once the mark is: else a busy core might take the mark too late."""
+    with tf.control_dependencies([mark_of_start]):
+        return tf.nest.map_structure(tf.identity, batch)
+
+
+def _number(replica: Any) -> int:
+    """The id of a replica: a number while the graph is built, for each has its own part of it."""
+    return int(tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group)))
+
+
+def _present(
+    tape: tf.GradientTape, loss: tf.Tensor, weights: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Gradients and their weights, without the weights that the loss does not depend on."""
+    pairs = zip(tape.gradient(loss, weights), weights, strict=True)
+    kept = [(gradient, weight) for gradient, weight in pairs if gradient is not None]
+    if not kept:
+        raise SpecError("The loss depends on the model's weights", "no gradient", field="workload")
+    return [gradient for gradient, _ in kept], [weight for _, weight in kept]

@@ -1,0 +1,76 @@
+"""A builder per strategy of the catalog: RunSpec and device names in, a Strategy out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from profiles.spec import RunSpec
+from strategy_core import private_tf
+from strategy_core.algorithms import Algorithm
+
+Builder = Callable[[RunSpec, Sequence[str], Algorithm], tf.distribute.Strategy]
+
+
+def build(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> tf.distribute.Strategy:
+    """The strategy of `spec` on `devices` (one name per replica); raises SpecError."""
+    builder = BUILDERS.get(spec.strategy)
+    if builder is None:
+        raise SpecError(
+            "The strategy is one that the lab can run",
+            spec.strategy,
+            f"Those are {', '.join(BUILDERS)}",
+            field="strategy",
+        )
+    return builder(spec, devices, algorithm)
+
+
+def _default(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tf.distribute.get_strategy()
+
+
+def _one_device(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tf.distribute.OneDeviceStrategy(devices[0])
+
+
+def _mirrored(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> Any:
+    options = None
+    if algorithm.name == "collective-ring":
+        options = tf.distribute.experimental.CommunicationOptions(
+            bytes_per_pack=spec.bytes_per_pack,
+            implementation=tf.distribute.experimental.CommunicationImplementation.RING,
+        )
+    elif algorithm.is_tensorflows_choice:
+        options = tf.distribute.experimental.CommunicationOptions(
+            bytes_per_pack=spec.bytes_per_pack
+        )
+    ops = _cross_device_ops(spec, algorithm)
+    return private_tf.mirrored_strategy(devices, ops, options)
+
+
+def _cross_device_ops(spec: RunSpec, algorithm: Algorithm) -> Any:
+    """The object that reduces; None for collectives, which MirroredStrategy makes itself."""
+    if algorithm.is_tensorflows_choice:
+        return None
+    if algorithm.name == "nccl":
+        return tf.distribute.NcclAllReduce(num_packs=spec.num_packs)
+    if algorithm.name == "hierarchical-copy":
+        return tf.distribute.HierarchicalCopyAllReduce(num_packs=spec.num_packs)
+    if algorithm.name == "reduction-to-one-device":
+        return tf.distribute.ReductionToOneDevice()
+    return None
+
+
+def _central_storage(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tf.distribute.experimental.CentralStorageStrategy(list(devices), "CPU:0")
+
+
+BUILDERS: dict[str, Builder] = {
+    "default": _default,
+    "one-device": _one_device,
+    "mirrored": _mirrored,
+    "central-storage": _central_storage,
+}

@@ -1,0 +1,135 @@
+"""A training run in this process: the segment in force, its steps, and the change to the next one.
+
+The worker drives it: `open`, then `run_step` until done, `reconfigure` between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.errors import LabError
+from profiles.events import Note
+from profiles.spec import RunSpec
+from strategy_core import checkpoint, segment, state
+from strategy_core.recorder import Recorder
+from strategy_core.segment import Segment
+
+
+class Training:
+    """One run's training: model, optimizer and position in the data, under a strategy."""
+
+    def __init__(self, spec: RunSpec, recorder: Recorder, resume: Path | None = None) -> None:
+        self.spec = spec
+        self.step = 0
+        """Steps done so far."""
+        self._examples = 0
+        self._num_segments = 0
+        self._recorder = recorder
+        self._resume = resume
+        self._segment: Segment | None = None
+        self._left: Segment | None = None
+        """The segment to go back to while the one in force has not done a step."""
+        self._retired: list[Iterator[Any]] = []
+        """Iterators of segments that are over. To delete one can wait for ever for a thread of its
+        own (seen with 16 devices); kept, it holds two batches."""
+
+    def open(self) -> None:
+        """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
+        if self._resume is None:
+            self._enter(segment.build(self.spec))
+            return
+        saved = checkpoint.load(self._resume)
+        self.step, self._examples = saved.step, saved.examples
+        self._num_segments = saved.num_segments
+        built = segment.build(self.spec, carried=saved.state, first_example=saved.examples)
+        self._enter(built, saved.checksum, "fresh-worker")
+
+    def run_step(self) -> None:
+        """One real step through the recorder.
+
+        Raises LabError where it was the first of a change and failed: the run is then back in the
+        configuration before, as if nothing had been asked.
+        """
+        try:
+            self._run_step()
+        except (tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
+            if self._left is None:
+                raise
+            self._go_back()
+            said = str(error).strip().partition("\n")[0]
+            raise LabError("The first step of a change succeeds", said) from error
+        if self._left is not None:
+            self._retired.append(self._left.batches)
+            self._left = None
+
+    def reconfigure(self, spec: RunSpec) -> None:
+        """Go on under another spec, state carried over; raises LabError and stays as it was."""
+        before = self._current
+        carried = before.take_state()
+        try:
+            built = segment.build(spec, carried=carried, first_example=self._examples)
+        except (tf.errors.OpError, MemoryError) as error:
+            said = str(error).strip().partition("\n")[0]
+            raise LabError("The devices can hold the run as it is asked for", said) from error
+        self._enter(built, state.checksum(carried), "same-worker")
+        self._left = before
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint from which `Training(..., resume=path)` goes on."""
+        held = self._current.take_state()
+        checkpoint.save(
+            path,
+            checkpoint.Checkpoint(
+                held, self.step, self._examples, self._num_segments, state.checksum(held)
+            ),
+        )
+
+    def take_state(self) -> state.State:
+        """Model and optimizer state as they are now, copied."""
+        return self._current.take_state()
+
+    def state_checksum(self) -> str:
+        """Checksum of model and optimizer state as they are now."""
+        return state.checksum(self.take_state())
+
+    @property
+    def _current(self) -> Segment:
+        assert self._segment is not None, "open() comes first"
+        return self._segment
+
+    def _run_step(self) -> None:
+        current = self._current
+        with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
+            with recorded.input():
+                batch, shares = next(current.batches)
+            outcome = current.step(batch, shares)
+            loss, examples = outcome.loss_and_examples.numpy()
+            marks = None if outcome.marks is None else outcome.marks.numpy()
+            recorded.result(loss=float(loss), marks=marks, examples=int(examples))
+        self.step += 1
+        self._examples += int(examples)
+
+    def _enter(
+        self, built: Segment, checksum_before: str | None = None, moved: str | None = None
+    ) -> None:
+        """Put a built segment in force and record it."""
+        opened = built.opened(
+            self._num_segments, self.step, checksum_before=checksum_before, moved=moved
+        )
+        self._recorder.capture = built.spec.capture
+        self._recorder.open_segment(opened)
+        for note in built.notes:
+            self._recorder.write(Note("info", note))
+        self._segment, self.spec = built, built.spec
+        self._num_segments += 1
+
+    def _go_back(self) -> None:
+        """Put the segment before in force again: its variables were never touched."""
+        assert self._left is not None
+        before, self._left = self._left, None
+        self._retired.append(self._current.batches)
+        self._enter(before, state.checksum(before.take_state()), "same-worker")

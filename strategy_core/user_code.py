@@ -1,0 +1,40 @@
+"""Mistakes in a user's file, told in one sentence with file and line instead of a traceback."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from profiles.errors import LabError, SpecError
+
+
+@contextmanager
+def explained(path: Path, rule: str) -> Iterator[None]:
+    """Turn whatever the code of `path` raises into a SpecError that names file and line."""
+    try:
+        yield
+    except LabError:
+        raise
+    except SyntaxError as error:
+        where = f"{error.filename}:{error.lineno}"
+        raise SpecError(rule, f"{where}: {error.msg}", field="workload") from error
+    except Exception as error:
+        raise SpecError(rule, f"{_where(path, error)}: {_said(error)}", field="workload") from error
+
+
+def _where(path: Path, error: BaseException) -> str:
+    """The innermost line of the user's own file that led to the error."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def _said(error: BaseException) -> str:
+    """Type and first line of the message: TensorFlow's go on for pages."""
+    first_line = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__

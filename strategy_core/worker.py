@@ -1,0 +1,55 @@
+"""The child process that trains: waits with TensorFlow imported, takes one run, ends with it.
+
+    python -m strategy_core.worker --parent PID [--nice N]
+
+Commands come on stdin (`processes.protocol`), events go to the run folder. The protocol's pipe
+and stdin are taken away from user code first thing, and whatever it prints lies in the worker's
+folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from strategy_core.processes import lifeline, protocol
+from strategy_core.processes.command_reader import CommandReader
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    args = _arguments(argv)
+    lifeline.tie_to(args.parent)
+    os.nice(args.nice)
+    pipe = lifeline.take_protocol()
+    commands = CommandReader(lifeline.take_stdin())
+
+    def say(message: dict[str, Any]) -> None:
+        pipe.write(protocol.message_line(message))
+        pipe.flush()
+
+    from strategy_core import devices, worker_run  # TensorFlow: seconds
+
+    say({"ready": True, "inventory": devices.inventory().to_json()})
+    if commands.is_empty():
+        worker_run.warm_up()
+    run = worker_run.WorkerRun(commands.next_run(), commands, say)
+    code = run.run()
+    for stream in (sys.stdout, sys.stderr, pipe):
+        stream.flush()
+    # TensorFlow's own way out takes seconds, and there is nothing left to save. `run` is still
+    # held: to delete a distributed iterator can wait for a thread of its own for ever.
+    os._exit(code)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="strategy_core.worker")
+    parser.add_argument("--parent", type=int, required=True, help="pid of the launcher")
+    parser.add_argument("--nice", type=int, default=0, help="how far to step back behind it")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""A worker's run: open it, do its steps, obey between two steps, close the books.
+
+A change counts as made when its first step is done; until then it may still be refused.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.errors import LabError, RunFolderError
+from profiles.events import CommandAnswered, Failed
+from profiles.layout import worker_folder
+from profiles.spec import RunSpec, parse_spec
+from strategy_core import devices, preflight
+from strategy_core.environment import environment
+from strategy_core.live_change import changed_spec
+from strategy_core.processes import lifeline, protocol
+from strategy_core.processes.command_reader import CommandReader
+from strategy_core.recorder import Recorder
+from strategy_core.training import Training
+
+Say = Callable[[dict[str, Any]], None]
+_SCRIPTED = 0
+"""Number of an answer to a change that the spec planned."""
+
+
+def warm_up() -> None:
+    """What every run will import sooner or later, while nobody waits."""
+    import sklearn.datasets  # noqa: F401
+
+
+class _RunEnded(Exception):  # noqa: N818 - not an error
+    """The run ends here, with this exit code."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+class WorkerRun:
+    """The run that a `Run` command asked for."""
+
+    def __init__(self, command: protocol.Run, commands: CommandReader, say: Say) -> None:
+        self._commands = commands
+        self._say = say
+        self._asked = protocol.Replacement(**command.asked) if command.asked else None
+        self._folder = worker_folder(Path(command.run), command.worker, command.generation)
+        lifeline.print_into(self._folder.path)
+        self._spec = parse_spec(command.spec)
+        self._recorder = Recorder(self._folder, capture=self._spec.capture)
+        resume = Path(command.resume) if command.resume else None
+        self._training = Training(self._spec, self._recorder, resume=resume)
+        self._has_opened = False
+        self._scripted_up_to = -1
+
+    def run(self) -> int:
+        """The whole run; returns the exit code of the process."""
+        try:
+            preflight.check(self._spec, devices.inventory())
+            devices.create_logical_devices(self._spec)
+            self._recorder.write(environment())
+            self._training.open()
+            self._has_opened = True
+            self._do_steps()
+            self._recorder.close("finished")
+        except _RunEnded as over:
+            return over.code
+        except (MemoryError, tf.errors.ResourceExhaustedError) as error:
+            self._fail(f"The worker ran out of memory. Received: {_first_line(error)}")
+            return protocol.EXIT_OUT_OF_MEMORY
+        except LabError as error:
+            self._fail(str(error))
+            is_refusal = not self._has_opened and not isinstance(error, RunFolderError)
+            return protocol.EXIT_REFUSED if is_refusal else protocol.EXIT_FAILED
+        except Exception as error:
+            self._fail(f"{type(error).__name__}: {_first_line(error)}")
+            return protocol.EXIT_FAILED
+        return protocol.EXIT_DONE
+
+    def _do_steps(self) -> None:
+        training = self._training
+        self._first_step()
+        while training.step < training.spec.steps:
+            for command in self._commands.pending():
+                self._obey(command)
+            self._do_scripted_changes()
+            training.run_step()
+
+    def _first_step(self) -> None:
+        """The step that shows that this worker can do the run: the launcher hears of it."""
+        self._training.run_step()
+        self._say({"opened": True, "step": self._training.step})
+        if self._asked is not None:
+            took_ms = (time.time_ns() - self._asked.asked_ns) / 1e6
+            self._answer(self._asked.number, "applied", None, took_ms)
+
+    def _obey(self, command: protocol.Command) -> None:
+        if isinstance(command, protocol.Stop):
+            self._stop(command)
+        elif isinstance(command, protocol.Reconfigure):
+            self._reconfigure(command.number, command.changes)
+
+    def _stop(self, command: protocol.Stop) -> None:
+        self._recorder.write(
+            CommandAnswered(command.number, command.command, "applied", self._training.step)
+        )
+        self._recorder.close("stopped")
+        raise _RunEnded(protocol.EXIT_DONE)
+
+    def _do_scripted_changes(self) -> None:
+        step = self._training.step
+        if step <= self._scripted_up_to:
+            return
+        self._scripted_up_to = step
+        planned = [p for p in self._training.spec.reconfigure if p.step == step]
+        changes = {path: value for p in planned for path, value in p.changes.items()}
+        if changes:
+            self._reconfigure(_SCRIPTED, changes)
+
+    def _reconfigure(self, number: int, changes: Mapping[str, Any]) -> None:
+        """Make the change and do its first step, here or in a fresh worker; else stay as it was."""
+        began_ns, began = time.time_ns(), time.monotonic()
+        try:
+            spec = changed_spec(self._training.spec, changes, self._training.step)
+            if devices.needs_fresh_worker(spec):
+                self._hand_over(number, spec, began_ns)
+                return
+            self._training.reconfigure(spec)
+            self._training.run_step()
+        except LabError as error:
+            self._answer(number, "rejected", str(error), (time.monotonic() - began) * 1e3)
+            return
+        self._answer(number, "applied", None, (time.monotonic() - began) * 1e3)
+
+    def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:
+        """Let a fresh worker go on from here; comes back only where none can. Raises LabError."""
+        self._training.save(self._folder.checkpoint)
+        request = protocol.Replacement(
+            number,
+            self._training.step,
+            spec.to_json(),
+            str(self._folder.checkpoint),
+            began_ns,
+        )
+        self._say({"replace": asdict(request)})
+        while True:
+            command = self._commands.next()
+            if isinstance(command, protocol.Leave):
+                self._recorder.close("replaced")
+                raise _RunEnded(protocol.EXIT_DONE)
+            if isinstance(command, protocol.Stop):
+                self._stop(command)
+            if isinstance(command, protocol.Resume):
+                raise LabError(command.message)
+
+    def _answer(self, number: int, status: str, message: str | None, took_ms: float) -> None:
+        self._recorder.write(
+            CommandAnswered(number, "reconfigure", status, self._training.step, message, took_ms)
+        )
+
+    def _fail(self, message: str) -> None:
+        """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
+        failed = Failed(message, traceback.format_exc())
+        self._say({"failed": asdict(failed)})
+        try:
+            self._recorder.write(failed)
+        except RunFolderError:
+            print(failed.detail, flush=True)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), "no message")

@@ -1,0 +1,57 @@
+"""Workloads: one file each, such as a user could have written. Listing them needs no TensorFlow.
+
+The files `strategy_core/workloads/*.py` are the built-in ones: `digits_cnn.py` is `digits-cnn`.
+The first line of a file's docstring describes it on the page.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiles.errors import SpecError
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A workload as the page lists it."""
+
+    name: str
+    description: str
+    path: Path
+
+
+def available() -> list[Listed]:
+    """The built-in workloads by name, read without running them."""
+    files = sorted(path for path in _HERE.glob("*.py") if not path.name.startswith("_"))
+    return [Listed(_name(path), _first_line(path), path) for path in files]
+
+
+def find(name_or_path: str) -> Path:
+    """The file of a workload; raises SpecError where there is none."""
+    if name_or_path.endswith(".py"):
+        path = Path(name_or_path).expanduser()
+        if path.is_file():
+            return path.resolve()
+        raise SpecError("A workload file exists", name_or_path, field="workload")
+    known = {listed.name: listed.path for listed in available()}
+    if name_or_path not in known:
+        raise SpecError(
+            "A workload is a built-in one or the path of a .py file",
+            repr(name_or_path),
+            f"Built in: {', '.join(known)}",
+            field="workload",
+        )
+    return known[name_or_path]
+
+
+def _name(path: Path) -> str:
+    return path.stem.replace("_", "-")
+
+
+def _first_line(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]

@@ -1,0 +1,98 @@
+"""Bytes and bandwidths: counted once per group, with nccl-tests' factors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from profiles.analysis.communication import bus_factor, communication
+from profiles.analysis.overlap import overlaps
+from tests.synthetic import write_run
+
+GB = 1e9
+
+
+@pytest.mark.parametrize(
+    ("op", "group_size", "factor"),
+    [
+        ("all-reduce", 2, 1.0),
+        ("all-reduce", 4, 1.5),
+        ("all-gather", 4, 0.75),
+        ("reduce-scatter", 8, 0.875),
+        ("all-to-all", 4, 0.75),
+        ("broadcast", 4, 1.0),
+        ("reduce", 4, 1.0),
+        ("all-reduce", 1, None),
+        ("permute", 4, None),
+    ],
+)
+def test_bus_factor(op: str, group_size: int, factor: float | None) -> None:
+    assert bus_factor(op, group_size) == factor
+
+
+@pytest.mark.parametrize(("replicas", "workers"), [(2, 1), (4, 1), (4, 2), (16, 1)])
+def test_a_collective_counts_once_for_its_group(
+    tmp_path: Path, replicas: int, workers: int
+) -> None:
+    run = write_run(
+        tmp_path / "run",
+        replicas=replicas,
+        workers=workers,
+        steps=40,
+        collective_bytes=(3_000_000, 1_000_000),
+        transfer_ms=4.0,
+    )
+    profile = profiles.load(run)
+    found = communication(profile, profile.segments[0])
+    (use,) = found.collectives
+    assert (use.op, use.group_size, use.per_step) == ("all-reduce", replicas, 2.0)
+    assert use.bytes == found.collective_bytes == 4_000_000
+    assert use.bytes_per_call == 2_000_000
+    assert use.transfer_ms == pytest.approx(4.0)
+    assert use.algbw_gbps == pytest.approx(4e6 / 4e-3 / GB)
+    assert use.busbw_gbps == pytest.approx(use.algbw_gbps * 2 * (replicas - 1) / replicas)
+
+
+def test_transfers_between_devices_are_counted_per_pair(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", strategy="central-storage", replicas=4, steps=40)
+    profile = profiles.load(run)
+    found = communication(profile, profile.segments[0])
+    sent = [item for item in found.traffic if item.source == "measured"]
+    assert {item.send_device[-1] for item in sent} == {"0"}
+    assert [item.recv_device[-1] for item in sent] == ["1", "2", "3"]
+    size = profile.segments[0].parameter_bytes
+    assert [item.bytes for item in sent] == [size] * 3
+    assert found.transfer_bytes == 3 * (size or 0)
+
+
+def test_a_ring_share_is_derived_and_says_so(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=4, steps=40))
+    found = communication(profile, profile.segments[0])
+    ring = [item for item in found.traffic if item.source == "ring model"]
+    assert [(i.send_device[-1], i.recv_device[-1]) for i in ring] == [
+        ("0", "1"),
+        ("1", "2"),
+        ("2", "3"),
+        ("3", "0"),
+    ]
+    assert ring[0].bytes == pytest.approx(1.5 * (found.collective_bytes or 0))
+
+
+def test_one_replica_moves_nothing_and_no_window_is_unknown(tmp_path: Path) -> None:
+    alone = profiles.load(write_run(tmp_path / "one", replicas=1, steps=40))
+    found = communication(alone, alone.segments[0])
+    assert (found.collectives, found.collective_bytes, found.reason) == ((), 0, None)
+    bare = profiles.load(write_run(tmp_path / "bare", steps=40, windows=0))
+    found = communication(bare, bare.segments[0])
+    assert found.collective_bytes is None
+    assert found.reason == "the segment has no capture window"
+
+
+def test_communication_after_compute_is_all_exposed(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=40, noise=0.0, transfer_ms=3.0)
+    profile = profiles.load(run)
+    for found in overlaps(profile, 0):
+        assert found.exposed_ms == pytest.approx(3.0, abs=0.01)
+        assert found.overlap == pytest.approx(0.0, abs=0.001)

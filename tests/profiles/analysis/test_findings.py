@@ -1,0 +1,52 @@
+"""Each reason for slowness is found where it is, and not where it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import profiles
+from profiles.analysis.findings import Finding, findings, gather_facts
+from tests.synthetic import write_run
+
+
+def found_in(folder: Path, **options: Any) -> dict[str, Finding]:
+    profile = profiles.load(write_run(folder, **options))
+    return {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
+
+
+def test_a_healthy_run_has_no_finding(tmp_path: Path) -> None:
+    assert found_in(tmp_path / "run", replicas=2, steps=1000, step_ms=100.0) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("straggler", {"straggler": (1, 15.0)}),
+        ("input-bound", {"input_ms": 10.0}),
+        ("communication-exposed", {"transfer_ms": 12.0}),
+        ("many-small-collectives", {"collective_bytes": (1000,) * 20}),
+        ("tiny-batch", {"global_batch_size": 4, "step_ms": 1.0}),
+        ("idle", {"idle_ms": 15.0}),
+        ("shared-cores", {"replicas": 4}),
+        ("tracing", {"tracing_ms": 20_000.0}),
+        ("unsteady", {"noise": 0.8}),
+        ("costly-capture", {"steps": 60}),
+    ],
+)
+def test_a_reason_is_found_with_evidence_and_advice(
+    tmp_path: Path, key: str, options: dict[str, Any]
+) -> None:
+    healthy = found_in(tmp_path / "healthy", replicas=2, steps=300)
+    ill = found_in(tmp_path / "ill", **{"replicas": 2, "steps": 300, **options})
+    assert key not in healthy
+    assert ill[key].sentence.endswith(".")
+    assert ill[key].advice.endswith(".")
+    assert ill[key].evidence
+
+
+def test_the_largest_share_comes_first(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0)
+    assert list(found)[:2] == ["straggler", "input-bound"]

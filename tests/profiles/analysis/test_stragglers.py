@@ -1,0 +1,62 @@
+"""Who is late, by how much, and what it costs; and nobody where nobody is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from profiles.analysis.stragglers import stragglers
+from tests.synthetic import write_run
+
+
+@pytest.mark.parametrize("windows", [0, 3])
+@pytest.mark.parametrize("marks", [True, False])
+@pytest.mark.parametrize(("replicas", "late"), [(2, 1), (4, 2), (16, 9)])
+def test_a_late_replica_is_found_with_its_delay(
+    tmp_path: Path, replicas: int, late: int, windows: int, marks: bool
+) -> None:
+    if not windows and not marks:
+        pytest.skip("nothing is measured then")
+    run = write_run(
+        tmp_path / "run",
+        replicas=replicas,
+        straggler=(late, 30.0),
+        windows=windows,
+        marks=marks,
+    )
+    found = stragglers(profiles.load(run), 0)
+    assert found.source == ("marks" if marks else "measured")
+    assert found.straggler is not None
+    assert found.straggler.replica == late
+    assert found.straggler.late_ms == pytest.approx(30.0, rel=0.05)
+    assert found.straggler.last_share == 1.0
+    assert found.straggler.score > 3
+    # 20 ms of compute, 3.5 of the rest, 30 late: the run without it is 53.5 / 23.5 as fast.
+    assert found.slowdown == pytest.approx(53.5 / 23.5, rel=0.05)
+    assert found.replay_error is not None
+    assert found.replay_error < 0.02
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("replicas", [2, 4, 16])
+def test_nobody_stands_out_of_noise(tmp_path: Path, replicas: int, seed: int) -> None:
+    found = stragglers(
+        profiles.load(write_run(tmp_path / "run", replicas=replicas, seed=seed, windows=0)), 0
+    )
+    assert found.straggler is None
+    assert found.latest is not None
+
+
+def test_a_straggler_needs_two_replicas(tmp_path: Path) -> None:
+    found = stragglers(profiles.load(write_run(tmp_path / "run", replicas=1)), 0)
+    assert found.straggler is None
+    assert found.reason == "a straggler needs two replicas with measured times"
+
+
+def test_too_few_steps_are_no_evidence(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=3, windows=0, straggler=(0, 30.0))
+    found = stragglers(profiles.load(run), 0)
+    assert found.straggler is None
+    assert found.reason == "fewer than 3 steps with every replica's time"

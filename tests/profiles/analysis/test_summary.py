@@ -1,0 +1,108 @@
+"""The summary that checks and scripts of users hold on to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import profiles
+from tests.synthetic import HOSTILE, write_run
+
+
+def keys_without_reason(document: Any, path: str = "") -> list[str]:
+    """Paths of null values that no `_reason` beside them explains."""
+    if isinstance(document, list):
+        return [
+            k for i, item in enumerate(document) for k in keys_without_reason(item, f"{path}.{i}")
+        ]
+    if not isinstance(document, dict):
+        return []
+    found = []
+    for key, value in document.items():
+        if value is None and f"{key}_reason" not in document:
+            found.append(f"{path}.{key}".lstrip("."))
+        found += keys_without_reason(value, f"{path}.{key}")
+    return found
+
+
+def test_the_summary_has_what_it_promises(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "mine", replicas=4, steps=100, straggler=(2, 30.0))
+    summary = json.loads(json.dumps(profiles.load(run).summary(), allow_nan=False))
+    assert {"schema_version": 1, "run": "mine", "status": "finished"}.items() <= summary.items()
+    assert summary["environment"]["tensorflow"] == "2.21.0"
+    assert summary["environment"]["host"]["cpus"] == 2
+    (segment,) = summary["segments"]
+    assert segment["strategy"] == "mirrored"
+    assert segment["num_replicas"] == 4
+    assert segment["global_batch_size"] == 256
+    assert segment["steps"]["count"] == 100
+    wall = segment["steps"]["wall_ms"]
+    assert wall["p10"] <= wall["median"] <= wall["p90"] < 60
+    assert segment["steps"]["examples_per_second"] == pytest.approx(256 / 0.0535, rel=0.05)
+    assert [replica["replica"] for replica in segment["replicas"]] == [0, 1, 2, 3]
+    (collective,) = segment["collectives"]
+    assert (collective["op"], collective["per_step"], collective["group_size"]) == (
+        "all-reduce",
+        2,
+        4,
+    )
+    assert segment["bytes_per_step"]["collective"] == collective["bytes"] == 2_359_296
+    assert len(segment["placement"]["ops"]) == len(segment["placement"]["variables"]) == 4
+    assert segment["straggler"]["replica"] == 2
+    assert segment["straggler"]["late_ms"] == pytest.approx(30, rel=0.05)
+    assert segment["loss"]["first"] > segment["loss"]["last"]
+    assert segment["capture"]["windows"] == 3
+    assert segment["capture"]["steps"] == 30
+    assert segment["capture"]["overhead_ratio"] > 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"replicas": 1, "strategy": "one-device"},
+        {"windows": 0, "marks": False, "placement": False, "memory": False},
+        {"captured": False},
+        {"steps": 1},
+        {"steps": 0},
+        {"nan_loss_from": 0},
+        {"missing": ("run.json", "launcher", "environment", "collectives", "replica_steps")},
+        {"ending": None},
+        {"ending": "failed", "prefix": HOSTILE},
+        {"segments": [{}, {"replicas": 2, "moved": "fresh-worker"}]},
+    ],
+    ids=str,
+)
+def test_a_missing_value_is_null_with_its_reason(tmp_path: Path, options: dict[str, Any]) -> None:
+    run = write_run(tmp_path / "run", **{"steps": 30, **options})
+    summary = json.loads(json.dumps(profiles.load(run).summary(), allow_nan=False))
+    allowed = (
+        "status_message",
+        "created_ns",
+        "physical",
+        "moved",
+        "share",
+        "growth_bytes_per_step",
+    )
+    unexplained = [
+        path for path in keys_without_reason(summary) if path.rsplit(".", 1)[-1] not in allowed
+    ]
+    assert unexplained == []
+
+
+def test_counts_count_all_steps_and_times_leave_out_tracing(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=60, segments=2, tracing_ms=5_000.0)
+    for segment in profiles.load(run).summary()["segments"]:
+        assert segment["steps"]["count"] == 30
+        assert segment["steps"]["warm_up"] == 1
+        assert segment["steps"]["first_step_ms"] > 5_000
+        assert segment["steps"]["wall_ms"]["mean"] < 40
+
+
+def test_a_nan_loss_is_null_and_not_zero(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30, nan_loss_from=20)
+    (segment,) = profiles.load(run).summary()["segments"]
+    assert segment["loss"]["last"] == pytest.approx(2.3 * 0.995**19 + 0.1, abs=1e-4)

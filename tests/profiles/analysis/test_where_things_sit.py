@@ -1,0 +1,101 @@
+"""Placement, memory, input share, efficiency and the price of recording, on a known run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from profiles.analysis.breakdown import step_breakdown
+from profiles.analysis.capture_cost import capture_cost
+from profiles.analysis.efficiency import efficiency, scaling
+from profiles.analysis.input_share import input_share
+from profiles.analysis.memory import memory_use
+from profiles.analysis.placement import placement
+from profiles.analysis.steps import step_times
+from profiles.event_log import EventLog
+from profiles.events import MemorySampled, PlacementRecorded
+from tests.synthetic import write_run
+
+
+def test_placement_counts_ops_and_copies_of_variables(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=4, steps=30, ops_per_step=24))
+    found = placement(profile, 0)
+    assert [device.num_ops for device in found.devices] == [24] * 4
+    kernel = next(item for item in found.variables if item.name == "dense/kernel")
+    assert kernel.kind == "MirroredVariable"
+    assert len(kernel.devices) == 4
+    assert kernel.bytes_per_copy == int(2_359_296 * 0.9)
+    assert sum(n for _, n in found.devices[0].top_ops) == 24
+
+
+def test_placement_that_is_missing_says_why(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30, placement=False)
+    assert placement(profiles.load(run), 0).reason == "no placement was recorded for this segment"
+    log = EventLog(run / "worker-0-0/events.jsonl")
+    log.write(PlacementRecorded(0, None, 0, "the function was traced before recording"))
+    log.close()
+    found = placement(profiles.load(run), 0)
+    assert found.reason == "the function was traced before recording"
+
+
+def test_memory_that_grows_is_told_from_memory_that_does_not(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=400, replicas=2, memory=False)
+    log = EventLog(run / "worker-0-0/events.jsonl")
+    for step in range(40):
+        log.write(MemorySampled("/device:CPU:0", step, 1000 + 100 * step, None, "tf"))
+        log.write(MemorySampled("/device:CPU:1", step, 1000 + step % 2, 5000, "tf"))
+    log.close()
+    growing, steady = memory_use(profiles.load(run))
+    assert (growing.is_growing, steady.is_growing) == (True, False)
+    assert growing.growth_bytes_per_step == pytest.approx(100)
+    assert (growing.peak_bytes, steady.peak_bytes) == (4900, 5000)
+
+
+def test_input_share_is_input_over_wall(tmp_path: Path) -> None:
+    found = input_share(
+        profiles.load(write_run(tmp_path / "run", replicas=1, input_ms=5.0, step_ms=14.5)), 0
+    )
+    assert found.share == pytest.approx(5.0 / 20.0, rel=0.03)
+    assert found.is_input_bound
+
+
+def test_pop_efficiencies_multiply(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=4, straggler=(2, 20.0)))
+    found = efficiency(step_breakdown(profile, profile.segments[0]))
+    assert found.load_balance == pytest.approx((3 * 20 + 40) / 4 / 40, rel=0.02)
+    assert found.communication == pytest.approx(40 / 43.5, rel=0.02)
+    assert found.parallel == pytest.approx((found.load_balance or 0) * (found.communication or 0))
+
+
+def test_strong_and_weak_scaling(tmp_path: Path) -> None:
+    segments = [
+        {"replicas": 1, "step_ms": 40.0},
+        {"replicas": 2, "step_ms": 20.0},
+        {"replicas": 2, "step_ms": 40.0, "global_batch_size": 512},
+        {"replicas": 3, "global_batch_size": 300},
+    ]
+    profile = profiles.load(write_run(tmp_path / "run", steps=200, segments=segments))
+    one, two, double, odd = ((s, step_times(profile, s.segment)) for s in profile.segments)
+    strong, weak = scaling(one, two), scaling(one, double)
+    assert strong is not None
+    assert weak is not None
+    assert (strong.kind, weak.kind) == ("strong", "weak")
+    assert strong.efficiency == pytest.approx(41.5 / (2 * 23.5), rel=0.03)
+    assert weak.efficiency == pytest.approx(41.5 / 43.5, rel=0.03)
+    assert scaling(one, odd) is None
+
+
+def test_capture_cost_counts_what_windows_take(tmp_path: Path) -> None:
+    found = capture_cost(profiles.load(write_run(tmp_path / "run", steps=200)), 0)
+    assert found.num_windows == 3
+    assert found.between_ms == pytest.approx(3 * 35.1)
+    assert found.overhead_ratio == pytest.approx(1 + 3 * 35.1 / (199 * 23.8), rel=0.02)
+
+
+def test_capture_of_every_step_has_nothing_to_compare_with(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=12, windows=1, window_steps=11)
+    found = capture_cost(profiles.load(run), 0)
+    assert found.overhead_ratio is None
+    assert found.reason == "every timed step was captured: nothing to compare with"

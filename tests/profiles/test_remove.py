@@ -1,0 +1,58 @@
+"""A run folder is deleted whole, and only where nobody uses it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from profiles.errors import RunFolderError
+from profiles.event_log import EventLog
+from profiles.events import Launched
+from profiles.layout import LAUNCHER_EVENTS
+from profiles.liveness import process_started_ns
+from profiles.remove import folder_bytes, remove_run
+from profiles.run_file import create_run_file
+from tests.synthetic import write_run
+
+
+def test_a_finished_run_is_gone_without_a_trace(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "old", steps=5, windows=1)
+    assert folder_bytes(run) > 1000
+    remove_run(run)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_left_of_a_run_can_be_deleted_too(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "half", steps=5, windows=0, ending=None, missing=("run.json",))
+    remove_run(run)
+    assert not run.exists()
+
+
+def test_a_run_in_use_stays(tmp_path: Path) -> None:
+    run = tmp_path / "live"
+    started_ns = process_started_ns(os.getpid())
+    assert started_ns is not None
+    create_run_file(run)
+    log = EventLog(run / LAUNCHER_EVENTS)
+    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
+    log.close()
+    with pytest.raises(RunFolderError, match="in use is never deleted"):
+        remove_run(run)
+    assert (run / "run.json").exists()
+
+
+@pytest.mark.parametrize("make", ["folder", "file", "nothing", "link"])
+def test_nothing_but_a_run_folder_is_deleted(tmp_path: Path, make: str) -> None:
+    target = tmp_path / "other"
+    if make == "folder":
+        (target / "thesis").mkdir(parents=True)
+    elif make == "file":
+        target.write_text("mine")
+    elif make == "link":
+        target.symlink_to(write_run(tmp_path / "run", steps=5, windows=0))
+    with pytest.raises(RunFolderError):
+        remove_run(target)
+    if make != "nothing":
+        assert target.exists()

@@ -1,0 +1,96 @@
+"""The command line finds its verbs by file, and says what was wrong in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import strategy_core.cli
+from strategy_core.cli.main import main, verb_modules
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("cli") / "mine", steps=60)
+
+
+def test_a_verb_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "say_hello.py").write_text(
+        "HELP = 'greets'\n"
+        "def add_arguments(parser): parser.add_argument('name')\n"
+        "def run(args): print('hello', args.name); return 1\n"
+    )
+    (tmp_path / "import_.py").write_text("")
+    (tmp_path / "_private.py").write_text("")
+    monkeypatch.setattr(strategy_core.cli, "__path__", [str(tmp_path)])
+    assert verb_modules() == {"say-hello": "say_hello", "import": "import_"}
+    monkeypatch.delitem(sys.modules, "strategy_core.cli.say_hello", raising=False)
+    assert main(["say-hello", "you"]) == 1
+
+
+def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    for verb in ("summary", "compare", "export", "sql"):
+        assert f"\n    {verb}" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["summary"], "the following arguments are required: RUN"),
+        (["summary", "nowhere"], "A run is read from its folder. Received: nowhere (not there)."),
+        (["summary", "RUN", "--jsn"], "unrecognized arguments: --jsn"),
+        (["sql", "RUN", "select * from nope"], "Table with name nope does not exist"),
+        (["sql", "RUN", "drop table steps"], "A query is one SELECT"),
+        (["compare", "RUN", "RUN", "--fail-on", "loss"], "A limit is METRIC:+N% or METRIC:-N%"),
+        (["compare", "RUN", "RUN", "--segment-a", "7"], "Run A has the segments 0"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_code_2(
+    argv: list[str], message: str, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(run) if part == "RUN" else part for part in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("strategy-lab: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_path: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("profiles.load", interrupted, raising=False)
+    assert main(["summary", "somewhere"]) == 130
+
+
+def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
+    command = f"{sys.executable} -m strategy_core sql {run} 'select * from marks' --json | head -1"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_reading_verbs_start_without_tensorflow_and_streamlit(run: Path) -> None:
+    code = (
+        "import sys\n"
+        "from strategy_core.cli.main import main\n"
+        f"assert main(['summary', {str(run)!r}, '--json']) == 0\n"
+        "heavy = {'tensorflow', 'keras', 'streamlit', 'duckdb'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,53 @@
+"""A program recorded in a process of its own: what it does there never reaches this one."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+import pytest
+
+from profiles.errors import LabError
+from strategy_core.contexts import child
+
+pytestmark = pytest.mark.run
+
+LOOP = "def demonstrate(strategy):\n    while True: pass\n"
+CRASH = "import os\ndef demonstrate(strategy):\n    os._exit(7)\n"
+FINE = 'def demonstrate(strategy):\n    print("replicas", strategy.num_replicas_in_sync)\n'
+
+
+def test_a_program_is_recorded_with_what_it_printed() -> None:
+    recording = child.record(FINE, strategy="mirrored", devices="cpu:3")
+    assert [line["text"] for line in recording["trace"]["printed"]] == ["replicas 3"]
+    assert len(recording["devices"]) == 3
+
+
+def test_a_program_without_end_is_stopped_at_its_limit() -> None:
+    with pytest.raises(LabError, match="within 8 s"):
+        child.record(LOOP, strategy="default", devices="cpu:1", time_limit_s=8)
+    assert not any("strategy_core.contexts" in " ".join(each) for each in command_lines())
+
+
+def test_a_program_that_ends_its_process_is_told_with_its_exit_code() -> None:
+    with pytest.raises(LabError, match="exit code 7"):
+        child.record(CRASH, strategy="one-device", devices="cpu:1")
+
+
+def test_stopping_leaves_no_process() -> None:
+    recording = child.start(LOOP, strategy="default", devices="cpu:1")
+    assert recording.is_running
+    recording.close()
+    assert not recording.is_running
+    assert not any("strategy_core.contexts" in " ".join(each) for each in command_lines())
+
+
+def test_a_strategy_that_is_none_is_refused_before_anything_starts() -> None:
+    begun = time.monotonic()
+    with pytest.raises(LabError, match="strategy"):
+        child.start(FINE, strategy="nonsense", devices="cpu:2")
+    assert time.monotonic() - begun < 1
+
+
+def command_lines() -> list[list[str]]:
+    return [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]

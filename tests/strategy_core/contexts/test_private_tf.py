@@ -1,0 +1,34 @@
+"""Says clearly which private name of TensorFlow is gone."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+pytestmark = pytest.mark.tf
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("tensorflow.python.distribute.distribute_lib", "UpdateContext"),
+        ("tensorflow.python.distribute.distribute_lib", "ReplicaContextBase"),
+        ("tensorflow.python.distribute.distribute_lib", "StrategyBase"),
+        ("tensorflow.python.distribute.distribute_lib", "StrategyExtendedV1"),
+        ("tensorflow.python.distribute.distribute_lib", "get_update_replica_id"),
+        ("tensorflow.python.util.tf_decorator", "make_decorator"),
+        ("tensorflow.python.util.tf_stack", "_source_mapper_stacks"),
+    ],
+)
+def test_tensorflow_still_has_it(module: str, name: str) -> None:
+    assert hasattr(importlib.import_module(module), name), (
+        f"TensorFlow no longer has {module}.{name}"
+    )
+
+
+def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
+    from strategy_core.contexts.patches import _hooks
+
+    for owner, attribute, _, _ in _hooks():
+        assert attribute in owner.__dict__, f"{owner.__name__}.{attribute} is gone"

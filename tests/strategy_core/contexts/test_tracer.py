@@ -1,0 +1,140 @@
+"""The tracer sees every switch, says when it happened, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiles.errors import SpecError
+
+pytestmark = pytest.mark.tf
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return pytest.importorskip("tensorflow")
+
+
+def strategies(tf: Any) -> dict[str, Callable[[], Any]]:
+    def mirrored() -> Any:
+        one = tf.distribute.ReductionToOneDevice()
+        return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], cross_device_ops=one)
+
+    return {
+        "mirrored": mirrored,
+        "one-device": lambda: tf.distribute.OneDeviceStrategy("CPU:0"),
+        "central-storage": lambda: tf.distribute.experimental.CentralStorageStrategy(
+            ["CPU:0", "CPU:1"], "CPU:0"
+        ),
+        "default": tf.distribute.get_strategy,
+    }
+
+
+@pytest.mark.parametrize("name", ["mirrored", "one-device", "central-storage"])
+def test_every_strategy_enters_one_replica_context_per_replica(tf: Any, name: str) -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = strategies(tf)[name]()
+    with trace_contexts() as trace:
+        strategy.run(lambda: tf.constant(1.0))
+    entered = [entry.replica for entry in trace.entries if entry.context == "replica"]
+    assert entered == list(range(strategy.num_replicas_in_sync))
+    run = next(entry for entry in trace.entries if entry.call == "run")
+    assert run.context == "cross-replica"
+    assert all(entry.parent == run.seq for entry in trace.entries if entry.switch and entry != run)
+
+
+def test_off_it_leaves_nothing_behind() -> None:
+    from strategy_core.contexts.patches import _hooks
+    from strategy_core.contexts.tracer import trace_contexts
+
+    owners = {(owner, name): owner.__dict__[name] for owner, name, _, _ in _hooks()}
+    with pytest.raises(ZeroDivisionError), trace_contexts():
+        raise ZeroDivisionError
+    assert {key: key[0].__dict__[key[1]] for key in owners} == owners
+
+
+def test_only_one_is_on_at_a_time() -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+
+    with (
+        trace_contexts(),
+        pytest.raises(RuntimeError, match="One context tracer is on at a time"),
+        trace_contexts(),
+    ):
+        pass
+
+
+def test_lines_are_the_users_also_through_autograph(tf: Any) -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = strategies(tf)["mirrored"]()
+
+    @tf.function
+    def program(x: Any) -> Any:
+        def step(x: Any) -> Any:
+            if x > 1.0:
+                x = x * 2.0
+            return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+        return strategy.run(step, args=(x,))
+
+    with trace_contexts() as trace:
+        program(tf.constant(2.0))
+    calls = {entry.call: entry for entry in trace.entries}
+    lines = Path(__file__).read_text().splitlines()
+    assert "all_reduce" in lines[calls["all_reduce"].source.line - 1]
+    assert "strategy.run" in lines[calls["run"].source.line - 1]
+    assert {entry.phase for entry in trace.entries} == {"tracing"}
+    assert calls["all_reduce"].values_in[1][1].components[0].reason.startswith("symbolic")
+
+
+def test_the_program_computes_the_same_under_the_tracer(tf: Any) -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = strategies(tf)["mirrored"]()
+
+    def step() -> Any:
+        context = tf.distribute.get_replica_context()
+        own = tf.cast(context.replica_id_in_sync_group, tf.float32) + 1.0
+        return own * context.merge_call(
+            lambda strategy, x: strategy.reduce("SUM", x, axis=None), args=(own,)
+        )
+
+    bare = strategy.experimental_local_results(strategy.run(step))
+    with trace_contexts():
+        traced = strategy.experimental_local_results(strategy.run(step))
+    assert [float(x) for x in bare] == [float(x) for x in traced] == [3.0, 6.0]
+
+
+def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from profiles.schema import TABLES
+    from strategy_core.contexts.record import write_table
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = strategies(tf)["mirrored"]()
+    with trace_contexts() as trace:
+        strategy.run(lambda: tf.constant(1.0))
+    write_table(trace, tmp_path / "contexts.parquet")
+    table = pq.read_table(tmp_path / "contexts.parquet")
+    assert table.schema.names == TABLES["contexts"].names
+    assert table.column("context").to_pylist() == ["cross-replica", "replica", "replica"]
+    assert table.column("depth").to_pylist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("def other(): pass", "demonstrate"), ("def demonstrate(s) pass", "line 1")],
+)
+def test_a_program_that_is_none_is_refused(
+    tf: Any, tmp_path: Path, source: str, message: str
+) -> None:
+    from strategy_core.contexts import demonstration
+
+    with pytest.raises(SpecError, match=message):
+        demonstration.record(source, strategies(tf)["default"](), tmp_path / "editor.py")

@@ -1,0 +1,64 @@
+"""A recording as text, one line per switch, call and print, indented by depth.
+
+python -m tests.strategy_core.contexts.transcript     writes the expected ones anew: read the diff
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from strategy_core.contexts.demonstrations import COURSE
+
+EXPECTED = Path(__file__).parent / "expected"
+REPLICAS = (2, 4)
+
+
+def transcript(recording: Any) -> str:
+    """What happened, in order; addresses and temporary names left out."""
+    lines = []
+    for entry in recording.trace["entries"]:
+        who = entry["context"] + ("" if entry["replica"] is None else f" {entry['replica']}")
+        mark = "=>" if entry["switch"] else "--"
+        call = f"{entry['call']} (line {entry['source']['line']}, {entry['phase']})"
+        lines.append((entry["seq"], f"{'  ' * entry['depth']}{mark} {who}: {call}"))
+        lines.append((entry["end_seq"], f"{'  ' * entry['depth']}<= {who}: {entry['call']}"))
+    lines += [(line["seq"], f'print "{line["text"]}"') for line in recording.trace["printed"]]
+    text = [line for _, line in sorted(lines)]
+    if recording.error:
+        text.append(f"error in line {recording.error['line']}: {recording.error['type']}")
+    return "\n".join(text) + "\n"
+
+
+def record(name: str, num_replicas: int, folder: Path) -> Any:
+    """Record a demonstration on so many virtual CPUs."""
+    import tensorflow as tf
+
+    from strategy_core.contexts import course, demonstration
+
+    strategy = tf.distribute.MirroredStrategy(
+        [f"CPU:{index}" for index in range(num_replicas)],
+        cross_device_ops=tf.distribute.ReductionToOneDevice(),
+    )
+    return demonstration.record(
+        course.demonstration(name).source, strategy, folder / f"{name}_{num_replicas}.py"
+    )
+
+
+def main() -> None:
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+    EXPECTED.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in COURSE:
+            for num_replicas in REPLICAS:
+                text = transcript(record(name, num_replicas, Path(folder)))
+                (EXPECTED / f"{name}-{num_replicas}.txt").write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

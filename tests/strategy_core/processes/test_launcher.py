@@ -1,0 +1,294 @@
+"""The launcher against a pretended worker: every ending, every refusal, every change of worker."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from profiles.errors import LabError, RunFolderError, SpecError
+from profiles.event_log import read_events
+from profiles.sources import read_sources
+from profiles.spec import RunSpec
+from profiles.status import derive_status
+from profiles.tail import Tail
+from strategy_core.launcher import Launcher, RunHandle
+
+pytestmark = pytest.mark.run
+PRETENDED = (sys.executable, "-P", str(Path(__file__).parent / "pretend_worker.py"))
+
+
+@pytest.fixture(scope="module")
+def pretended() -> Iterator[Launcher]:
+    with Launcher(spare=True, stop_grace_s=0.5, worker_command=PRETENDED) as launcher:
+        yield launcher
+
+
+@pytest.fixture
+def launch(pretended: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHandle]]:
+    handles = []
+
+    def launch(accident: str | None = None, *, folder: str = "run", **fields: Any) -> RunHandle:
+        options = {"accident": accident} | fields.pop("workload_options", {})
+        spec = RunSpec(workload_options=options, devices="cpu:2", **{"steps": 10, **fields})
+        handles.append(pretended.launch(spec, tmp_path / folder))
+        return handles[-1]
+
+    yield launch
+    for handle in handles:
+        handle.kill()
+        assert handle.wait(5)
+
+
+def wait_until(is_true: Callable[[], bool], timeout_s: float = 5.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.01)
+
+
+def exits(handle: RunHandle) -> list[dict[str, Any]]:
+    records, _ = read_events(handle.folder / "launcher.jsonl")
+    return [record for record in records if record["kind"] == "exited"]
+
+
+def answers(handle: RunHandle) -> list[dict[str, Any]]:
+    return [record for record in Tail(handle.folder).read() if record["kind"] == "answer"]
+
+
+def steps(handle: RunHandle) -> list[int]:
+    return [record["step"] for record in Tail(handle.folder).read() if record["kind"] == "step"]
+
+
+def test_a_run_finishes_and_says_so(launch: Callable[..., RunHandle]) -> None:
+    handle = launch()
+    assert handle.wait(10)
+    assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
+    assert [record["verdict"] for record in exits(handle)] == ["finished"]
+    assert derive_status(read_sources(handle.folder)).state == "finished"
+
+
+def test_stop_ends_a_run_at_a_step_and_keeps_it(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=10_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    assert derive_status(read_sources(handle.folder)).state == "running"
+    handle.stop()
+    assert handle.wait(5)
+    assert handle.status == "stopped"
+    assert steps(handle) == list(range(len(steps(handle))))
+
+
+def test_a_stop_that_is_not_obeyed_is_enforced(launch: Callable[..., RunHandle]) -> None:
+    handle = launch("silence")
+    wait_until(lambda: handle.step == 2)
+    handle.stop()
+    assert handle.wait(5)
+    assert handle.status == "stopped"
+    assert "no step ended within" in str(handle.message)
+    assert derive_status(read_sources(handle.folder)).state == "stopped"
+
+
+ENDINGS = {
+    "segfault": ("crashed", "SIGSEGV.*last step was 2.*about to touch address 0"),
+    "exit": ("crashed", "left with code 3"),
+    "fail": ("failed", "ValueError: no more"),
+    "out of memory": ("out-of-memory", "ran out of memory"),
+}
+
+
+@pytest.mark.parametrize("accident", ENDINGS)
+def test_an_accident_ends_in_its_verdict(launch: Callable[..., RunHandle], accident: str) -> None:
+    verdict, message = ENDINGS[accident]
+    handle = launch(accident)
+    assert handle.wait(10)
+    assert exits(handle)[-1]["verdict"] == verdict
+    assert pytest.approx(2) == handle.step, "what was recorded before stays"
+    assert re.search(message, str(handle.message), re.DOTALL), handle.message
+    assert handle.status == "failed"
+    assert derive_status(read_sources(handle.folder)).state == "failed"
+
+
+def test_a_kill_from_outside_is_told_from_memory(launch: Callable[..., RunHandle]) -> None:
+    handle = launch("silence")
+    wait_until(lambda: handle.step == 2)
+    os.kill(handle.pids[0], signal.SIGKILL)
+    assert handle.wait(5)
+    assert exits(handle)[-1]["verdict"] == "killed"
+    assert "by something outside the lab" in str(handle.message)
+    assert "out-of-memory" in str(handle.message), "says what the kernel counted"
+
+
+def test_a_kill_on_request(launch: Callable[..., RunHandle]) -> None:
+    handle = launch("silence")
+    wait_until(lambda: handle.step == 2)
+    handle.kill()
+    assert handle.wait(5)
+    assert (exits(handle)[-1]["verdict"], handle.status) == ("killed", "failed")
+
+
+def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=10_000, hang_timeout_s=0.6)
+    wait_until(lambda: (handle.step or 0) > 2)
+    os.kill(handle.pids[0], signal.SIGSTOP)
+    began = time.monotonic()
+    assert handle.wait(5)
+    assert 0.4 < time.monotonic() - began < 2
+    assert exits(handle)[-1]["verdict"] == "hung"
+    assert "was stopped (SIGSTOP)" in str(handle.message)
+    assert steps(handle)[-1] == handle.step
+
+
+def test_a_full_disk_is_told_and_loses_nothing(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=10_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    events = handle.folder / "worker-0-0" / "events.jsonl"
+    limit = events.stat().st_size + 500
+    resource.prlimit(handle.pids[0], resource.RLIMIT_FSIZE, (limit, limit))
+    assert handle.wait(5)
+    assert "The run folder takes every event" in str(handle.message)
+    assert steps(handle) == list(range(len(steps(handle))))
+
+
+def test_a_refused_request_frees_its_folder(launch: Callable[..., RunHandle]) -> None:
+    refused = launch("refuse")
+    assert refused.wait(5)
+    assert refused.exit_code == 2
+    assert "Received: nonsense" in str(refused.message)
+    again = launch()
+    assert again.wait(10)
+    assert again.status == "finished"
+
+
+def test_a_folder_holds_one_run(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
+    assert launch().wait(10)
+    before = (tmp_path / "run" / "launcher.jsonl").read_bytes()
+    with pytest.raises(RunFolderError, match=r"new or empty folder.*holds a run"):
+        launch()
+    assert (tmp_path / "run" / "launcher.jsonl").read_bytes() == before
+
+
+def test_a_folder_with_other_files_is_left_alone(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("do not touch")
+    with pytest.raises(RunFolderError, match="holds other files"):
+        launch(folder="mine")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "run.json").write_text('{"name": "ha')
+    with pytest.raises(RunFolderError, match="holds a run"):
+        launch(folder="half")
+    with pytest.raises(RunFolderError, match="a file"):
+        launch(folder="mine/thesis.txt")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "do not touch"
+
+
+def test_another_launcher_cannot_take_a_running_folder(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    handle = launch(steps=10_000)
+    with (
+        Launcher(worker_command=PRETENDED) as other,
+        pytest.raises(RunFolderError, match="Two runs cannot share a folder"),
+    ):
+        other.launch(handle.spec, tmp_path / "run")
+
+
+def test_one_run_at_a_time(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
+    launch(steps=10_000)
+    with pytest.raises(LabError, match="at most 1 at a time"):
+        launch(folder="second")
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_wrong_request_never_makes_a_folder(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match="A workload is a built-in one"):
+        launch(workload="nope")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_change_in_the_worker(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=10_000)
+    number = handle.reconfigure({"devices": "cpu:4"})
+    refused = handle.reconfigure({"global_batch_size": 3})
+    wait_until(lambda: len(answers(handle)) == 2)
+    found = {answer["number"]: answer["status"] for answer in answers(handle)}
+    assert found == {number: "applied", refused: "rejected"}
+    assert handle.status == "running"
+
+
+def test_a_change_that_takes_a_fresh_worker(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=10_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    old = handle.pids
+    number = handle.reconfigure({"devices": "cpu:16"})
+    wait_until(lambda: bool(answers(handle)))
+    wait_until(lambda: bool(exits(handle)))
+    assert [(a["number"], a["status"]) for a in answers(handle)] == [(number, "applied")]
+    assert exits(handle)[0]["verdict"] == "replaced"
+    wait_until(lambda: len(handle.pids) == 1)
+    assert handle.pids != old
+    handle.stop()
+    assert handle.wait(5)
+    assert handle.status == "stopped"
+    assert steps(handle) == list(range(len(steps(handle)))), "no step lost, none done twice"
+    assert derive_status(read_sources(handle.folder)).state == "stopped"
+
+
+def test_a_fresh_worker_that_fails_leaves_the_run_as_it_was(
+    launch: Callable[..., RunHandle],
+) -> None:
+    handle = launch("fresh worker fails", steps=10_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    old = handle.pids
+    handle.reconfigure({"devices": "cpu:16"})
+    late = handle.reconfigure({"devices": "cpu:4"})
+    wait_until(lambda: len(answers(handle)) == 2)
+    first, second = answers(handle)
+    assert first["status"] == "rejected"
+    assert "The fresh worker cannot open" in first["message"]
+    assert (second["number"], second["status"]) == (late, "applied"), "what was held comes after"
+    assert handle.pids == old
+    assert derive_status(read_sources(handle.folder)).state == "running"
+    handle.stop()
+    assert handle.wait(5)
+    assert steps(handle) == list(range(len(steps(handle))))
+    assert derive_status(read_sources(handle.folder)).state == "stopped"
+
+
+def test_the_next_spare_waits_once_a_run_is_under_way(
+    pretended: Launcher, launch: Callable[..., RunHandle]
+) -> None:
+    assert pretended.wait_for_spare(5)
+    handle = launch(steps=10_000)
+    records, _ = read_events(handle.folder / "launcher.jsonl")
+    assert records[0]["from_spare"] is True
+    wait_until(lambda: pretended.spare_state == "ready")
+    inventory = pretended.inventory()
+    assert inventory is not None
+    assert inventory.count("CPU") == 1
+
+
+def test_close_ends_everything(tmp_path: Path) -> None:
+    with Launcher(spare=True, worker_command=PRETENDED) as launcher:
+        handle = launcher.launch(
+            RunSpec(devices="cpu:2", workload_options={"accident": "child"}), tmp_path / "run"
+        )
+        child_file = tmp_path / "run" / "worker-0-0" / "child.pid"
+        wait_until(lambda: child_file.exists() and child_file.read_text() != "")
+        pids = [*handle.pids, int(child_file.read_text())]
+    wait_until(lambda: not any(map(psutil.pid_exists, pids)))
+    assert handle.status == "failed"
+    with pytest.raises(LabError, match="closed launcher"):
+        launcher.launch(handle.spec, tmp_path / "other")

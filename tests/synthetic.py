@@ -1,0 +1,405 @@
+"""A complete run folder with a known truth, without TensorFlow: `write_run(folder, ...)`.
+
+    python -m tests.synthetic RUN --replicas 4 --steps 1000 --straggler 2:30
+
+Every step of a replica is input + compute + wait + transfer + idle, all replicas end a step
+together, and a straggler's extra milliseconds are in its own compute and in the others' wait.
+The same options and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from profiles import events
+from profiles.event_log import EventLog
+from profiles.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
+from profiles.run_file import create_run_file
+from profiles.spec import RunSpec
+from tests import synthetic_tables as tables
+
+EPOCH_NS = 1_760_000_000_000_000_000
+HOSTILE = "<script>alert('x')</script>\"&'\n\u202e"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the run is made of. Times in milliseconds."""
+
+    replicas: int = 4
+    steps: int = 200
+    """Of the whole run, shared evenly by the segments."""
+    workers: int = 1
+    segments: int | Sequence[dict[str, Any]] = 1
+    """A count, or one mapping of changed fields of this recipe per segment.
+    `moved="fresh-worker"` in it starts a new worker generation."""
+    strategy: str = "mirrored"
+    device_kind: str = "CPU"
+    global_batch_size: int = 256
+    step_ms: float = 20.0
+    """Compute of a replica's step."""
+    input_ms: float = 1.0
+    transfer_ms: float = 2.0
+    idle_ms: float = 0.5
+    noise: float = 0.03
+    """Relative standard deviation of each replica's compute."""
+    drift: float = 0.3
+    """Lag-1 autocorrelation of the part of the noise that all replicas share."""
+    tracing_ms: float = 800.0
+    """Extra length of the first step of a segment."""
+    straggler: tuple[int, float] | None = None
+    """(replica, extra milliseconds in its compute)."""
+    windows: int = 3
+    """Capture windows per segment."""
+    window_steps: int = 10
+    ops_per_step: int = 24
+    """Compute ops per replica and step."""
+    collective_bytes: Sequence[int] = (2_097_152, 262_144)
+    """One all-reduce per entry and step, where there is more than one replica."""
+    marks: bool = True
+    memory: bool = True
+    placement: bool = True
+    contexts: bool = False
+    captured: bool = True
+    """Whether the windows' Parquet files exist."""
+    ending: str | None = "finished"
+    """`finished`, `stopped`, `failed`, `crashed`, or None: cut off without a word."""
+    missing: Sequence[str] = ()
+    """Pieces left out: `run.json`, `launcher`, `environment`, or a window table's name."""
+    cut: Sequence[tuple[str, int]] = ()
+    """(path in the run folder, bytes to keep): files cut off after writing."""
+    prefix: str = ""
+    """Put before every op, variable and workload name: long or hostile text."""
+    nan_loss_from: int | None = None
+    moved: str | None = None
+    pid: int = 2**22 - 1
+    seed: int = 0
+
+
+def write_run(folder: str | Path, **options: Any) -> Path:
+    """Write a run into the (new) `folder`; options are the fields of `Recipe`."""
+    run = Path(folder)
+    recipe = Recipe(**options)
+    run.mkdir(parents=True, exist_ok=True)
+    if "run.json" not in recipe.missing:
+        create_run_file(run, spec_of(recipe).to_json(), created_ns=EPOCH_NS)
+    parts = _segment_recipes(recipe)
+    launcher = _Clocked(run / LAUNCHER_EVENTS) if "launcher" not in recipe.missing else None
+    for worker in range(recipe.workers):
+        _write_worker(run, worker, parts, recipe, launcher)
+    if launcher:
+        launcher.close()
+    for path, keep in recipe.cut:
+        target = run / path
+        target.write_bytes(target.read_bytes()[:keep])
+    return run
+
+
+def spec_of(recipe: Recipe) -> RunSpec:
+    """The RunSpec that this recipe would come from."""
+    count = recipe.replicas // recipe.workers
+    return RunSpec.model_validate(
+        {
+            "strategy": recipe.strategy,
+            "devices": f"{recipe.device_kind.lower()}:{count}",
+            "workers": recipe.workers,
+            "workload": f"{recipe.prefix}digits-cnn",
+            "global_batch_size": recipe.global_batch_size,
+            "steps": max(1, recipe.steps),
+            "seed": recipe.seed,
+        }
+    )
+
+
+def replica_device(recipe: Recipe, replica: int) -> str:
+    """Full device name of a global replica."""
+    local = recipe.replicas // recipe.workers
+    job = "worker" if recipe.workers > 1 else "localhost"
+    return (
+        f"/job:{job}/replica:0/task:{replica // local}"
+        f"/device:{recipe.device_kind}:{replica % local}"
+    )
+
+
+def step_phases(recipe: Recipe, num_steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Milliseconds of each phase, `[steps, replicas]`; every row of a step adds up to one wall."""
+    shape = (num_steps, recipe.replicas)
+    shared = np.zeros(num_steps)
+    shocks = rng.normal(0, 1, num_steps) * np.sqrt(1 - recipe.drift**2)
+    for i in range(1, num_steps):
+        shared[i] = recipe.drift * shared[i - 1] + shocks[i]
+    wobble = 0.5 * shared[:, None] + rng.normal(0, 1, shape) * 0.5
+    compute = recipe.step_ms * np.clip(1 + recipe.noise * wobble, 0.2, None)
+    if recipe.straggler is not None:
+        compute[:, recipe.straggler[0]] += recipe.straggler[1]
+    input_ms = np.full(shape, 1.0) * recipe.input_ms * rng.uniform(0.8, 1.2, (num_steps, 1))
+    idle = np.full(shape, recipe.idle_ms)
+    if num_steps:
+        idle[0] += recipe.tracing_ms
+    alone = recipe.replicas == 1
+    wait = compute.max(axis=1, keepdims=True) - compute
+    transfer = np.full(shape, 0.0 if alone else recipe.transfer_ms)
+    return {
+        "input": input_ms,
+        "compute": compute,
+        "wait": wait,
+        "transfer": transfer,
+        "idle": idle,
+        "wall": input_ms + compute + wait + transfer + idle,
+    }
+
+
+class _Clocked(EventLog):
+    """An event log whose clock is set by what is written."""
+
+    def __init__(self, path: Path) -> None:
+        self.at_ns = EPOCH_NS
+        super().__init__(path, now_ns=lambda: self.at_ns)
+
+
+def _segment_recipes(recipe: Recipe) -> list[tuple[Recipe, int]]:
+    """Each segment's recipe and first step."""
+    changes: Sequence[dict[str, Any]]
+    if isinstance(recipe.segments, int):
+        half = max(1, recipe.replicas // 2)
+        changes = [{"replicas": half} if i % 2 else {} for i in range(recipe.segments)]
+    else:
+        changes = recipe.segments
+    share = recipe.steps // len(changes)
+    counts = [share] * (len(changes) - 1) + [recipe.steps - share * (len(changes) - 1)]
+    parts, first = [], 0
+    for change, count in zip(changes, counts, strict=True):
+        parts.append((replace(recipe, **{"steps": count, **change}), first))
+        first += count
+    return parts
+
+
+def _write_worker(
+    run: Path,
+    worker: int,
+    parts: list[tuple[Recipe, int]],
+    recipe: Recipe,
+    launcher: _Clocked | None,
+) -> None:
+    generation, at_ns = 0, EPOCH_NS
+    folder = worker_folder(run, worker, generation)
+    log = _open_worker(folder, recipe, launcher)
+    for index, (part, first) in enumerate(parts):
+        if part.moved == "fresh-worker" and index:
+            log.close()
+            _exited(launcher, folder, "replaced", 0)
+            generation += 1
+            folder = worker_folder(run, worker, generation)
+            log = _open_worker(folder, recipe, launcher)
+        log.at_ns = max(log.at_ns, at_ns)
+        at_ns = _write_segment(folder, log, index, part, first)
+    _close_worker(folder, log, recipe, launcher)
+
+
+def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None) -> _Clocked:
+    if launcher:
+        launcher.write(
+            events.Launched(folder.worker, folder.generation, recipe.pid, EPOCH_NS, True)
+        )
+    log = _Clocked(folder.events)
+    log.write(events.WorkerStarted(folder.worker, recipe.pid, EPOCH_NS, 1_000_000))
+    if "environment" not in recipe.missing:
+        names = [replica_device(recipe, replica) for replica in range(recipe.replicas)]
+        log.write(
+            events.Environment(
+                tensorflow="2.21.0",
+                python="3.11.9",
+                devices=[
+                    {"name": name, "kind": recipe.device_kind, "physical": None, "logical": True}
+                    for name in names
+                ],
+                host={
+                    "name": "synthetic",
+                    "cpus": 2,
+                    "memory_bytes": 8 << 30,
+                    "platform": "Linux",
+                },
+            )
+        )
+    return log
+
+
+def _close_worker(
+    folder: WorkerFolder, log: _Clocked, recipe: Recipe, launcher: _Clocked | None
+) -> None:
+    if recipe.ending in ("finished", "stopped"):
+        log.write(events.Finished(recipe.ending, recipe.steps))
+    if recipe.ending == "failed":
+        log.write(events.Failed(f"{recipe.prefix}loss is NaN", "Traceback ..."))
+    log.close()
+    if recipe.ending:
+        if launcher:
+            launcher.at_ns = log.at_ns
+        _exited(launcher, folder, recipe.ending, 0 if recipe.ending == "finished" else 1)
+
+
+def _exited(launcher: _Clocked | None, folder: WorkerFolder, verdict: str, code: int) -> None:
+    if launcher:
+        launcher.write(events.Exited(folder.worker, folder.generation, code, verdict))
+
+
+def _opened(
+    recipe: Recipe, segment: int, first: int, started_ns: int, moved: str | None
+) -> events.SegmentOpened:
+    checksum = f"sha256:{segment:064x}"
+    return events.SegmentOpened(
+        segment=segment,
+        strategy=recipe.strategy,
+        num_replicas=recipe.replicas,
+        num_workers=recipe.workers,
+        global_batch_size=recipe.global_batch_size,
+        first_step=first,
+        started_ns=started_ns,
+        replica_devices=[replica_device(recipe, i) for i in range(recipe.replicas)],
+        cross_device_ops="collective-ring",
+        spec=spec_of(recipe).to_json(),
+        parameter_bytes=sum(recipe.collective_bytes),
+        state_checksum_before=checksum if segment else None,
+        state_checksum_after=checksum if segment else None,
+        moved=(moved or "same-worker") if segment else None,
+    )
+
+
+def _write_segment(
+    folder: WorkerFolder, log: _Clocked, segment: int, recipe: Recipe, first: int
+) -> int:
+    """Write a segment's events and tables; the wall clock at its end."""
+    rng = np.random.default_rng([recipe.seed, segment])
+    phases = step_phases(recipe, recipe.steps, rng)
+    lengths = (phases["wall"].max(axis=1) * 1e6).astype(np.int64)
+    starts = log.at_ns + np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    log.write(_opened(recipe, segment, first, log.at_ns, recipe.moved))
+    window_starts = _window_starts(recipe)
+    captured = {start + i for start in window_starts for i in range(recipe.window_steps)}
+    made = tables.Segment(
+        segment=segment,
+        worker=folder.worker,
+        first_step=first,
+        starts_ns=starts,
+        phases=phases,
+        devices=[replica_device(recipe, i) for i in range(recipe.replicas)],
+        local=_local_replicas(recipe, folder.worker),
+        recipe=recipe,
+    )
+    if recipe.placement:
+        rows = tables.write_placement(folder.placement(segment), made)
+        log.write(events.PlacementRecorded(segment, folder.placement(segment).name, rows))
+    marks = _marks(made) if recipe.marks else None
+    for i in range(recipe.steps):
+        log.at_ns = int(starts[i] + lengths[i])
+        log.write(_step(recipe, made, marks, i, i in captured))
+        if recipe.memory and i % 10 == 0:
+            _write_memory(log, made, first + i)
+        if recipe.captured and i + 1 - recipe.window_steps in window_starts:
+            _write_window(folder, log, made, i + 1 - recipe.window_steps)
+    if recipe.contexts:
+        tables.write_contexts(folder.path / "contexts.parquet", made)
+    return log.at_ns
+
+
+def _local_replicas(recipe: Recipe, worker: int) -> range:
+    local = recipe.replicas // recipe.workers
+    return range(worker * local, (worker + 1) * local)
+
+
+def _window_starts(recipe: Recipe) -> list[int]:
+    """Steps (within the segment) at which a window starts; never the first, which is traced."""
+    free = recipe.steps - recipe.window_steps - 1
+    if recipe.windows == 0 or free < recipe.windows * recipe.window_steps:
+        return [1] if recipe.windows and free >= 0 else []
+    return [1 + i * (free // recipe.windows) for i in range(recipe.windows)]
+
+
+def _marks(made: tables.Segment) -> list[list[list[int]]]:
+    """Per step and local replica: inputs ready, gradients ready, reduced."""
+    phases = made.phases
+    ready = made.starts_ns[:, None] + (phases["input"] * 1e6).astype(np.int64)
+    gradients = ready + (phases["compute"] * 1e6).astype(np.int64)
+    reduced = gradients + ((phases["wait"] + phases["transfer"]) * 1e6).astype(np.int64)
+    every: list[list[list[int]]] = np.stack([ready, gradients, reduced], axis=-1)[
+        :, list(made.local)
+    ].tolist()
+    return every
+
+
+def _step(
+    recipe: Recipe, made: tables.Segment, marks: Any, index: int, captured: bool
+) -> events.StepDone:
+    step = made.first_step + index
+    is_nan = recipe.nan_loss_from is not None and step >= recipe.nan_loss_from
+    return events.StepDone(
+        segment=made.segment,
+        step=step,
+        start_ns=int(made.starts_ns[index]),
+        wall_ms=round(float(made.phases["wall"][index].max()), 4),
+        loss=float("nan") if is_nan else round(2.3 * 0.995**step + 0.1, 5),
+        examples=recipe.global_batch_size,
+        captured=captured,
+        input_ms=round(float(made.phases["input"][index].max()), 4),
+        marks_ns=marks[index] if marks is not None else None,
+    )
+
+
+def _write_memory(log: _Clocked, made: tables.Segment, step: int) -> None:
+    for replica in made.local:
+        device = made.devices[replica]
+        log.write(events.MemorySampled(device, step, 50_000_000 + 1000 * step, 80_000_000, "tf"))
+
+
+def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, start: int) -> None:
+    number = made.segment * 100 + _window_starts(made.recipe).index(start)
+    path = folder.window(number)
+    num_spans = tables.write_window(path, made, start)
+    log.write(
+        events.WindowCaptured(
+            window=number,
+            segment=made.segment,
+            first_step=made.first_step + start,
+            num_steps=made.recipe.window_steps,
+            folder=path.name,
+            num_events=num_spans * 4,
+            num_spans=num_spans,
+            start_ms=0.1,
+            stop_ms=20.0,
+            convert_ms=15.0,
+        )
+    )
+
+
+def _parse(argv: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
+    parser = argparse.ArgumentParser(description="Write a synthetic run folder.")
+    parser.add_argument("run")
+    plain = {"int": int, "float": float, "str": str, "str | None": str}
+    for item in fields(Recipe):
+        flag = "--" + item.name.replace("_", "-")
+        if item.type == "bool":
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction)
+        elif item.name == "segments":
+            parser.add_argument(flag, type=int)
+        elif item.name == "straggler":
+            parser.add_argument(flag, metavar="REPLICA:MS")
+        elif item.type in plain:
+            parser.add_argument(flag, type=plain[str(item.type)])
+    given = {
+        key: value for key, value in vars(parser.parse_args(argv)).items() if value is not None
+    }
+    if "straggler" in given:
+        replica, _, late = given["straggler"].partition(":")
+        given["straggler"] = (int(replica), float(late))
+    return given.pop("run"), given
+
+
+if __name__ == "__main__":
+    _folder, _options = _parse(None)
+    print(write_run(_folder, **_options))

@@ -79,10 +79,11 @@ def _inputs_by_replica(
     strategy: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: Any
 ) -> list[list[Any]]:
     select = private_tf.distribute_utils.select_replica
-    inputs = [
-        [tf.constant(replica, tf.int32), select(replica, args), select(replica, kwargs)]
-        for replica in range(strategy.num_replicas_in_sync)
-    ]
+    inputs = []
+    for replica, device in enumerate(strategy.extended.core_devices[:, 0]):
+        with tf.device(device):
+            replica_id = tf.constant(replica, tf.int32)
+        inputs.append([replica_id, select(replica, args), select(replica, kwargs)])
     if not options.experimental_enable_dynamic_batch_size:
         for value in nest.flatten(inputs):
             if tf.is_tensor(value) and not value.shape.is_fully_defined():

@@ -40,12 +40,14 @@ def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[
 def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: int) -> Any:
     """`iterations` steps of `fn(context, inputs)` in one call; the context with its last outputs.
 
-    What TF 1 put in the context's `run_op` for a session to run has been run: it is None.
+    `fn` is called across replicas, as documented, and may use `call_for_each_replica`. What TF 1
+    put in the context's `run_op` for a session to run has been run: it is None.
     """
     context = private_tf.MultiStepContext()
 
     def replica_step(inputs: Any) -> dict[str, Any]:
-        fn(context, inputs)
+        here = tf.distribute.get_replica_context()
+        here.merge_call(lambda _, given: fn(context, given), args=(inputs,))
         return dict(context.last_step_outputs)
 
     @tf.function(autograph=False)
@@ -123,6 +125,7 @@ def _trace(
     extended = strategy.extended
 
     def replicated_fn(replica_id: Any, replica_args: Any, replica_kwargs: Any) -> Any:
+        extended.traced_replica_id = replica_id
         with private_tf._TPUReplicaContext(strategy, replica_id_in_sync_group=replica_id):
             result[0] = fn(*replica_args, **replica_kwargs)
         return result[0]

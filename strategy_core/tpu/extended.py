@@ -1,4 +1,4 @@
-"""The back end of the emulated TPUStrategy: stock `TPUExtended` on the devices that stand for cores."""
+"""The back end of the emulated TPUStrategy: stock `TPUExtended` on emulating devices."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             self._device_input_worker_devices.setdefault(host, []).append(device)
             self._host_input_worker_devices.setdefault(host, []).append(host)
         self.last_expansion: ExpansionReport | None = None
+        self.traced_replica_id: Any = 0
+        """In a cluster that is being traced, the number of the replica, as a tensor."""
 
     @property
     def core_devices(self) -> npt.NDArray[np.object_]:
@@ -68,6 +70,14 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             tpu_function = tf.function(tpu_function, autograph=False)
             self._tpu_function_cache[fn] = tpu_function
         return tpu_function
+
+    def _call_for_each_replica(self, fn: Any, args: Any, kwargs: Any) -> Any:
+        """Inside of a cluster, where one trace stands for all replicas, with the replica's id."""
+        context = private_tf._TPUReplicaContext(
+            self._container_strategy(), replica_id_in_sync_group=self.traced_replica_id
+        )
+        with context:
+            return fn(*args, **kwargs)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
         """In a `merge_call`, the value of every replica, which one trace has as one tensor."""

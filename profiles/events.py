@@ -45,7 +45,7 @@ class SegmentOpened:
     strategy: str
     num_replicas: int
     num_workers: int
-    global_batch_size: int
+    global_batch_size: int | None
     first_step: int
     started_ns: int
     replica_devices: list[str]

@@ -52,6 +52,8 @@ class SegmentOpened:
     """Full device name of each replica, by global replica id."""
     cross_device_ops: str
     spec: dict[str, Any]
+    core_devices: list[list[str]] | None = None
+    """Under a TPU's strategy: device names by replica and logical core."""
     parameter_bytes: int | None = None
     state_checksum_before: str | None = None
     """Checksum of model and optimizer state as the segment before left it."""

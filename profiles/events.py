@@ -160,7 +160,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The worker closed its books: `finished` (all steps done) or `stopped` (asked to)."""
+    """The worker closed its books: `finished` (all steps done), `stopped` (asked to), or
+    `replaced` (a fresh worker has taken over)."""
 
     kind: ClassVar[str] = "finished"
     status: str

@@ -67,7 +67,8 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
         out.print(Text(f"No time per replica: {reason}.", style="dim"))
         return
     source = "full captures" if segment["replicas_source"] == "measured" else "light marks"
-    table = Table(title=f"Mean milliseconds of a step, from {source}", title_justify="left")
+    title = f"Milliseconds of a typical step: {replicas[0]['num_steps']} steps, from {source}"
+    table = Table(title=title, title_justify="left")
     for name in ("replica", "device"):
         table.add_column(name)
     for phase in CATEGORIES:

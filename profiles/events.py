@@ -124,6 +124,29 @@ class PlacementRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class CoresExpanded:
+    """How a TPU program was spread over emulated cores: written after a segment's first step."""
+
+    kind: ClassVar[str] = "cores"
+    segment: int
+    topology: list[int]
+    """The mesh (x, y, z, core)."""
+    coordinates: list[list[list[int]]]
+    """Place on the mesh, by replica and logical core."""
+    spmd: bool
+    num_ops: dict[str, int]
+    """Graph nodes by device."""
+    partitioned: dict[str, int]
+    """Ops split over the cores of their replica, by op type."""
+    fallbacks: list[dict[str, Any]]
+    """Ops gathered to core 0: `{"op", "reason", "names", "count", "bytes"}`."""
+    collectives: list[dict[str, Any]]
+    """Communications of a step: `{"op", "group_size", "count", "bytes", "moved_bytes"}`."""
+    moved_bytes: dict[str, int]
+    """Bytes that a step moves between cores, by reason, as far as shapes tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySampled:
     """Memory of a device, or of the worker's process (`source` says which)."""
 
@@ -211,6 +234,7 @@ Event = (
     | StepDone
     | WindowCaptured
     | PlacementRecorded
+    | CoresExpanded
     | MemorySampled
     | CommandAnswered
     | Failed

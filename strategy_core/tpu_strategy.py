@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from profiles.events import CoresExpanded
 from profiles.spec import RunSpec
 from strategy_core import tpu
 from strategy_core.tpu import mesh
 
 Split = Callable[[Any], Any]
+NAMES_KEPT = 20
+"""Names of fallen-back ops that go on record, per op type and reason."""
 
 
 def build(spec: RunSpec, num_cores: int) -> tf.distribute.TPUStrategy:
@@ -42,6 +47,52 @@ def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:
     if emulated is not None:
         return [[str(device) for device in replica] for replica in emulated]
     return [[device] for device in strategy.extended.worker_devices]
+
+
+def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded | None:
+    """How the step was spread over the cores; None before its first call, and on a real TPU."""
+    report = getattr(strategy.extended, "last_expansion", None)
+    if report is None:
+        return None
+    assignment = strategy.extended.device_assignment
+    return CoresExpanded(
+        segment=segment,
+        topology=[int(size) for size in assignment.topology.mesh_shape],
+        coordinates=np.asarray(assignment.core_assignment).tolist(),
+        spmd=strategy.extended.is_spmd,
+        num_ops={device: sum(ops.values()) for device, ops in report.ops_by_device.items()},
+        partitioned=dict(report.partitioned),
+        fallbacks=_fallbacks(report),
+        collectives=_collectives(report),
+        moved_bytes=report.moved_bytes(),
+    )
+
+
+def _fallbacks(report: Any) -> list[dict[str, Any]]:
+    names: dict[tuple[str, str], list[str]] = {}
+    for each in report.fallbacks:
+        names.setdefault((each.op, each.reason), []).append(each.name)
+    return [
+        {
+            "op": op,
+            "reason": reason,
+            "names": list(dict.fromkeys(names[op, reason]))[:NAMES_KEPT],
+            "count": count,
+            "bytes": size,
+        }
+        for op, reason, count, size in report.fallback_table()
+    ]
+
+
+def _collectives(report: Any) -> list[dict[str, Any]]:
+    """Communications of one kind and size as one row."""
+    count: Counter[tuple[str, int, int | None, int | None]] = Counter(
+        (each.op, each.group_size, each.bytes, each.moved_bytes) for each in report.collectives
+    )
+    return [
+        {"op": op, "group_size": group, "count": times, "bytes": size, "moved_bytes": moved}
+        for (op, group, size, moved), times in count.items()
+    ]
 
 
 def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:

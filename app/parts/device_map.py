@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from app.charts.devices import short_names
 from app.charts.placement import ops_by_type, variable_bytes
 from app.parts.text import plain
 from profiles.analysis.columns import of_segment, texts
 from profiles.analysis.placement import UNPLACED, Placement
+from profiles.device_names import short_names
 from profiles.store import Profile
 
 MAX_VARIABLES = 5_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.charts.devices import short_names
 from app.parts.opened import OpenRun
 from app.parts.segments import segment_title
 from app.parts.text import as_markdown, plain
 from profiles.analysis.placement_change import Change, How, placement_change
+from profiles.device_names import short_names
 from profiles.events import SegmentOpened
 
 MAX_ROWS = 5_000

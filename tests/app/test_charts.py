@@ -7,10 +7,10 @@ import pytest
 
 from app.charts import comparing, placement, steps, thin
 from app.charts.base import label
-from app.charts.devices import short_names
 from app.charts.matrix import traffic
 from app.charts.memory import memory
 from app.charts.phases import breakdown
+from profiles.device_names import short_names
 from profiles.palette import PHASE_COLOURS
 from profiles.schema import CATEGORIES
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
-
-import numpy as np
-
 from profiles import units
-from profiles.analysis.columns import floats, ints, of_segment, texts
+from profiles.analysis.collective_calls import collective_calls
 from profiles.analysis.communication import CollectiveUse, Traffic
 from profiles.analysis.findings import Facts
+from profiles.analysis.sends import sends
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import (
@@ -25,7 +21,7 @@ from profiles.exports.report.section import (
     table,
 )
 
-MAX_SIZES = 40
+MAX_ROWS = 40
 
 
 def communication(facts: RunFacts) -> Section | None:
@@ -47,11 +43,12 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
         return note(f"Unavailable: {found.reason}.")
     parts: list[Markup | None] = [note(f"Unknown: {found.reason}.") if found.reason else None]
     if found.collectives:
-        parts += [_collectives(found.collectives), _bandwidths(facts, item)]
+        parts += [_collectives(found.collectives), _calls(facts, item)]
     else:
         parts.append(note("No collective ran in the captured steps."))
     if found.traffic:
         parts.append(_matrix(facts, found.traffic))
+        parts.append(_sends(facts, item))
     else:
         parts.append(note("Nothing was sent from one device to another."))
     return join(*parts)
@@ -86,64 +83,60 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
     return table("Collectives, per step; GB/s are 10^9 bytes per second", heads, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class SizeUse:
-    """Calls of one collective at one size, over a segment's captured steps and replicas."""
-
-    op: str
-    bytes: float
-    num_calls: float
-    """Per step and replica."""
-    busbw_gbps: float | None
-    """Median over calls."""
-
-
-def bandwidth_by_size(facts: RunFacts, item: Facts) -> list[SizeUse]:
-    """Largest first. A ring needs bytes to be fast: small calls show their latency here."""
-    rows = of_segment(facts.profile.table("collectives"), item.segment.segment)
-    sizes, bandwidth = floats(rows, "bytes"), floats(rows, "busbw_gbps")
-    groups: dict[tuple[str, float], list[int]] = defaultdict(list)
-    for row, (op, size) in enumerate(zip(texts(rows, "op"), sizes.tolist(), strict=True)):
-        if np.isfinite(size):
-            groups[op or "unknown", size].append(row)
-    members = len(np.unique(ints(rows, "replica"))) * item.communication.num_steps
-    found = []
-    for (op, size), calls in groups.items():
-        known = bandwidth[calls][np.isfinite(bandwidth[calls])]
-        median = float(np.median(known)) if known.size else None
-        found.append(SizeUse(op, size, len(calls) / members, median))
-    return sorted(found, key=lambda use: -use.bytes)
-
-
-def _bandwidths(facts: RunFacts, item: Facts) -> Markup | None:
-    uses = bandwidth_by_size(facts, item)
-    best = max((use.busbw_gbps or 0.0 for use in uses), default=0.0)
-    if not best:
-        return None
+def _calls(facts: RunFacts, item: Facts) -> Markup | None:
+    """Each collective op by itself, with its bus bandwidth as a bar: small calls are slow ones."""
+    calls = collective_calls(facts.profile, item.segment.segment)
+    best = max((call.busbw_gbps or 0.0 for call in calls), default=0.0)
     rows = [
         (
-            quantity(units.size(use.bytes), use.bytes),
-            use.op,
-            quantity(units.number(use.num_calls), use.num_calls),
-            quantity(units.bandwidth(use.busbw_gbps), use.busbw_gbps),
-            Cell(_bandwidth_bar(use, best), None, "wide"),
+            name(call.name),
+            call.op,
+            quantity(units.number(call.per_step), call.per_step),
+            quantity(units.size(call.bytes), call.bytes),
+            quantity(units.milliseconds(call.wait_ms), call.wait_ms),
+            quantity(units.milliseconds(call.transfer_ms), call.transfer_ms),
+            quantity(units.bandwidth(call.busbw_gbps), call.busbw_gbps),
+            Cell(_bandwidth_bar(call.busbw_gbps, best), None, "wide"),
         )
-        for use in uses[:MAX_SIZES]
+        for call in calls[:MAX_ROWS]
     ]
     heads = (
-        "Size of a call",
+        "Op in the graph",
         "Collective",
         "Calls/step",
-        ("busbw, median", "busbw"),
+        "Size of a call",
+        ("Wait", "wait"),
+        ("Transfer", "transfer"),
+        ("busbw", "busbw"),
         "Bus bandwidth",
     )
-    more = f"; the largest {MAX_SIZES} of {len(uses)} sizes" if len(uses) > MAX_SIZES else ""
-    return table(f"Bus bandwidth by the size of a call{more}", heads, rows)
+    return table(f"Every collective by itself{_cut(len(calls))}", heads, rows)
 
 
-def _bandwidth_bar(use: SizeUse, best: float) -> Markup:
-    value = use.busbw_gbps or 0.0
-    return bar([("transfer", value, units.bandwidth(use.busbw_gbps))], best)
+def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
+    return bar([("transfer", busbw_gbps or 0.0, units.bandwidth(busbw_gbps))], best)
+
+
+def _sends(facts: RunFacts, item: Facts) -> Markup:
+    found = sends(facts.profile, item.segment.segment)
+    rows = [
+        (
+            name(send.tensor),
+            facts.device(send.send_device),
+            facts.device(send.recv_device),
+            quantity(units.number(send.per_step), send.per_step),
+            quantity(units.size(send.bytes), send.bytes),
+            quantity(units.milliseconds(send.duration_ms), send.duration_ms),
+        )
+        for send in found[:MAX_ROWS]
+    ]
+    heads = ("Tensor", "From", "To", "Sends/step", "Bytes of one", "Send to receipt")
+    content = table(f"Tensors sent from device to device{_cut(len(found))}", heads, rows)
+    return tag("details", tag("summary", f"{len(found)} tensors sent"), content)
+
+
+def _cut(count: int) -> str:
+    return f": the {MAX_ROWS} largest of {count}" if count > MAX_ROWS else ""
 
 
 def _matrix(facts: RunFacts, traffic: tuple[Traffic, ...]) -> Markup:

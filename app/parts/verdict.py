@@ -82,7 +82,9 @@ def show_findings(facts: Facts) -> None:
 
 
 def _show_one(finding: Finding) -> None:
-    share = f"**{units.share(finding.share)} of a step.** " if finding.share is not None else ""
+    share = "" if finding.share is None else units.share(finding.share)
+    # Some sentences begin with their share already.
+    lead = f"**{share} of a step.** " if share and share not in finding.sentence else ""
     with st.container(border=True):
-        st.markdown(f"{share}{as_markdown(finding.sentence)}")
+        st.markdown(f"{lead}{as_markdown(finding.sentence)}")
         st.caption(f"Try: {as_markdown(finding.advice)}")

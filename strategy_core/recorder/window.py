@@ -51,6 +51,8 @@ class Window:
 
     def stop(self) -> None:
         """Stop the profiler; afterwards `xplane` is the file, or `error` says why there is none."""
+        if self.error is not None:
+            return  # it never started: one that is running is somebody else's
         begin = time.perf_counter_ns()
         try:
             tf.profiler.experimental.stop()

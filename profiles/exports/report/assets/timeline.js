@@ -206,7 +206,7 @@
     ctx.lineWidth = 1;
   }
 
-  const rowOf = (lane) => stretch.rows.find((row) => lane < row.first_lane + row.num_lanes);
+  const rowOf = (lane) => stretch.rows.find((row) => lane >= row.first_lane && lane < row.first_lane + row.num_lanes);
 
   function hit(x, y) {
     if (x < gutter) return null;

@@ -54,6 +54,8 @@ class Capture(_Model):
     """Light per-replica timestamps on every step."""
     keep_xplane: bool = True
     """Keep the raw XPlane files, so that TensorBoard and XProf open the same run."""
+    contexts: bool = False
+    """Trace the context switches of each segment's first step."""
 
 
 class TpuLayout(_Model):

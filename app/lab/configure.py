@@ -148,7 +148,15 @@ def _capture() -> dict[str, Any]:
         keep = st.toggle(
             "Keep raw files for TensorBoard", value=True, key="keep_xplane", bind="query-params"
         )
+        contexts = st.toggle(
+            "Trace contexts",
+            key="contexts",
+            help="Every switch between replica and cross-replica context, while a segment's first "
+            "step is traced. See them on the Contexts page.",
+            bind="query-params",
+        )
     return {
+        "contexts": contexts,
         "every_step": every,
         "overhead_budget": round(budget / 100, 6),
         "marks": marks,

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from app.charts.base import label
-from app.charts.devices import short_names
 from app.charts.mesh import CorePlace, mesh
 from app.parts.empty import empty
 from app.parts.opened import OpenRun
@@ -16,6 +15,7 @@ from app.parts.text import as_html, plain
 from app.parts.verdict import show_sentence
 from profiles import units
 from profiles.analysis.cores import Core, Cores, cores
+from profiles.device_names import short_names
 from profiles.events import SegmentOpened
 
 

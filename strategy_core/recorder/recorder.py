@@ -14,6 +14,7 @@ from profiles.events import (
     Event,
     Failed,
     Finished,
+    Note,
     SegmentOpened,
     StepDone,
     WorkerStarted,
@@ -95,7 +96,7 @@ class Recorder:
         if self._segment is None:
             raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
         step = RecordedStep(self._next_step, examples)
-        with self._windows.observe(step.number):
+        with self._contexts(), self._windows.observe(step.number):
             step.begin(self._windows.is_capturing)
             yield step
             step.end()
@@ -109,6 +110,25 @@ class Recorder:
         self._write_all(self._windows.finish())
         self.write(Finished(status, self._next_step))
         self._log.close()
+
+    @contextmanager
+    def _contexts(self) -> Iterator[None]:
+        """Around a segment's first step, where its contexts were asked for: they are traced."""
+        segment = self._segment
+        if segment is None or not self.capture.contexts or self._next_step != segment.first_step:
+            yield
+            return
+        from strategy_core.contexts.record import save
+        from strategy_core.contexts.tracer import trace_contexts
+
+        with trace_contexts() as trace:
+            yield
+        table = self.folder.contexts(segment.segment)
+        try:
+            for path in (table, table.with_suffix(".json")):
+                save(trace, path, segment.segment)
+        except OSError as error:
+            self.write(Note("warning", f"The contexts could not be kept: {error}"))
 
     def _record(self, step: RecordedStep, segment: SegmentOpened) -> None:
         self._next_step = step.number + 1

@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
+import profiles
+from profiles.spec import RunSpec
+from strategy_core.launcher import Launcher
 from tests.e2e.conftest import Server
 
 pytestmark = pytest.mark.browser
@@ -56,3 +59,26 @@ def test_an_error_is_explained(open_page: Opened, server: Server) -> None:
     expect(alert).to_contain_text("Method requires being in cross-replica context")
     expect(alert).to_contain_text("What it means")
     expect(alert).to_contain_text("merge_call(fn)")
+
+
+def test_a_run_shows_the_contexts_of_its_first_step(
+    open_page: Opened, server: Server, launcher: Launcher
+) -> None:
+    spec = RunSpec.model_validate(
+        {
+            "devices": "cpu:2",
+            "global_batch_size": 32,
+            "steps": 3,
+            "capture": {"contexts": True},
+        }
+    )
+    handle = launcher.launch(spec, server.runs / "traced")
+    assert handle.wait(120)
+    rows = profiles.load(server.runs / "traced").table("contexts").to_pandas()
+    assert set(rows["context"]) >= {"cross-replica", "replica", "update"}
+    assert set(rows["phase"]) == {"tracing"}
+
+    page = open_page(server.address("contexts"))
+    page.get_by_text("The first step of a run").click()
+    frame = picture(page)
+    expect(frame.locator("h1")).to_contain_text("One training step under tf.distribute")

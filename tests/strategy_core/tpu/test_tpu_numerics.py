@@ -51,7 +51,9 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
             weight.assign_sub(RATE * gradient)
 
     shares = strategy.num_replicas_in_sync
-    inputs = values(strategy, model.inputs.reshape(shares, BATCH // shares, *model.inputs.shape[1:]))
+    inputs = values(
+        strategy, model.inputs.reshape(shares, BATCH // shares, *model.inputs.shape[1:])
+    )
     labels = values(strategy, model.labels.reshape(shares, BATCH // shares))
     step = tf.function(lambda x, y: strategy.run(replica_step, args=(x, y)))
     for _ in range(STEPS):

@@ -13,7 +13,7 @@ from profiles.errors import RunFolderError
 POLL_S = 0.025
 """Between two looks at a run that somebody watches: 40 updates a second at most."""
 POLL_ENDED_S = 0.5
-"""The same once the run is over: it may still be followed by nobody's mistake."""
+"""The same once the run is over: nothing is expected, a run continued by hand is still seen."""
 
 
 def run_folder(runs: Path, run_id: str) -> Path:
@@ -21,7 +21,7 @@ def run_folder(runs: Path, run_id: str) -> Path:
 
     A name is one path component: nothing outside the runs folder can be named.
     """
-    is_name = Path(run_id).name == run_id and not run_id.startswith(".") and "\0" not in run_id
+    is_name = Path(run_id).name == run_id and run_id[:1] not in ("", ".") and "\0" not in run_id
     if not is_name or not (runs / run_id).is_dir():
         raise RunFolderError("A run is a folder in the runs folder", repr(run_id))
     return runs / run_id
@@ -30,9 +30,11 @@ def run_folder(runs: Path, run_id: str) -> Path:
 class Hub:
     """The runs that somebody looks at."""
 
-    def __init__(self, runs: Path, *, poll_s: float = POLL_S) -> None:
+    def __init__(
+        self, runs: Path, *, poll_s: float = POLL_S, poll_ended_s: float = POLL_ENDED_S
+    ) -> None:
         self.runs = runs
-        self._poll_s = poll_s
+        self._pace = poll_s, poll_ended_s
         self._lock = threading.Lock()
         self._followed: dict[tuple[str, int], LiveRun] = {}
         self._pumps: dict[LiveRun, _Pump] = {}
@@ -62,7 +64,7 @@ class Hub:
         A slow viewer gets fewer, larger messages; nothing queues up for it.
         """
         live = self.run(run_id)
-        pump = self._pumps.setdefault(live, _Pump(live, self._poll_s))
+        pump = self._pumps.setdefault(live, _Pump(live, *self._pace))
         async with pump:
             while True:
                 seen = pump.tick
@@ -80,9 +82,10 @@ class Hub:
 class _Pump:
     """Reads one run as long as somebody watches it, and wakes the watchers."""
 
-    def __init__(self, live: LiveRun, poll_s: float) -> None:
+    def __init__(self, live: LiveRun, poll_s: float, poll_ended_s: float) -> None:
         self._live = live
         self._poll_s = poll_s
+        self._poll_ended_s = poll_ended_s
         self._viewers = 0
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Condition()
@@ -114,4 +117,4 @@ class _Pump:
                 self.tick += 1
                 async with self._changed:
                     self._changed.notify_all()
-            await asyncio.sleep(POLL_ENDED_S if self._live.status.is_over else self._poll_s)
+            await asyncio.sleep(self._poll_ended_s if self._live.status.is_over else self._poll_s)

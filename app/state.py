@@ -63,10 +63,12 @@ class Lab:
         return next((handle.folder.name for handle in self.launcher.active), None)
 
 
-def configure(runs: Path, *, host: str = "127.0.0.1", spare: bool = False) -> Lab:
+def configure(
+    runs: Path, *, host: str = "127.0.0.1", spare: bool = False, launcher: Launcher | None = None
+) -> Lab:
     """Make the lab of this process; called by the server before anything else."""
     runs = runs.resolve()
-    lab = Lab(runs, Hub(runs), Timelines(runs), host=host, spare=spare)
+    lab = Lab(runs, Hub(runs), Timelines(runs), host=host, spare=spare, _launcher=launcher)
     # On `sys`, not in this module: a second import of this module must find the same lab.
     setattr(sys, _ANCHOR, lab)
     return lab

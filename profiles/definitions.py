@@ -84,7 +84,8 @@ _STEPS = (
         "replica_time",
         "Where a replica's step went",
         "ms",
-        "Means over the captured steps (else over the steps with marks); they add up to the step.",
+        "Means over the middle half, by wall time, of the captured steps (else of the steps with "
+        "marks); they add up to the step.",
         "compute + wait + transfer + input + idle = step",
     ),
     Definition(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, fields
 from typing import Any
 
 import pyarrow as pa
 
 from profiles.events import SegmentOpened
+from profiles.records import as_event, is_text
 from profiles.schema import TABLES
 from profiles.sources import EventSource, Record
 
@@ -30,7 +30,7 @@ def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
     found: dict[int, SegmentOpened] = {}
     for source in sources:
         for record in source.of_kind(SegmentOpened.kind):
-            segment = _segment(record)
+            segment = as_event(record, SegmentOpened)
             if segment is not None:
                 found.setdefault(segment.segment, segment)
     return tuple(found[number] for number in sorted(found))
@@ -72,28 +72,6 @@ def _hashable(value: object) -> object:
     return value if isinstance(value, int) else repr(value)
 
 
-def _segment(record: Record) -> SegmentOpened | None:
-    """The event in a record; None where a field is missing or of another type."""
-    known: dict[str, Any] = {}
-    for item in fields(SegmentOpened):
-        value = record.get(item.name, None if item.default is MISSING else item.default)
-        if not _fits(value, str(item.type)):
-            return None
-        known[item.name] = value
-    return SegmentOpened(**known)
-
-
-def _fits(value: object, annotation: str) -> bool:
-    if value is None:
-        return annotation.endswith("| None")
-    plain = annotation.removesuffix(" | None")
-    if plain == "int":
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
-    if plain == "list[str]":
-        return isinstance(value, list) and all(isinstance(part, str) for part in value)
-    return isinstance(value, dict if plain.startswith("dict") else str)
-
-
 def _table(name: str, rows: Iterable[Record]) -> tuple[pa.Table, int]:
     """The rows that fit the table's schema, and how many did not."""
     schema, required, every = TABLES[name], _REQUIRED[name], list(rows)
@@ -121,16 +99,7 @@ def _value_fits(value: object, kind: pa.DataType) -> bool:
     if isinstance(value, bool):
         return False
     if kind == pa.string():
-        return isinstance(value, str) and _is_unicode(value)
+        return is_text(value)
     if kind == pa.float64():
         return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
     return isinstance(value, int) and abs(value) < _INT_LIMIT[kind]
-
-
-def _is_unicode(text: str) -> bool:
-    """False for a lone surrogate, which JSON can spell and UTF-8 cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

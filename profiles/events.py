@@ -45,7 +45,7 @@ class SegmentOpened:
     strategy: str
     num_replicas: int
     num_workers: int
-    global_batch_size: int
+    global_batch_size: int | None
     first_step: int
     started_ns: int
     replica_devices: list[str]
@@ -158,7 +158,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The worker closed its books: `finished` (all steps done) or `stopped` (asked to)."""
+    """The worker closed its books: `finished` (all steps done), `stopped` (asked to), or
+    `replaced` (a fresh worker has taken over)."""
 
     kind: ClassVar[str] = "finished"
     status: str

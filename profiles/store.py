@@ -9,7 +9,7 @@ A profile of a run that still runs is what was there when it was loaded; `profil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from profiles.errors import RunFolderError
 from profiles.event_tables import memory_table, read_segments, segments_table, steps_table
-from profiles.events import SegmentOpened
+from profiles.events import Environment, SegmentOpened
 from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from profiles.marks_table import marks_table
 from profiles.parquet_tables import is_whole, read_table, table_files
+from profiles.records import as_event
 from profiles.run_file import RunIdentity, read_run_file
 from profiles.schema import TABLES
 from profiles.sources import EventSource, Record, read_sources
@@ -59,8 +60,10 @@ class Profile:
     @cached_property
     def environment(self) -> dict[str, Any] | None:
         """What the run ran on (see `events.Environment`); None where it never got so far."""
-        for record in self.records("environment"):
-            return {key: value for key, value in record.items() if key not in ("kind", "at_ns")}
+        for record in self.records(Environment.kind):
+            found = as_event(record, Environment)
+            if found:
+                return asdict(found)
         return None
 
     @property

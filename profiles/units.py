@@ -67,6 +67,11 @@ def rate(per_second: float | None, what: str = "") -> str:
     return _with_unit(per_second, f"{what}/s" if what else "/s")
 
 
+def counted(num: int, what: str) -> str:
+    """`1 step`, `1,200 steps`."""
+    return f"{num:,} {what}" if num == 1 else f"{num:,} {what}s"
+
+
 def _with_unit(value: float | None, unit: str) -> str:
     text = number(value)
     return text if text == MISSING else f"{text} {unit}"

@@ -1,1 +1,28 @@
-"""Run and record real tf.distribute programs. TensorFlow lives in here and nowhere else."""
+"""Run and record real tf.distribute programs. TensorFlow lives in here and nowhere else.
+
+`lab.record` and `lab.RecorderCallback` are loaded when they are first asked for: importing this
+package imports no TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from strategy_core.recorder.fit_callback import RecorderCallback
+    from strategy_core.recorder.program import record
+
+__all__ = ["RecorderCallback", "record"]
+
+_HOMES = {
+    "record": "strategy_core.recorder.program",
+    "RecorderCallback": "strategy_core.recorder.fit_callback",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

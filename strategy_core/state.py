@@ -57,7 +57,7 @@ def checksum(state: State) -> str:
 def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
     """One array: the replicas' common value, else their mean."""
     distributed = getattr(variable, "value", variable)
-    copies = [np.array(copy) for copy in strategy.experimental_local_results(distributed)]
+    copies = [copy.numpy() for copy in strategy.experimental_local_results(distributed)]
     if all(np.array_equal(copies[0], copy, equal_nan=True) for copy in copies[1:]):
         return copies[0]  # a mean over equal values could differ from them in the last bit
     mean: npt.NDArray[Any] = np.mean(copies, axis=0, dtype=np.float64).astype(copies[0].dtype)

@@ -128,6 +128,7 @@ class WorkerRun:
         began_ns, began = time.time_ns(), time.monotonic()
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
+            preflight.check(spec, devices.inventory())
             if devices.needs_fresh_worker(spec):
                 self._hand_over(number, spec, began_ns)
                 return

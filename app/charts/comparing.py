@@ -28,7 +28,7 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Fi
         x=[ratio],
         y=[""],
         mode="markers",
-        marker={"size": 14, "color": SECOND},
+        marker={"size": 11, "color": SECOND},
         error_x=error,
         hovertemplate="B / A = %{x:.4f}<extra></extra>",
     )

@@ -13,7 +13,7 @@ from profiles.palette import replica_colour
 
 def memory(lines: Mapping[str, tuple[thin.Array, thin.Array]]) -> go.Figure:
     """`lines[name] = (step, bytes in use)`."""
-    chart = figure(x_title="step", y_title="bytes in use", height=260)
+    chart = figure(x_title="step", y_title="bytes in use", height=260, showlegend=True)
     for number, (name, (step, used)) in enumerate(lines.items()):
         band = thin.band(step, used)
         chart.add_scatter(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from app.components.packaged import Packaged
+from profiles.definitions import hover_texts
 from profiles.palette import PHASE_COLOURS, REPLICA_COLOURS
 from profiles.schema import CATEGORIES
 
 _live = Packaged("live")
 
 
-def live_view(run_id: str, *, definitions: dict[str, str] | None = None) -> None:
+def live_view(run_id: str) -> None:
     """Show the run; its data come by the lab's own WebSocket, not through Streamlit."""
     _live(
         key="live",
@@ -18,6 +19,6 @@ def live_view(run_id: str, *, definitions: dict[str, str] | None = None) -> None
             "phases": list(CATEGORIES),
             "phaseColours": PHASE_COLOURS,
             "replicaColours": list(REPLICA_COLOURS),
-            "definitions": definitions or {},
+            "definitions": hover_texts(),
         },
     )

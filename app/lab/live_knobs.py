@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app import state
-from app.changes import changed_fields, describe
+from app.changes import describe
 from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
 from app.lab.delays import pick_delays
@@ -39,19 +39,20 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
     texts = (
         describe(applied, parse_spec(applied).with_changes(changes).to_json()) if changes else []
     )
-    if st.button(
+    pressed = st.button(
         "Apply",
         type="primary",
         width="stretch",
         key="apply_button",
-        disabled=not texts or waiting,
+        disabled=waiting,
         help="Training state is carried over; the run says when the change is in force.",
-    ):
-        sent[handle.reconfigure(changes or {})] = ", ".join(texts)
+    )
+    if pressed and changes and texts:
+        sent[handle.reconfigure(changes)] = ", ".join(texts)
         st.rerun()
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
-    _delays(applied, handle, sent, key)
+    _delays(applied, handle, sent, key, waiting=waiting)
     show_commands(commands, is_over=False)
 
 
@@ -145,21 +146,36 @@ def _value_at(document: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _delays(applied: Mapping[str, Any], handle: RunHandle, sent: dict[int, str], key: str) -> None:
-    """Delays act as soon as a slider is let go: they change no device and no state."""
-    replicas = _replicas(applied)
+def _delays(
+    applied: Mapping[str, Any],
+    handle: RunHandle,
+    sent: dict[int, str],
+    key: str,
+    *,
+    waiting: bool,
+) -> None:
+    """Delays act as soon as a slider is let go; while a command waits, the newest wish is kept."""
     st.markdown("#### Slow a replica down")
-    delays = pick_delays(replicas, key=key, applied=applied.get("inject") or ())
-    asked = f"{key}_asked"
     in_force = [dict(delay) for delay in applied.get("inject") or ()]
-    if delays == st.session_state.get(asked, in_force):
+    wish, moved, asked = (f"{what}_{handle.folder.name}" for what in ("wish", "moved", "asked"))
+    if not waiting and st.session_state.pop(asked, None) == st.session_state.get(wish, in_force):
+        st.session_state.pop(wish, None)  # answered: in force, or rejected
+    shown = st.session_state.get(wish, in_force)
+    delays = pick_delays(_replicas(applied), key=key, applied=shown, moved=moved)
+    if st.session_state.pop(moved, False):
+        st.session_state[wish] = delays
+    if waiting or wish not in st.session_state:
         return
-    st.session_state[asked] = delays
-    after = dict(applied) | {"inject": delays}
+    wanted = st.session_state.pop(wish)
+    if wanted == in_force:
+        return
+    after = dict(applied) | {"inject": wanted}
     try:
-        changed_spec(parse_spec(applied), changed_fields(applied, after), handle.step or 0)
+        changed_spec(parse_spec(applied), {"inject": wanted}, handle.step or 0)
     except SpecError as error:
         st.error(as_markdown(error))
         return
-    sent[handle.reconfigure({"inject": delays})] = ", ".join(describe(applied, after))
+    # Shown until the run answers: then the sliders show what is in force again.
+    st.session_state[wish] = st.session_state[asked] = wanted
+    sent[handle.reconfigure({"inject": wanted})] = ", ".join(describe(applied, after))
     st.rerun()

@@ -16,6 +16,19 @@ from profiles.spec import parse_spec
 from strategy_core.launcher import RunHandle
 
 LOOK_EVERY_S = 0.5
+ASKED = (
+    "strategy",
+    "devices",
+    "workload",
+    "data",
+    "global_batch_size",
+    "steps",
+    "seed",
+    "loop",
+    "cross_device_ops",
+    "num_packs",
+)
+"""Fields of a spec that are shown beside a run that is over."""
 NEXT = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
@@ -57,7 +70,9 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
             key="stop_button",
             width="stretch",
             type="primary",
-            on_click=active.stop,
+            on_click=_stop,
+            args=(run_id, active),
+            disabled="stop" in state.lab().commands.get(run_id, {}).values(),
             help="The run ends after the step it is in; everything recorded is kept.",
         )
     elif (
@@ -82,6 +97,10 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
                 page_link(page, label, run=run_id)
 
 
+def _stop(run_id: str, active: RunHandle) -> None:
+    state.lab().commands.setdefault(run_id, {})[active.stop()] = "stop"
+
+
 def _run_again(live: LiveRun) -> None:
     try:
         launch(parse_spec(live.spec or {}))
@@ -100,13 +119,12 @@ def _aside(live: LiveRun) -> None:
             "Ctrl-C in its terminal.]"
         )
     spec = live.applied_spec or {}
-    rows = [(name.replace("_", " "), value) for name, value in spec.items() if _is_plain(value)]
-    for name, value in rows:
-        st.markdown(f":small[:gray[{as_markdown(name)}] {as_markdown(value, 80)}]")
-
-
-def _is_plain(value: object) -> bool:
-    return value is not None and not isinstance(value, dict | list)
+    rows = [
+        f":small[:gray[{as_markdown(name.replace('_', ' '))}] {as_markdown(spec[name], 80)}]"
+        for name in ASKED
+        if spec.get(name) is not None
+    ]
+    st.markdown("  \n".join(rows))
 
 
 def _drawn(live: LiveRun, active: RunHandle | None) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ import streamlit as st
 from app.charts.waiting import wait_and_transfer
 from app.parts.collectives import show_collectives, show_replicas
 from app.parts.empty import empty
-from app.parts.evidence import replica_names
+from app.parts.evidence import replica_names, say_unlike
 from app.parts.key_numbers import exposed, number
 from app.parts.opened import OpenRun
 from app.parts.picker import run_page
@@ -48,9 +48,10 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         show_matrix(facts.communication.traffic, segment.replica_devices)
     show_sends(opened.ask(sends, segment.segment))
     st.caption(
-        f"All of this page rests on {facts.communication.num_steps:,} captured steps of this "
-        "segment; times of different clocks are never added."
+        f"All of this page rests on {units.counted(facts.communication.num_steps, 'captured step')}"
+        " of this segment; times of different clocks are never added."
     )
+    say_unlike(facts.breakdown, facts.steps.median_ms)
 
 
 def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:

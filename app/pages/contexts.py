@@ -59,6 +59,7 @@ def edit(name: str, source: str) -> str:
                 "more than this machine. Start the lab on 127.0.0.1 to use it."
             )
             return source
+        st.html("<style>[class*='st-key-context_source'] textarea {font-family: monospace}</style>")
         changed: str = st.text_area(
             "A program with demonstrate(strategy); it runs in a process of its own",
             source,
@@ -109,7 +110,19 @@ def show(key: Key) -> None:
             key=f"context_save_{key[1]}",
             width="stretch",
         )
-        st.iframe(page(held.done[key], theme=theme), height=HEIGHT)
+        st.iframe(page(held.done[key], theme=theme, step=first_step(key)), height=HEIGHT)
+
+
+def first_step(key: Key) -> int:
+    """Where the picture of `key` opens: at the step of the address, the first time it is drawn.
+
+    Later the picture keeps the address up to date by itself and must not be drawn anew for it.
+    """
+    opened: dict[Key, int] = st.session_state.setdefault("context_steps", {})
+    if key not in opened:
+        asked = st.query_params.get("step", "1") if not opened else "1"
+        opened[key] = int(asked) if asked.isdigit() else 1
+    return opened[key]
 
 
 st.title("Contexts")

@@ -28,7 +28,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_step_time(opened)
     left, right = st.columns(2)
     with left:
-        show_breakdown(facts.breakdown)
+        show_breakdown(facts.breakdown, facts.steps.median_ms)
     with right:
         show_loss(opened)
     show_memory(opened)

@@ -58,7 +58,7 @@ def show_replicas(calls: Sequence[CollectiveCall], chosen: CollectiveCall | None
     )
     st.plotly_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
     if chosen:
-        st.caption(f"Only {as_markdown(chosen.name, 80)}, instance {chosen.instance}.")
+        st.caption(f"Only {as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
     elif len(calls) > 1:
         st.caption("All collectives of a step. Choose a row of the table to see one op alone.")
 
@@ -78,7 +78,8 @@ def _row(call: CollectiveCall) -> dict[str, object]:
     return {
         "op": plain(call.op),
         "name": plain(call.name, 120),
-        "instance": call.instance,
+        "place": call.place,
+        "instance": _instances(call),
         "group": call.group_size,
         "per_step": call.per_step,
         "megabytes": None if call.bytes is None else call.bytes / 1e6,
@@ -91,12 +92,24 @@ def _row(call: CollectiveCall) -> dict[str, object]:
     }
 
 
+def _instances(call: CollectiveCall) -> str:
+    if call.instances is None:
+        return ""
+    first, last = call.instances
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def _columns() -> dict[str, object]:
     column = st.column_config
     return {
         "op": column.TextColumn("Collective", width="small"),
         "name": column.TextColumn("Op in the graph", width="large"),
-        "instance": column.NumberColumn("Instance", width="small", help="Its key in the runtime."),
+        "place": column.NumberColumn(
+            "Call", width="small", help="Its place among the calls of its kind in a step."
+        ),
+        "instance": column.TextColumn(
+            "Instances", width="small", help="The runtime's keys: they count on with every step."
+        ),
         "group": column.NumberColumn("Group", width="small", help="n: replicas that take part."),
         "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
         "megabytes": column.NumberColumn(

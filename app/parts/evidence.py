@@ -27,6 +27,7 @@ SOURCES = {
     "measured": "Measured by full captures",
     "marks": "Measured by in-graph timestamps on every step",
 }
+UNLIKE = 1.5
 
 
 def show_step_time(opened: OpenRun) -> None:
@@ -48,7 +49,7 @@ def show_loss(opened: OpenRun) -> None:
     st.plotly_chart(chart, key="overview_loss", alt="Loss by step")
 
 
-def show_breakdown(breakdown: StepBreakdown) -> None:
+def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     """Where each replica's step went, with the sums said."""
     st.subheader("Where each replica's step went", help=DEFINITIONS["replica_time"].text)
     if breakdown.source is None:
@@ -60,9 +61,20 @@ def show_breakdown(breakdown: StepBreakdown) -> None:
     chart = breakdown_chart(replica_names(breakdown.replicas), phases)
     st.plotly_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
     st.caption(
-        f"{SOURCES[breakdown.source]}; means over {breakdown.replicas[0].num_steps:,} steps. "
-        "The phases add up to the step."
+        f"{SOURCES[breakdown.source]}; means over "
+        f"{units.counted(breakdown.replicas[0].num_steps, 'step')}. The phases add up to the step."
     )
+    say_unlike(breakdown, median_ms)
+
+
+def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
+    """Say so where the captured steps are not like the usual one: their lengths mislead then."""
+    wall = breakdown.mean_ms("wall")
+    if wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
+        st.caption(
+            f"These steps took {units.milliseconds(wall)} on average, the usual step takes "
+            f"{units.milliseconds(median_ms)}: read the shares, not the lengths."
+        )
 
 
 def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:

@@ -33,7 +33,8 @@ def show_key_numbers(opened: OpenRun, facts: Facts) -> None:
             _times(facts.capture.overhead_ratio),
             "derived",
             facts.capture.reason or "",
-            note=f"{facts.capture.num_windows} windows, {facts.capture.num_steps} steps",
+            note=f"{units.counted(facts.capture.num_windows, 'window')}, "
+            f"{units.counted(facts.capture.num_steps, 'step')}",
         ),
     ]
     show_tiles(tiles, first_is_large=True)
@@ -58,7 +59,7 @@ def _step_time(facts: Facts) -> Tile:
     steps = facts.steps
     low, high = steps.quantile_ms(0.1), steps.quantile_ms(0.9)
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
-    counted = f"{steps.count - steps.num_warm_up:,} steps"
+    counted = units.counted(steps.count - steps.num_warm_up, "step")
     return number(
         "step_time",
         units.milliseconds(steps.median_ms),
@@ -87,7 +88,7 @@ def exposed(facts: Facts, hidden: tuple[Overlap, ...]) -> Tile:
         return number("exposed", units.MISSING, None, NO_SPANS)
     mean_ms = sum(item.exposed_ms for item in hidden) / len(hidden)
     wall = facts.breakdown.mean_ms("wall")
-    note = f"{units.share(mean_ms / wall)} of a step" if wall else ""
+    note = f"{units.share(mean_ms / wall)} of a captured step" if wall else ""
     return number("exposed", units.milliseconds(mean_ms), "derived", note=note)
 
 

@@ -28,7 +28,7 @@ def show_op_table(profile: Profile, segment: int) -> None:
         "Device", devices, format_func=lambda name: plain(short[name]), key="ops_devices"
     )
     of_type = what.multiselect("Op type", types, format_func=plain, key="ops_types")
-    only = kind.segmented_control("Kind", (ANY, "op", "variable"), default=ANY, key="ops_kind")
+    only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
     found = select(rows, search, on, of_type, None if only in (None, ANY) else only)
     st.caption(f"{found.num_rows:,} of {rows.num_rows:,} rows")
     column = st.column_config

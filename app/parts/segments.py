@@ -16,7 +16,9 @@ KEY = "segment"
 
 def segment_title(segment: SegmentOpened) -> str:
     """What tells a segment from another: `mirrored ×4, batch 256`."""
-    return f"{segment.strategy} ×{segment.num_replicas}, batch {segment.global_batch_size}"
+    title = f"{segment.strategy} ×{segment.num_replicas}"
+    batch = segment.global_batch_size
+    return title if batch is None else f"{title}, batch {batch}"
 
 
 def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:

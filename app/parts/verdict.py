@@ -36,8 +36,9 @@ def headline(profile: Profile, facts: Facts) -> str:
     replicas = "1 replica" if segment.num_replicas == 1 else f"{segment.num_replicas} replicas"
     workload = segment.spec.get("workload") or (profile.spec or {}).get("workload")
     trains = f" trains <b>{as_html(workload, 60)}</b>" if workload else " runs"
-    first = f"<b>{as_html(segment.strategy)}</b> on {replicas}{trains}, "
-    first += f"batch {segment.global_batch_size:,}: "
+    batch = segment.global_batch_size
+    sized = "" if batch is None else f", batch {batch:,}"
+    first = f"<b>{as_html(segment.strategy)}</b> on {replicas}{trains}{sized}: "
     if facts.steps.median_ms is None:
         return f"{first}no step was recorded in this segment."
     first += f"a step takes <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "

@@ -1,7 +1,7 @@
 """Where does a replica's step go? Its five phases, which add up to its wall time.
 
-From full captures where the segment has any, else from the light marks of every step. Means, not
-medians: only means of parts add up to the mean of the whole.
+From full captures where the segment has any, else from the light marks of every step. Means over
+the middle half of those steps by wall time: one hiccup moves them little, and they add up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from profiles.analysis.columns import Floats, floats, ints, mean, of_segment, texts
-from profiles.analysis.steps import StepTimes, step_times
+from profiles.analysis.steps import StepTimes, step_times, typical_steps
 from profiles.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class ReplicaBreakdown:
     worker: int
     device: str | None
     num_steps: int
+    """Steps in the means."""
     wall_ms: float | None
     compute_ms: float | None
     wait_ms: float | None
@@ -67,7 +68,7 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
         of_segment(profile.table("replica_steps"), segment.segment), segment, steps
     )
     if captured.num_rows:
-        return StepBreakdown(segment.segment, _from_captures(captured), "measured", None)
+        return StepBreakdown(segment.segment, captured_breakdown(captured), "measured", None)
     marks = _without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", None)
@@ -79,7 +80,8 @@ def _without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -
     return rows.filter(pa.array(ints(rows, "step") >= first))
 
 
-def _from_captures(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
+def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
+    """The breakdown in rows of `replica_steps`."""
     values = {name: floats(rows, f"{name}_ms") for name in ("wall", *CATEGORIES)}
     return _by_replica(rows, values)
 
@@ -101,6 +103,10 @@ def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...
 
 
 def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreakdown, ...]:
+    """Means per replica of columns as long as `rows`, over the typical steps."""
+    typical = np.isin(ints(rows, "step"), typical_steps(ints(rows, "step"), values["wall"]))
+    rows = rows.filter(pa.array(typical))
+    values = {name: column[typical] for name, column in values.items()}
     replicas, workers, devices = ints(rows, "replica"), ints(rows, "worker"), texts(rows, "device")
     found = []
     for replica in np.unique(replicas):

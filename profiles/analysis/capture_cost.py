@@ -1,8 +1,8 @@
 """What did the recording itself cost?
 
-overhead = T / (T - cost): T is the wall time of the timed steps plus what the windows took
-between steps (start, stop, conversion); cost is those, plus what captured steps took longer than
-bare ones (difference of medians).
+overhead = T / (T - cost): T is the wall time of the timed steps plus what the windows took beside
+them (start, stop, conversion); cost is those, plus what captured steps took longer than bare ones
+(difference of medians). A conversion in a helper process counts in full: it takes a core meanwhile.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profiles.analysis.steps import step_times
-from profiles.sources import Record
+from profiles.events import WindowCaptured
+from profiles.records import as_event
 
 if TYPE_CHECKING:
     from profiles.store import Profile
-
-_BETWEEN = ("start_ms", "stop_ms", "convert_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
     windows = _windows(profile, segment)
     steps = step_times(profile, segment)
     captured = steps.captured[steps.num_warm_up :]
-    between = sum(float(record[key]) for record in windows for key in _BETWEEN)
+    between = sum(window.start_ms + window.stop_ms + window.convert_ms for window in windows)
     ratio, reason = None, None
     if not windows:
         reason = "the segment has no capture window"
@@ -59,19 +58,15 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
         between_ms=between,
         overhead_ratio=ratio,
         reason=reason,
-        errors=tuple(str(record["error"]) for record in windows if record.get("error")),
+        errors=tuple(window.error for window in windows if window.error),
     )
 
 
-def _windows(profile: Profile, segment: int) -> list[Record]:
-    """The window events of the lowest worker that has any, whole ones only."""
+def _windows(profile: Profile, segment: int) -> list[WindowCaptured]:
+    """The windows of the lowest worker that has any."""
     for source in profile.sources:
-        found = [
-            record
-            for record in source.of_kind("window")
-            if record.get("segment") == segment
-            and all(isinstance(record.get(key), int | float) for key in _BETWEEN)
-        ]
+        every = (as_event(record, WindowCaptured) for record in source.of_kind("window"))
+        found = [window for window in every if window and window.segment == segment]
         if found:
             return found
     return []

@@ -31,7 +31,11 @@ class CollectiveCall:
     op: str
     name: str
     """Of the node in the graph; its replicas' nodes differ by a suffix and count as one."""
-    instance: int | None
+    place: int
+    """Its place among the calls of its kind in a step, from 1: the runtime's instance keys count
+    on from step to step, so they do not name an op."""
+    instances: tuple[int, int] | None
+    """First and last instance key; None where the runtime gave none."""
     group_size: int | None
     per_step: float
     """Calls of a replica in a step."""
@@ -48,14 +52,19 @@ class CollectiveCall:
 
 
 _CALLS = """
-    select op, instance, group_size, replica, any_value(name) as name, count(*) as calls,
+    with placed as (
+        select *, dense_rank() over (
+            partition by step, op, group_size
+            order by instance, case when instance < 0 then name end) as place
+        from collectives where segment = {segment})
+    select op, place, group_size, replica, any_value(name) as name,
+           min(instance) as first_instance, max(instance) as last_instance, count(*) as calls,
            count(distinct step) as steps, avg(bytes) as bytes, avg(wait_ms) as wait_ms,
            avg(transfer_ms) as transfer_ms, any_value(source) as source,
            any_value(bytes_source) as bytes_source,
            sum(bytes::double) filter (transfer_ms is not null) as moved_bytes,
            sum(transfer_ms) filter (bytes is not null) as moving_ms
-    from collectives where segment = {segment}
-    group by op, instance, group_size, replica order by op, instance, group_size, replica
+    from placed group by op, place, group_size, replica order by op, group_size, place, replica
 """
 
 
@@ -65,7 +74,7 @@ def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ..
     num_steps = _num_captured_steps(profile, segment)
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        groups.setdefault((row["op"], row["instance"], row["group_size"]), []).append(row)
+        groups.setdefault((row["op"], row["group_size"], row["place"]), []).append(row)
     calls = [_one(members, num_steps) for members in groups.values()]
     return tuple(sorted(calls, key=lambda call: -(call.bytes or 0) * call.per_step))
 
@@ -86,7 +95,8 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
     return CollectiveCall(
         op=op,
         name=first["name"] or "",
-        instance=first["instance"],
+        place=first["place"],
+        instances=_instances(rows),
         group_size=size,
         per_step=sum(row["calls"] for row in rows) / len(rows) / steps,
         bytes=_mean([row["bytes"] for row in rows]),
@@ -102,6 +112,12 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
             if row["replica"] is not None
         ),
     )
+
+
+def _instances(rows: list[dict[str, Any]]) -> tuple[int, int] | None:
+    first = [row["first_instance"] for row in rows if row["first_instance"] is not None]
+    last = [row["last_instance"] for row in rows if row["last_instance"] is not None]
+    return (min(first), max(last)) if first and min(first) >= 0 else None
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -1,7 +1,8 @@
 """What did the replicas send each other, how much, how fast?
 
 A collective's size S is what the whole group reduces, gathers or spreads; its time is its
-transfer alone, the waiting for the last member left out.
+transfer alone, the waiting for the last member left out. Calls and bytes are those of all captured
+steps, times those of the typical ones (the middle half by wall time).
 algbw = S / t and busbw = algbw * f (nccl-tests, PERFORMANCE.md), in 10^9 bytes per second.
 """
 
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import floats, ints, mean, of_segment, texts
+from profiles.analysis.columns import Ints, floats, ints, mean, of_segment, texts
+from profiles.analysis.steps import typical_steps
 
 if TYPE_CHECKING:
     from profiles.events import SegmentOpened
@@ -96,7 +98,7 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         return Communication(segment.segment, 0, (), (), None, None, NO_WINDOW)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
-    uses = _collective_uses(collectives, num_steps)
+    uses = collective_uses(collectives, captured)
     sizes = floats(transfers, "bytes")
     known = [use.bytes for use in uses if use.bytes is not None]
     return Communication(
@@ -110,28 +112,29 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
     )
 
 
-def _collective_uses(rows: pa.Table, num_steps: int) -> tuple[CollectiveUse, ...]:
+def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, ...]:
+    """Rows of `collectives` by op and group size; `captured` is `replica_steps` of those steps."""
+    step = ints(captured, "step")
+    num_steps = len(np.unique(step))
+    typical = typical_steps(step, floats(captured, "wall_ms"))
     groups: dict[tuple[str, int], list[int]] = defaultdict(list)
     keys = zip(texts(rows, "op"), ints(rows, "group_size").tolist(), strict=True)
     for row, (op, size) in enumerate(keys):
         groups[op or "unknown", size].append(row)
     return tuple(
-        _one_use(rows.take(pa.array(members)), op, size, num_steps)
+        _one_use(rows.take(pa.array(members)), op, size, num_steps, typical)
         for (op, size), members in sorted(groups.items())
     )
 
 
-def _one_use(rows: pa.Table, op: str, size: int, num_steps: int) -> CollectiveUse:
+def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) -> CollectiveUse:
     # Each replica of a group has its row of the same call: counted per replica, a call is one.
     members = len(np.unique(ints(rows, "replica"))) * num_steps
-    sizes, transfer = floats(rows, "bytes"), floats(rows, "transfer_ms")
-    both = np.isfinite(sizes) & np.isfinite(transfer)
-    time_s = float(transfer[both].sum()) / 1e3
-    algbw = float(sizes[both].sum()) / time_s / 1e9 if time_s > 0 else None
-    factor = bus_factor(op, size)
+    sizes, per_step = floats(rows, "bytes"), rows.num_rows / members
+    timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
+    algbw, factor = _bandwidth(timed), bus_factor(op, size)
     sources = {source for source in texts(rows, "source") if source}
-    wait_ms, transfer_ms = mean(floats(rows, "wait_ms")), mean(transfer)
-    per_step = rows.num_rows / members
+    wait_ms, transfer_ms = mean(floats(timed, "wait_ms")), mean(floats(timed, "transfer_ms"))
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
@@ -143,6 +146,14 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int) -> CollectiveUs
         busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
         source="/".join(sorted(sources)) or None,
     )
+
+
+def _bandwidth(rows: pa.Table) -> float | None:
+    """S / t over all rows that know both, in 10^9 bytes per second."""
+    sizes, transfer = floats(rows, "bytes"), floats(rows, "transfer_ms")
+    both = np.isfinite(sizes) & np.isfinite(transfer)
+    time_s = float(transfer[both].sum()) / 1e3
+    return float(sizes[both].sum()) / time_s / 1e9 if time_s > 0 else None
 
 
 def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:

@@ -62,14 +62,14 @@ def scaling(
     """
     (opened, times), (opened_n, times_n) = base, other
     n = opened_n.num_replicas / opened.num_replicas
-    if opened.global_batch_size == opened_n.global_batch_size:
-        if not times.median_ms or not times_n.median_ms:
-            return None
-        value = times.median_ms / (n * times_n.median_ms)
-        return Scaling("strong", opened.num_replicas, opened_n.num_replicas, value)
-    if opened.global_batch_size * n == opened_n.global_batch_size:
-        rate, rate_n = times.examples_per_second, times_n.examples_per_second
-        if not rate or not rate_n:
-            return None
-        return Scaling("weak", opened.num_replicas, opened_n.num_replicas, rate_n / (n * rate))
+    batch, batch_n = opened.global_batch_size, opened_n.global_batch_size
+    if batch is None or batch_n is None:
+        return None
+    replicas = opened.num_replicas, opened_n.num_replicas
+    step, step_n = times.median_ms, times_n.median_ms
+    if batch == batch_n and step and step_n:
+        return Scaling("strong", *replicas, step / (n * step_n))
+    rate, rate_n = times.examples_per_second, times_n.examples_per_second
+    if batch * n == batch_n and rate and rate_n:
+        return Scaling("weak", *replicas, rate_n / (n * rate))
     return None

@@ -167,8 +167,13 @@ def _shared_cores(facts: Facts) -> Iterator[Finding]:
 
 
 def _tiny_batch(facts: Facts) -> Iterator[Finding]:
-    per_replica = facts.segment.global_batch_size / max(1, facts.segment.num_replicas)
+    if facts.segment.global_batch_size is None:
+        return
+    batch = facts.segment.global_batch_size
     wall, compute = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("compute")
+    if batch is None:
+        return
+    per_replica = batch / max(1, facts.segment.num_replicas)
     if per_replica > TINY_BATCH or not wall or compute is None or compute / wall > 0.5:
         return
     yield _finding(
@@ -237,7 +242,8 @@ def _costly_capture(facts: Facts) -> Iterator[Finding]:
         facts,
         "costly-capture",
         f"Recording made this segment {ratio:.2f} times as long.",
-        "Lower capture.overhead_budget, or do not capture every step.",
+        "Record longer (the first window comes early, whatever the budget), lower "
+        "capture.overhead_budget, or do not capture every step.",
         1 - 1 / ratio,
         overhead_ratio=ratio,
     )

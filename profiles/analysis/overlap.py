@@ -1,6 +1,6 @@
 """How much of the communication hides behind compute?
 
-Per replica and step, over interval unions of its spans (HTA's definition):
+Per replica, over interval unions of its spans (HTA's definition):
 overlap = |comm and compute| / |comm|; exposed = |comm without compute|.
 """
 
@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from profiles.analysis.columns import Ints, ints, of_segment, texts
-from profiles.analysis.intervals import intersection_length, union_length
+from profiles.analysis.columns import bools, ints, of_segment
+from profiles.capture.intervals import Intervals
 
 if TYPE_CHECKING:
     from profiles.store import Profile
@@ -34,35 +36,33 @@ class Overlap:
 def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
     """The overlap of every replica that has spans in the segment; empty without any window."""
     rows = of_segment(profile.table("spans"), segment)
-    replicas, steps = ints(rows, "replica"), ints(rows, "step")
-    categories = np.array([text or "" for text in texts(rows, "category")], dtype=object)
-    start = ints(rows, "start_ns")
-    end = start + np.maximum(ints(rows, "duration_ns"), 0)
-    is_comm = np.isin(categories, COMMUNICATION)
-    is_compute = categories == "compute"
-    found = []
-    for replica in np.unique(replicas[replicas >= 0]):
-        parts = [
-            _of_step((replicas == replica) & (steps == step), is_comm, is_compute, start, end)
-            for step in np.unique(steps[replicas == replica])
-        ]
-        comm, both = np.array(parts, dtype=np.int64).sum(axis=0).tolist()
-        found.append(
-            Overlap(
-                replica=int(replica),
-                num_steps=len(parts),
-                communication_ms=comm / len(parts) / 1e6,
-                exposed_ms=(comm - both) / len(parts) / 1e6,
-                overlap=both / comm if comm else None,
-            )
-        )
-    return tuple(found)
+    replicas = ints(rows, "replica")
+    return tuple(
+        _of_replica(int(replica), rows.filter(pa.array(replicas == replica)))
+        for replica in np.unique(replicas[replicas >= 0])
+    )
 
 
-def _of_step(
-    chosen: np.ndarray, is_comm: np.ndarray, is_compute: np.ndarray, start: Ints, end: Ints
-) -> tuple[int, int]:
-    """Nanoseconds of communication, and of it beside compute."""
-    comm, compute = chosen & is_comm, chosen & is_compute
-    both = intersection_length(start[comm], end[comm], start[compute], end[compute])
-    return union_length(start[comm], end[comm]), both
+def _of_replica(replica: int, rows: pa.Table) -> Overlap:
+    comm, compute = _covered(rows, COMMUNICATION), _covered(rows, ("compute",))
+    comm_ns, compute_ns, either_ns = _length(comm), _length(compute), _length(comm | compute)
+    both_ns = comm_ns + compute_ns - either_ns
+    num_steps = len(np.unique(ints(rows, "step")))
+    return Overlap(
+        replica=replica,
+        num_steps=num_steps,
+        communication_ms=comm_ns / num_steps / 1e6,
+        exposed_ms=(comm_ns - both_ns) / num_steps / 1e6,
+        overlap=both_ns / comm_ns if comm_ns else None,
+    )
+
+
+def _covered(rows: pa.Table, categories: tuple[str, ...]) -> Intervals:
+    is_one = pc.is_in(rows["category"].cast(pa.string()), pa.array(categories))
+    chosen = bools(pa.table({"is_one": is_one}), "is_one")
+    start = ints(rows, "start_ns")[chosen]
+    return Intervals.union((start, start + ints(rows, "duration_ns")[chosen]))
+
+
+def _length(intervals: Intervals) -> int:
+    return int((intervals.ends - intervals.starts).sum())

@@ -89,3 +89,20 @@ def step_times(profile: Profile, segment: int) -> StepTimes:
         captured=bools(rows, "captured")[order],
         num_warm_up=1 if rows.num_rows > 1 else 0,
     )
+
+
+def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
+    """The middle half of the steps by wall time, from one row or several per step.
+
+    A mean over them is hardly moved by a hiccup, and its parts still add up, which medians of
+    parts would not.
+    """
+    known = np.isfinite(wall_ms)
+    numbers, place = np.unique(step[known], return_inverse=True)
+    if len(numbers) < 4:
+        return numbers
+    wall = np.bincount(place, wall_ms[known]) / np.bincount(place)
+    low = np.quantile(wall, 0.25, method="lower")
+    high = np.quantile(wall, 0.75, method="higher")
+    typical: Ints = numbers[(low <= wall) & (wall <= high)]
+    return typical

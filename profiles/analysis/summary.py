@@ -58,7 +58,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "strategy": segment.strategy,
         "num_replicas": segment.num_replicas,
         "num_workers": segment.num_workers,
-        "global_batch_size": segment.global_batch_size,
+        **_missing({"global_batch_size": segment.global_batch_size}, "the program told none"),
         "cross_device_ops": segment.cross_device_ops,
         "first_step": segment.first_step,
         "moved": segment.moved,

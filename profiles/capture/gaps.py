@@ -55,8 +55,8 @@ def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals) -> GapInterval
     gap_start = np.maximum(np.where(gap > 0, busy.ends[gap - 1], begun), begun)
     received = joined.received
     arrival = Occurrences(received.node, received.done_ns).last_until(receive, gap_end)
-    arrived = (arrival >= 0) & (received.done_ns[arrival] > gap_start) if arrival.size else arrival
-    keep = np.flatnonzero(arrived)
+    done_ns = np.append(received.done_ns, np.iinfo(np.int64).min)  # -1, never, picks the last
+    keep = np.flatnonzero(done_ns[arrival] > gap_start)
     keep = keep[_last_of_each(gap[keep], received.done_ns[arrival[keep]])]
     arrival, receive, gap_start = arrival[keep], receive[keep], gap_start[keep]
     done, issued = received.done_ns[arrival], received.issued_ns[arrival]

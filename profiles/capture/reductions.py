@@ -70,8 +70,14 @@ def _has_foreign_input(graph: Graph, node: Node) -> bool:
 
 
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
+    """What feeds a node, control edges aside; identities are looked through."""
     names = [text.split(":")[0] for text in node.inputs if not text.startswith("^")]
-    return [p for p in graph.producers(node) if p.name in names]
+    found = []
+    for producer in graph.producers(node):
+        if producer.name in names:
+            is_copy = producer.op == "Identity"
+            found += _data_inputs(graph, producer) if is_copy else [producer]
+    return found
 
 
 def _collect(

@@ -32,11 +32,11 @@ _DOCUMENT = """<!doctype html>
 """
 
 
-def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 0) -> str:
-    """An HTML document of `recording` (see `strategy_core.contexts.demonstration.Recording`).
+def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) -> str:
+    """An HTML document of `recording` (see `strategy_core.contexts.record.Recording`).
 
-    `theme` is `light`, `dark` or `auto`; `step` is where it opens. Every text of the recording is
-    data: it is shown, never run.
+    `theme` is `light`, `dark` or `auto`; `step` is where it opens, counted from 1. Every text of
+    the recording is data: it is shown, never run.
     """
     here = files("profiles.stepper")
     data = dict(recording) | {

@@ -197,7 +197,21 @@
     showDevices(beat);
     view.rules.forEach((row, index) => row.classList.toggle("lit", Boolean(beat.entry) && beat.kind !== "print" && data.rules[index].calls.includes(beat.entry.call)));
     view.output.textContent = beats.slice(0, here + 1).filter((b) => b.kind === "print").map((b) => b.text).join("\n") || "nothing yet";
-    try { history.replaceState(null, "", `#step=${here + 1}`); } catch { /* a page inside a page has no address */ }
+    rememberStep();
+  }
+
+  // The address names the step, so that it can be sent to somebody: inside the lab, the lab's own.
+  function rememberStep() {
+    try {
+      const outer = window.parent;
+      if (outer === window) {
+        history.replaceState(null, "", `#step=${here + 1}`);
+      } else {
+        const address = new URL(outer.location.href);
+        address.searchParams.set("step", String(here + 1));
+        outer.history.replaceState(outer.history.state, "", address);
+      }
+    } catch { /* the page around this one is not ours: no address to change */ }
   }
 
   function mark(nodes) {
@@ -214,7 +228,7 @@
   }
 
   function showLine(beat) {
-    const line = beat.entry ? beat.entry.source.line : null;
+    const line = beat.entry && beat.entry.source.file === data.file ? beat.entry.source.line : null;
     view.code.forEach((node, index) => {
       node.classList.toggle("lit", index + 1 === line);
       node.classList.toggle("wrong", index + 1 === line && Boolean(beat.entry.error));
@@ -276,6 +290,6 @@
 
   function startStep() {
     const match = /step=(\d+)/.exec(location.hash);
-    return match ? Number(match[1]) - 1 : data.step;
+    return (match ? Number(match[1]) : data.step) - 1;
   }
 })();

@@ -12,6 +12,7 @@ from profiles import units
 from profiles.analysis.comparison import Comparison
 from profiles.analysis.limits import LimitCheck
 from profiles.analysis.run_comparison import MetricChange, RunComparison
+from strategy_core.cli._plain import plain_text
 
 
 def print_comparison(
@@ -19,11 +20,11 @@ def print_comparison(
 ) -> None:
     """Print the answer, the metrics and what became of every limit."""
     out = console or Console()
-    out.print(Text(f"A: {compared.a_name} (segment {compared.a_segment})"))
-    out.print(Text(f"B: {compared.b_name} (segment {compared.b_segment})"))
+    out.print(plain_text(f"A: {compared.a_name} (segment {compared.a_segment})"))
+    out.print(plain_text(f"B: {compared.b_name} (segment {compared.b_segment})"))
     out.print(Text(answer(compared.times), style="bold"))
     for warning in compared.warnings:
-        out.print(Text(warning, style="yellow"))
+        out.print(plain_text(warning, "yellow"))
     out.print(_metrics(compared.metrics))
     for check in checks:
         style, word = ("red", "beyond") if check.is_beyond else ("green", "within")
@@ -52,4 +53,8 @@ def _metrics(metrics: Sequence[MetricChange]) -> Table:
 
 
 def _change(item: MetricChange) -> str:
-    return units.MISSING if item.change is None else f"{item.change:+.1%}"
+    if item.change is None or item.a is None or item.b is None:
+        return units.MISSING
+    if abs(item.change) >= 10 and item.a:
+        return f"× {units.number(item.b / item.a)}"
+    return f"{item.change:+.1%}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from profiles import units
 from profiles.palette import PHASE_COLOURS
 from profiles.schema import CATEGORIES
+from strategy_core.cli._plain import plain_text
 
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
@@ -19,44 +19,43 @@ STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 def print_summary(summary: dict[str, Any], console: Console | None = None) -> None:
     """Print the mapping of `profiles.analysis.summary`."""
     out = console or Console()
-    style = STATUS_STYLES.get(summary["status"], "red")
-    out.print(f"[bold]{escape(summary['run'])}[/bold]  [{style}]{summary['status']}[/{style}]")
+    status = summary["status"]
+    out.print(
+        plain_text(summary["run"], "bold"), Text(status, style=STATUS_STYLES.get(status, "red"))
+    )
     if summary["status_message"]:
-        out.print(Text(summary["status_message"]))
+        out.print(plain_text(summary["status_message"]))
     environment = summary["environment"]
-    cpus = (environment.get("host") or {}).get("cpus")
+    cpus = (environment.get("host") or {}).get("cpus") or units.MISSING
     tensorflow = environment.get("tensorflow") or "unknown"
-    out.print(Text(f"TensorFlow {tensorflow}, {cpus or units.MISSING} CPU cores"))
+    out.print(plain_text(f"TensorFlow {tensorflow}, {cpus} CPU cores"))
     if not summary["segments"]:
         out.print("No step was recorded.")
     for segment in summary["segments"]:
         _print_segment(segment, out)
     for note in summary["notes"]:
-        out.print(Text(f"{note['level']}: {note['message']}", style="yellow"))
+        out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
 
 
 def _print_segment(segment: dict[str, Any], out: Console) -> None:
-    steps, wall = segment["steps"], segment["steps"]["wall_ms"]
-    out.print()
-    out.print(
-        Text(
-            f"Segment {segment['segment']}: {segment['strategy']}, "
-            f"{segment['num_replicas']} replicas, global batch {segment['global_batch_size']}",
-            style="bold",
-        )
+    steps, wall, loss = segment["steps"], segment["steps"]["wall_ms"], segment["loss"]
+    batch = segment["global_batch_size"] or "unknown"
+    title = (
+        f"Segment {segment['segment']}: {segment['strategy']}, "
+        f"{segment['num_replicas']} replicas, global batch {batch}"
     )
+    out.print()
+    out.print(plain_text(title, "bold"))
     out.print(
         Text(
-            f"{units.milliseconds(wall['median'])} a step "
-            f"(10th to 90th percentile {units.number(wall['p10'])} to "
-            f"{units.number(wall['p90'])}), "
+            f"{units.milliseconds(wall['median'])} a step (10th to 90th percentile "
+            f"{units.number(wall['p10'])} to {units.number(wall['p90'])}), "
             f"{units.rate(steps['examples_per_second'], 'examples')}, {steps['count']} steps, "
-            f"loss {units.number(segment['loss']['first'])} to "
-            f"{units.number(segment['loss']['last'])}"
+            f"loss {units.number(loss['first'])} to {units.number(loss['last'])}"
         )
     )
     for finding in segment["findings"]:
-        out.print(Text("• " + finding["sentence"]), Text(finding["advice"], style="dim"))
+        out.print(plain_text(f"• {finding['sentence']}"), plain_text(finding["advice"], "dim"))
     _print_replicas(segment, out)
     _print_collectives(segment, out)
 
@@ -68,7 +67,8 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
         out.print(Text(f"No time per replica: {reason}.", style="dim"))
         return
     source = "full captures" if segment["replicas_source"] == "measured" else "light marks"
-    table = Table(title=f"Mean milliseconds of a step, from {source}", title_justify="left")
+    title = f"Milliseconds of a typical step: {replicas[0]['num_steps']} steps, from {source}"
+    table = Table(title=title, title_justify="left")
     for name in ("replica", "device"):
         table.add_column(name)
     for phase in CATEGORIES:
@@ -78,7 +78,7 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
         device = (replica["device"] or units.MISSING).rpartition("/device:")[2]
         phases = [units.number(replica[f"{phase}_ms"]) for phase in CATEGORIES]
         wall = units.number(replica["wall_ms"])
-        table.add_row(str(replica["replica"]), Text(device), *phases, wall)
+        table.add_row(str(replica["replica"]), plain_text(device), *phases, wall)
     out.print(table)
 
 
@@ -90,7 +90,7 @@ def _print_collectives(segment: dict[str, Any], out: Console) -> None:
         table.add_column(name, justify="left" if name == "op" else "right")
     for use in segment["collectives"]:
         table.add_row(
-            Text(use["op"]),
+            plain_text(use["op"]),
             units.number(use["per_step"]),
             str(use["group_size"] or units.MISSING),
             units.size(use["bytes"]),

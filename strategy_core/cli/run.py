@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -82,10 +82,11 @@ def _signals_stop(handle: RunHandle) -> Iterator[None]:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if asked:
             handle.kill()
-        else:
-            print("\nStopping after this step (again to end at once) ...", file=sys.stderr)
-            handle.stop()
+            return
         asked.append(True)
+        handle.stop()
+        with suppress(OSError):  # the terminal may be what has gone
+            print("\nStopping after this step (again to end at once) ...", file=sys.stderr)
 
     asked: list[bool] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import sys
+from collections.abc import Iterable
 
 import profiles
+from profiles import units
 from profiles.schema import TABLES
+from strategy_core.cli._plain import plain
 
 HELP = "ask a run's tables in SQL (DuckDB)"
 MAX_SHOWN = 1000
+Row = dict[str, object]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,42 +28,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     answer = profiles.load(args.run_folder).sql(args.query)
+    names, rows = answer.column_names, answer.to_pylist()
     if args.json:
-        for row in answer.to_pylist():
+        for row in rows:
             print(json.dumps(row, default=str))
     elif args.csv:
-        _print_csv(answer.column_names, answer.to_pylist())
+        writer = csv.writer(sys.stdout)
+        writer.writerow(names)
+        writer.writerows(list(row.values()) for row in rows)
     else:
-        _print_table(answer.column_names, answer.to_pylist())
+        _print_table(names, rows)
     return 0
 
 
-def _print_csv(names: list[str], rows: list[dict[str, object]]) -> None:
-    import csv
-    import sys
-
-    writer = csv.writer(sys.stdout)
-    writer.writerow(names)
-    writer.writerows(list(row.values()) for row in rows)
-
-
-def _print_table(names: list[str], rows: list[dict[str, object]]) -> None:
+def _print_table(names: list[str], rows: list[Row]) -> None:
+    """A table, or one block per row where the table is wider than the terminal."""
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
     table = Table()
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(plain(name)))
     for row in rows[:MAX_SHOWN]:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
     console = Console()
-    console.print(table)
+    wide = console.options.update(width=100_000)
+    needed = Measurement.get(console, wide, table).maximum
+    if needed <= console.width:
+        console.print(table)
+    elif not console.is_terminal:  # a file or a pipe is as wide as it must be
+        Console(width=needed).print(table)
+    else:
+        _print_blocks(rows[:MAX_SHOWN])
     if len(rows) > MAX_SHOWN:
-        console.print(f"The first {MAX_SHOWN} of {len(rows)} rows; --csv and --json give them all.")
+        print(f"The first {MAX_SHOWN} of {len(rows)} rows; --csv and --json give them all.")
+
+
+def _print_blocks(rows: Iterable[Row]) -> None:
+    for number, row in enumerate(rows, start=1):
+        print(f"row {number}")
+        width = max(map(len, row))
+        for name, value in row.items():
+            print(f"  {plain(name):{width}}  {_cell(value)}")
 
 
 def _cell(value: object) -> str:
     if value is None:
-        return "–"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        return units.MISSING
+    return plain(f"{value:.6g}" if isinstance(value, float) else value)

@@ -3,7 +3,7 @@
     from strategy_core.contexts.tracer import trace_contexts
     with trace_contexts() as trace:
         strategy.run(step, args=(batch,))
-    for entry in trace.entries: ...
+    trace.save("contexts.html")           a page to step through; or .json, or .parquet
 
     tracer         keeps the book                    patches   hooks tf.distribute, and unhooks it
     values         says what travels                 source    finds the user's line

@@ -9,7 +9,7 @@ import builtins
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,23 +17,9 @@ from typing import Any
 import tensorflow as tf
 
 from profiles.errors import SpecError
-from strategy_core.contexts.course import headline
 from strategy_core.contexts.explain import explain
-from strategy_core.contexts.record import to_json
+from strategy_core.contexts.record import Recording, recording_of
 from strategy_core.contexts.tracer import ContextTrace, trace_contexts
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A finished recording: all that a stepper needs, JSON-ready."""
-
-    title: str
-    text: str
-    source: str
-    strategy: str
-    devices: list[str]
-    trace: dict[str, Any]
-    error: dict[str, Any] | None
 
 
 def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recording:
@@ -50,10 +36,7 @@ def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recordi
             module.demonstrate(strategy)
         except Exception as error:
             failure = _failure(error, trace, file)
-    title, text = headline(source)
-    devices = list(strategy.extended.worker_devices)
-    kind = type(strategy).__name__
-    return Recording(title or "Your program", text, source, kind, devices, to_json(trace), failure)
+    return recording_of(trace, file, devices=strategy.extended.worker_devices, error=failure)
 
 
 def _module(source: str, file: Path) -> ModuleType:

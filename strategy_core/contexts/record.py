@@ -1,17 +1,78 @@
-"""A trace as rows of the `contexts` table and as the JSON that a stepper reads."""
+"""A trace as rows of the `contexts` table, and as the recording that a stepper shows."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from profiles.errors import SpecError
 from profiles.schema import TABLES
+from profiles.stepper import page
+from strategy_core.contexts.course import headline
 from strategy_core.contexts.tracer import ContextTrace, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished recording: all that a stepper needs, JSON-ready.
+
+    `source` is the text of `file`; entries from other files light no line of it.
+    """
+
+    title: str
+    text: str
+    source: str
+    file: str
+    devices: list[str]
+    trace: dict[str, Any]
+    error: dict[str, Any] | None
+
+
+def recording_of(
+    trace: ContextTrace,
+    file: Path | None = None,
+    *,
+    devices: Iterable[str] = (),
+    error: dict[str, Any] | None = None,
+) -> Recording:
+    """The recording of a trace; without `file`, of the file that most of its calls came from."""
+    shown = str(file) if file else _main_file(trace)
+    try:
+        source = Path(shown).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        source = ""
+    title, text = headline(source)
+    return Recording(
+        title or Path(shown).name or "Contexts",
+        text,
+        source,
+        shown,
+        list(devices) or _devices(trace),
+        to_json(trace),
+        error,
+    )
+
+
+def save(trace: ContextTrace, path: Path) -> None:
+    """Write a trace as `.html` (a page to step through), `.json` or `.parquet` (the table)."""
+    recording = asdict(recording_of(trace))
+    part = path.with_name(f"{path.name}.part")
+    if path.suffix == ".html":
+        part.write_text(page(recording), encoding="utf-8")
+    elif path.suffix == ".json":
+        part.write_text(json.dumps(recording, default=str), encoding="utf-8")
+    elif path.suffix == ".parquet":
+        pq.write_table(to_table(trace), part)
+    else:
+        raise SpecError("A trace is saved as .html, .json or .parquet", path.name)
+    part.replace(path)
 
 
 def to_json(trace: ContextTrace) -> dict[str, Any]:
@@ -29,11 +90,15 @@ def to_table(trace: ContextTrace) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=TABLES["contexts"])
 
 
-def write_table(trace: ContextTrace, path: Path) -> None:
-    """Write the table whole, then rename it into place."""
-    part = path.with_suffix(".part")
-    pq.write_table(to_table(trace), part)
-    part.replace(path)
+def _main_file(trace: ContextTrace) -> str:
+    files = Counter(entry.source.file for entry in trace.entries if entry.source.file)
+    return files.most_common(1)[0][0] if files else ""
+
+
+def _devices(trace: ContextTrace) -> list[str]:
+    """Devices on which a value was seen, where nobody named them."""
+    values = [value for entry in trace.entries for _, value in entry.values_in]
+    return sorted({part.device for value in values for part in value.components if part.device})
 
 
 def _row(entry: Entry) -> dict[str, Any]:

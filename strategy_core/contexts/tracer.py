@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -159,6 +160,12 @@ class ContextTrace:
             yield
         finally:
             self._local.paused = before
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace: `.html` to step through, `.json`, or `.parquet` (the table)."""
+        from strategy_core.contexts.record import save
+
+        save(self, Path(path))
 
     @property
     def is_paused(self) -> bool:

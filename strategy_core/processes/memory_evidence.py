@@ -37,6 +37,7 @@ def oom_evidence(
     seen = f" The worker was last seen using {_gib(peak_bytes)}" if peak_bytes else ""
     if seen and after.limit_bytes:
         seen += f" of the {_gib(after.limit_bytes)} allowed"
+    seen += "." if seen else ""
     if _grew(before.cgroup_oom_kills, after.cgroup_oom_kills):
         return True, f"The kernel counted an out-of-memory kill in this container.{seen}"
     if _grew(before.machine_oom_kills, after.machine_oom_kills):

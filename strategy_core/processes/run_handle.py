@@ -148,6 +148,9 @@ class RunHandle:
                 with contextlib.suppress(queue.Empty):
                     self._take(*self._inbox.get(timeout=POLL_S))
                 self._look(time.monotonic())
+        except Exception as error:
+            self.verdict = Verdict("failed", f"The launcher lost this run: {error!r}")
+            raise
         finally:
             for worker in filter(None, (self._worker, self._candidate, self._leaving)):
                 worker.process.kill()

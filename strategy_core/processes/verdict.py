@@ -64,10 +64,12 @@ def _killed_here(ending: Ending) -> Verdict:
 
 def _killed_by_signal(ending: Ending, number: int) -> Verdict:
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    if number == signal.SIGKILL and ending.out_of_memory:
+        what = f"The worker ran out of memory and was killed (SIGKILL). {ending.memory_note}"
+        return Verdict("out-of-memory", _where(what, ending))
     if number == signal.SIGKILL:
-        who = "The worker was killed (SIGKILL) by something outside the lab."
-        verdict = "out-of-memory" if ending.out_of_memory else "killed"
-        return Verdict(verdict, _where(f"{who} {ending.memory_note}".strip(), ending))
+        what = f"Something outside the lab killed the worker (SIGKILL). {ending.memory_note}"
+        return Verdict("killed", _where(what.strip(), ending))
     if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         what = f"The worker was ended by {name}, sent from outside the lab."
         return Verdict("killed", _where(what, ending))

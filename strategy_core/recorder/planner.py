@@ -22,10 +22,13 @@ _LONGEST_EARLY_MS = 10_000.0
 class WindowPlanner:
     """Says before each step whether a window begins with it. All times are in milliseconds."""
 
-    def __init__(self, overhead_budget: float, window_steps: int, every_step: bool) -> None:
+    def __init__(
+        self, overhead_budget: float, window_steps: int, every_step: bool, num_cpus: int = 1
+    ) -> None:
         self.overhead_budget = overhead_budget
         self.window_steps = window_steps
         self.every_step = every_step
+        self._num_cpus = num_cpus
         self.elapsed_ms = 0.0
         self.spent_ms = 0.0
         self._cost_per_step_ms: float | None = None
@@ -78,9 +81,14 @@ class WindowPlanner:
         return cost
 
     def window_converted(self, cost_ms: float, convert_ms: float, num_steps: int) -> None:
-        """Its conversion is done; `cost_ms` is what `window_stopped` returned."""
-        self.spent_ms += convert_ms
-        self._cost_per_step_ms = (cost_ms + convert_ms) / max(num_steps, 1)
+        """Its conversion is done; `cost_ms` is what `window_stopped` returned.
+
+        `convert_ms` is CPU time of a process beside the training: it costs the run that time of
+        one CPU among all.
+        """
+        shared_ms = convert_ms / self._num_cpus
+        self.spent_ms += shared_ms
+        self._cost_per_step_ms = (cost_ms + shared_ms) / max(num_steps, 1)
 
     def _affordable_early(self) -> int:
         """Fewer steps where a step takes seconds, so that the first view is there in seconds."""

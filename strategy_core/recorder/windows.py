@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ class Windows:
         self._folder = folder
         self._capture = capture
         self._planner = WindowPlanner(
-            capture.overhead_budget, capture.window_steps, capture.every_step
+            capture.overhead_budget, capture.window_steps, capture.every_step, os.cpu_count() or 1
         )
         self._converter = Converter()
         self._trace: GraphTrace | None = None

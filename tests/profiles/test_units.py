@@ -55,3 +55,8 @@ def test_every_unit_shows_a_missing_value_as_a_dash() -> None:
     assert units.share(0.0123) == "1.2 %"
     assert units.share(0.5) == "50 %"
     assert units.rate(1234.5, "examples") == "1,234 examples/s"
+
+
+def test_things_are_counted_in_their_number() -> None:
+    assert units.counted(1, "step") == "1 step"
+    assert units.counted(1200, "step") == "1,200 steps"

@@ -94,8 +94,10 @@ export class Chart {
     context.globalAlpha = 1;
   }
 
-  drawLine(context, axis, { get, colour, width = 1.5, alpha = 1 }) {
-    const columns = binned(axis, get);
+  // First steps of segments stay out of a line that does not count them: a mark at the top.
+  drawLine(context, axis, { get, colour, skipFirst = false, width = 1.5, alpha = 1 }) {
+    const { history } = axis;
+    const columns = binned(axis, skipFirst ? (at) => (history.isFirst(at) ? NaN : get(at)) : get);
     context.strokeStyle = context.fillStyle = colour;
     context.globalAlpha = 0.22 * alpha;
     for (const { x, low, high, count } of columns) {

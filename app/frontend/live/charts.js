@@ -121,11 +121,10 @@ export class Charts {
   }
 
   drawLegend(legend, chart, at) {
-    const items = chart.lines().map(({ label, get, colour, text }) => ({
-      label: label ?? "",
-      value: at < 0 ? "" : text(get(at)),
-      colour,
-    }));
+    const items = chart
+      .lines()
+      .filter(({ label, get }) => !label || at < 0 || Number.isFinite(get(at)))
+      .map(({ label, get, colour, text }) => ({ label: label ?? "", value: at < 0 ? "" : text(get(at)), colour }));
     const said = JSON.stringify(items);
     if (legend.dataset.said === said) return;
     legend.dataset.said = said;

@@ -5,14 +5,15 @@ import { joined, number, units } from "../shared/format.js";
 
 const COLUMNS = [
   ["collective", (row) => row.op],
-  ["per step", (row) => number(row.per_step)],
+  ["per step", (row) => trimmed(row.per_step)],
   ["group", (row) => joined(units.count(row.group_size))],
-  ["bytes / step", (row) => joined(units.bytes(row.bytes))],
-  ["transfer", (row) => joined(units.ms(row.transfer_ms))],
-  ["algbw", (row) => joined(units.bandwidth(row.algbw_gbps)), "algbw"],
-  ["busbw", (row) => joined(units.bandwidth(row.busbw_gbps)), "busbw"],
-  ["source", (row) => row.source ?? ""],
+  ["bytes/step", (row) => joined(units.bytes(row.bytes)), "traffic"],
+  ["transfer", (row) => joined(units.ms(row.transfer_ms)), "transfer"],
+  ["algbw GB/s", (row) => number(row.algbw_gbps), "algbw"],
+  ["busbw GB/s", (row) => number(row.busbw_gbps), "busbw"],
 ];
+
+const trimmed = (value) => (Number.isInteger(value) ? String(value) : number(value));
 
 export function collectivesTable(rows, definitions) {
   if (!rows.length) return el("p", { class: "quiet", text: "No collective in this capture: nothing crossed the replicas." });

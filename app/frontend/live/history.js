@@ -87,15 +87,15 @@ export class History {
     return found;
   }
 
-  // Mean of a phase of a replica over the newest steps of its segment, up to and with `at`.
-  recentMean(get, at, count = RECENT) {
-    let [sum, num] = [0, 0];
+  // Values of the newest steps of a segment, up to and with `at`. The segment's first step is traced
+  // and compiled: it counts only as long as it is alone.
+  recent(get, at, count = RECENT) {
+    const values = [];
     for (let i = at; i >= 0 && i > at - count && this.segment[i] === this.segment[at]; i--) {
       const value = get(i);
-      // A segment's first step is traced and compiled: it says nothing about the others.
-      if (Number.isFinite(value) && !(num && this.isFirst(i))) [sum, num] = [sum + value, num + 1];
+      if (Number.isFinite(value) && !(values.length && this.isFirst(i))) values.push(value);
     }
-    return num ? sum / num : NaN;
+    return values;
   }
 
   isFirst(at) {
@@ -105,15 +105,14 @@ export class History {
   // The replica whose own time is longest of late, and by how much it exceeds the others' median.
   oddOneOut() {
     const last = this.length - 1;
-    const means = this.present(last).map((replica) => ({
+    const typicals = this.present(last).map((replica) => ({
       replica,
-      mean: this.recentMean((at) => this.own(replica, at), last),
+      typical: median(this.recent((at) => this.own(replica, at), last)),
     }));
-    if (means.length < 2) return null;
-    means.sort((a, b) => b.mean - a.mean);
-    const others = means.slice(1);
-    const late = means[0].mean - others[others.length >> 1].mean;
-    return { replica: means[0].replica, lateMs: late };
+    if (typicals.length < 2) return null;
+    typicals.sort((a, b) => b.typical - a.typical);
+    const others = typicals.slice(1).map(({ typical }) => typical);
+    return { replica: typicals[0].replica, lateMs: typicals[0].typical - median(others) };
   }
 
   // Time of a replica until its gradients are ready: what is its own doing, before any waiting.
@@ -158,4 +157,18 @@ export class History {
     for (const field of FIELDS) this[field] = change(this[field]);
     this.replicas = this.replicas.map((columns) => columns.map(change));
   }
+}
+
+export function mean(values) {
+  return values.length ? sum(values) / values.length : NaN;
+}
+
+export function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

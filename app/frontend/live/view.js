@@ -1,14 +1,14 @@
 // The live view: takes the run's messages, keeps their history, draws at most once per frame.
 
 import { el, setText } from "../shared/dom.js";
-import { joined, number, units } from "../shared/format.js";
+import { joined, MISSING, number, units } from "../shared/format.js";
 import { readTheme } from "../shared/theme.js";
 import { Axis } from "./axis.js";
 import { Breakdown } from "./breakdown.js";
 import { Charts } from "./charts.js";
 import { collectivesTable } from "./collectives.js";
 import { Feed } from "./feed.js";
-import { History } from "./history.js";
+import { History, mean, median, sum } from "./history.js";
 import { panel, phaseLegend } from "./layout.js";
 import { boundaryLabel, isTrouble, sentence } from "./news.js";
 import { Status } from "./status.js";
@@ -110,7 +110,7 @@ export class LiveView {
 
   take(message) {
     if (message.reset) this.forget();
-    this.run_ = message.status;
+    this.state = message.status;
     for (const news of message.news) this.takeNews(news);
     const local = this.segment ? this.segment.num_replicas / (this.segment.num_workers || 1) : 1;
     for (const row of message.steps) this.history.add(row, local);
@@ -143,34 +143,42 @@ export class LiveView {
   draw() {
     if (!this.root.isConnected) return;
     const last = this.history.length - 1;
-    this.status.draw(this.run_, this.segment, last >= 0);
+    this.status.draw(this.state, this.segment, last >= 0);
     this.drawTiles(last);
     this.charts.draw(this.theme, this.boundaries);
     this.drawBars(this.axis.cursor ?? last);
     this.drawCapture();
     this.root.dataset.step = last < 0 ? "" : String(this.history.step[last]);
-    this.root.dataset.status = this.run_?.state ?? "";
+    this.root.dataset.status = this.state?.state ?? "";
     this.root.dataset.segments = String(this.boundaries.length);
     this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn", { detail: last < 0 ? null : this.history.step[last] }));
   }
 
   drawTiles(last) {
     const { history, tiles } = this;
-    const mean = (get) => (last < 0 ? NaN : history.recentMean(get, last, AVERAGED));
-    const wall = mean((at) => history.wall[at]);
-    tiles.set("step_time", units.ms(wall), last < 0 ? "" : `mean of the last ${AVERAGED} steps`);
-    tiles.set("throughput", units.rate(mean((at) => history.throughput(at))));
+    const recent = (get) => (last < 0 ? [] : history.recent(get, last, AVERAGED));
+    const walls = recent((at) => history.wall[at]);
+    const isFirst = last >= 0 && history.isFirst(last);
+    const of = isFirst ? "first step of the segment: traced and compiled" : `median of the last ${walls.length} steps`;
+    tiles.set("step_time", units.ms(median(walls)), last < 0 ? "" : of);
+    tiles.set("throughput", units.rate((sum(recent((at) => history.examples[at])) / sum(walls)) * 1000));
     tiles.set("loss", units.loss(last < 0 ? NaN : history.loss[last]));
-    const total = this.run_?.steps;
-    tiles.set("progress", last < 0 ? ["–", ""] : [(history.step[last] + 1).toLocaleString("en-US"), total ? `of ${total.toLocaleString("en-US")}` : ""]);
-    const moved = this.capture?.collectives ?? [];
-    const bytes = moved.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
-    const without = this.capture ? "nothing was moved" : "after the first full capture";
-    tiles.set("traffic", moved.length ? units.bytes(bytes) : ["–", ""], moved.length ? "per step" : without);
-    const fastest = moved.find((row) => row.busbw_gbps !== null);
-    tiles.set("busbw", units.bandwidth(fastest?.busbw_gbps), fastest ? fastest.op : without);
+    const total = this.state?.steps;
+    const done = last < 0 ? null : history.step[last] + 1;
+    tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
+    this.drawTraffic();
     const odd = history.oddOneOut();
-    tiles.set("slowest", odd ? [String(odd.replica), ""] : ["–", ""], odd ? `+${joined(units.ms(Math.max(odd.lateMs, 0)))} over the others` : "needs two replicas with marks");
+    tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], odd ? `+${joined(units.ms(Math.max(odd.lateMs, 0)))} over the others` : "needs two replicas with marks");
+  }
+
+  drawTraffic() {
+    const { tiles, capture } = this;
+    const moved = capture?.collectives ?? [];
+    const reason = capture ? "nothing was moved" : "after the first full capture";
+    const bytes = moved.map((row) => row.bytes).filter((value) => value !== null);
+    tiles.set("traffic", units.bytes(bytes.length ? sum(bytes) : null), bytes.length ? "per step" : reason);
+    const largest = moved.reduce((most, row) => ((row.bytes ?? 0) > (most?.bytes ?? 0) ? row : most), null);
+    tiles.set("busbw", units.bandwidth(largest?.busbw_gbps), largest ? largest.op : reason);
   }
 
   drawBars(at) {
@@ -183,7 +191,7 @@ export class LiveView {
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
-      return single ? get(at) : history.recentMean(get, at, AVERAGED);
+      return single ? get(at) : mean(history.recent(get, at, AVERAGED));
     };
     const rows = present.map((replica) => ({
       replica,

@@ -9,23 +9,9 @@ import html
 import json
 from typing import Any
 
-_UNSEEN = dict.fromkeys(
-    [
-        *range(9),
-        11,
-        12,
-        *range(14, 32),
-        *range(127, 160),
-        *range(8234, 8239),
-        8206,
-        8207,
-        8232,
-        8233,
-        *range(8294, 8298),
-        *range(55296, 57344),
-    ],
-    "·",
-)
+_CONTROLS = (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000))
+_SEPARATORS_AND_DIRECTIONS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_UNSEEN = dict.fromkeys((*_CONTROLS, *_SEPARATORS_AND_DIRECTIONS), "·")
 _VOID = frozenset({"meta", "br", "input", "link", "col"})
 
 

@@ -88,8 +88,7 @@ def _numbers(facts: Facts) -> Markup:
         units.milliseconds(steps.quantile_ms(0.1)),
         units.milliseconds(steps.quantile_ms(0.9)),
     )
-    wall, compute, wait = (split.mean_ms(name) for name in ("wall", "compute", "wait"))
-    worst = facts.stragglers.straggler
+    compute, wait = split.mean_ms("compute"), split.mean_ms("wait")
     cost = facts.capture
     return tag(
         "dl",
@@ -103,7 +102,7 @@ def _numbers(facts: Facts) -> Markup:
             "throughput",
             units.number(steps.examples_per_second),
             "derived",
-            f"global batch {facts.segment.global_batch_size:,}",
+            f"global batch {units.number(facts.segment.global_batch_size, 0)}",
             unit="examples/s",
         ),
         _number(
@@ -116,22 +115,15 @@ def _numbers(facts: Facts) -> Markup:
             "compute",
             units.milliseconds(compute),
             split.source,
-            _share_of(compute, wall) or split.reason or "",
+            _share_of(compute, facts),
         ),
         _number(
             "wait",
             units.milliseconds(wait),
             split.source,
-            _share_of(wait, wall) or split.reason or "",
+            _share_of(wait, facts),
         ),
-        _number(
-            "slowest",
-            f"{units.number(worst.late_ms)} ms" if worst else "none",
-            facts.stragglers.source if worst else None,
-            f"replica {worst.replica} is late by this much"
-            if worst
-            else facts.stragglers.reason or "no replica stands out",
-        ),
+        _straggler(facts),
         _number(
             "traffic", units.size(traffic.collective_bytes), "derived", traffic.reason or "per step"
         ),
@@ -143,6 +135,17 @@ def _numbers(facts: Facts) -> Markup:
         ),
         class_="numbers",
     )
+
+
+def _straggler(facts: Facts) -> Markup:
+    found = facts.stragglers
+    if found.straggler is not None:
+        late = units.milliseconds(found.straggler.late_ms)
+        how = f"replica {found.straggler.replica} is late by this much"
+        return _number("slowest", late, found.source, how)
+    if found.reason:
+        return _number("slowest", MISSING, None, found.reason)
+    return _number("slowest", "none", found.source, "no replica stands out")
 
 
 def _number(key: str, text: str, source: str | None, how: str, *, unit: str = "") -> Markup:
@@ -162,8 +165,17 @@ def _number(key: str, text: str, source: str | None, how: str, *, unit: str = ""
     )
 
 
-def _share_of(part: float | None, whole: float | None) -> str:
-    return f"{units.share(part / whole)} of the step" if part is not None and whole else ""
+def _share_of(part: float | None, facts: Facts) -> str:
+    """What share of a step a phase is: of the steps that it was measured in."""
+    whole = facts.breakdown.mean_ms("wall")
+    if part is None or not whole:
+        return facts.breakdown.reason or "not recorded"
+    which = "a captured step" if facts.breakdown.source == "measured" else "a step"
+    return f"mean over replicas; {units.share(part / whole)} of {which}"
+
+
+def _count(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
 
 
 def _ratio(value: float | None) -> str:
@@ -192,12 +204,16 @@ def _findings(facts: RunFacts) -> Markup | None:
     return join(tag("h3", "What explains it, and what to try"), tag("ul", *rows, class_="found"))
 
 
+def _batch(size: int | None) -> Cell:
+    return quantity(MISSING if size is None else f"{size:,}", size)
+
+
 def _segments(facts: RunFacts) -> Markup:
     rows = [
         (
             quantity(str(item.segment.segment), item.segment.segment),
             f"{item.segment.strategy} ×{item.segment.num_replicas}",
-            quantity(f"{item.segment.global_batch_size:,}", item.segment.global_batch_size),
+            _batch(item.segment.global_batch_size),
             item.segment.cross_device_ops,
             quantity(f"{item.segment.first_step:,}", item.segment.first_step),
             quantity(f"{item.steps.count:,}", item.steps.count),

@@ -75,7 +75,7 @@ def segment_marks(timed: list[Facts]) -> list[dict[str, Any]]:
         {
             "x": item.segment.first_step,
             "label": f"{item.segment.strategy} ×{item.segment.num_replicas}, "
-            f"batch {item.segment.global_batch_size}",
+            f"batch {item.segment.global_batch_size or 'unknown'}",
             "line": index > 0,
         }
         for index, item in enumerate(timed)
@@ -99,7 +99,7 @@ def _highest_usual(timed: list[Facts]) -> float:
     usual = usual[np.isfinite(usual)]
     if not usual.size:
         return 1.0
-    return float(min(np.quantile(usual, 0.995) * 1.6, usual.max() * 1.1))
+    return float(min(np.quantile(usual, 0.97) * 1.5, usual.max() * 1.1))
 
 
 def _about_wall(timed: list[Facts], wall: Series) -> str:

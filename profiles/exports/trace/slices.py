@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from profiles.exports.lanes import pack
@@ -47,11 +48,10 @@ def in_sequence(slices: Iterable[Slice]) -> list[Slice]:
     Steps may: their starts are read on the wall clock, their lengths on the monotonic one.
     """
     ordered = sorted(slices, key=_start)
-    ends = [item.start_ns for item in ordered[1:]]
-    return [
-        replace(item, end_ns=min(item.end_ns, end)) if end > item.start_ns else item
-        for item, end in zip(ordered, [*ends, 2**63], strict=True)
-    ]
+    for index, (item, after) in enumerate(pairwise(ordered)):
+        if item.start_ns < after.start_ns < item.end_ns:
+            ordered[index] = replace(item, end_ns=after.start_ns)
+    return ordered
 
 
 def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list[Slice]:

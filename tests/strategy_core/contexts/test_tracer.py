@@ -114,13 +114,12 @@ def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     from profiles.schema import TABLES
-    from strategy_core.contexts.record import write_table
     from strategy_core.contexts.tracer import trace_contexts
 
     strategy = strategies(tf)["mirrored"]()
     with trace_contexts() as trace:
         strategy.run(lambda: tf.constant(1.0))
-    write_table(trace, tmp_path / "contexts.parquet")
+    trace.save(tmp_path / "contexts.parquet")
     table = pq.read_table(tmp_path / "contexts.parquet")
     assert table.schema.names == TABLES["contexts"].names
     assert table.column("context").to_pylist() == ["cross-replica", "replica", "replica"]
@@ -138,3 +137,16 @@ def test_a_program_that_is_none_is_refused(
 
     with pytest.raises(SpecError, match=message):
         demonstration.record(source, strategies(tf)["default"](), tmp_path / "editor.py")
+
+
+def test_a_program_of_ones_own_is_saved_as_a_page(tf: Any, tmp_path: Path) -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = strategies(tf)["mirrored"]()
+    with trace_contexts() as trace:
+        strategy.run(lambda: tf.constant(1.0))
+    trace.save(tmp_path / "contexts.html")
+    document = (tmp_path / "contexts.html").read_text()
+    assert Path(__file__).name in document, "the file that made the calls is shown"
+    with pytest.raises(SpecError, match=r"\.html, \.json or \.parquet"):
+        trace.save(tmp_path / "contexts.doc")

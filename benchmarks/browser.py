@@ -1,0 +1,62 @@
+"""The lab's server and a real Chromium, started for a benchmark and gone after it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from app.server import free_port
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@contextmanager
+def serve_lab(runs: Path, *, start_timeout_s: float = 60) -> Iterator[str]:
+    """The address of a lab over a runs folder, on a port of its own."""
+    port = free_port("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(runs)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + start_timeout_s
+        while not _answers(address):
+            if time.monotonic() > deadline or server.poll() is not None:
+                raise RuntimeError("the lab's server did not start")
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/healthz", timeout=1):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,43 @@
+"""What the benchmarks of people's waiting share: runs followed to an event, and a printed line."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from profiles.sources import Record
+from profiles.tail import Tail
+from strategy_core.launcher import RunHandle
+
+_TIMEOUT_S = 120.0
+
+
+def wait_for(handle: RunHandle, is_it: Callable[[Record], bool]) -> Record:
+    """The first event of a run that is the one waited for; raises RuntimeError where none comes."""
+    tail, deadline = Tail(handle.folder), time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < deadline:
+        is_over = handle.verdict is not None
+        for record in tail.read():
+            if is_it(record):
+                return record
+        if is_over:
+            raise RuntimeError(f"the run ended before: {handle.message}")
+        time.sleep(0.005)
+    raise RuntimeError(f"nothing came within {_TIMEOUT_S:.0f} s")
+
+
+def is_kind(kind: str, **fields: Any) -> Callable[[Record], bool]:
+    """Whether an event is of a kind and has these fields."""
+    return lambda record: (
+        record["kind"] == kind and all(record.get(name) == value for name, value in fields.items())
+    )
+
+
+def line(what: str, seconds: Sequence[float], limit_s: float | None = None) -> str:
+    """`what  median s (least to most)` and, where there is a limit, the share of it."""
+    text = (
+        f"{what:44} {statistics.median(seconds):6.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
+    )
+    return text if limit_s is None else f"{text}, at most {limit_s:g} s allowed"

@@ -1,0 +1,17 @@
+"""Text from a profile as a terminal may show it: nothing in it steers the terminal."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+
+def plain(value: object) -> str:
+    """The text with everything that is not printable replaced by `�`."""
+    return "".join(
+        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(value)
+    )
+
+
+def plain_text(value: object, style: str = "") -> Text:
+    """The same for rich, which then reads no markup in it."""
+    return Text(plain(value), style=style)

@@ -1,0 +1,205 @@
+"""`lab.record`: the recorder in a program that nobody here wrote.
+
+What the engine knows of its own runs is found out here from TensorFlow: the strategy in force, its
+replicas and their devices. What cannot be found out stays unknown.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.event_log import EventLog
+from profiles.events import Failed, SegmentOpened
+from profiles.layout import worker_folder
+from profiles.run_file import create_run_file
+from profiles.spec import Capture
+from strategy_core.environment import environment
+from strategy_core.recorder.graph_trace import Variables
+from strategy_core.recorder.recorder import Recorder
+from strategy_core.recorder.step import RecordedStep
+
+
+class ProgramRecorder:
+    """A recorder whose segment opens by itself with the first step."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        strategy: Any = None,
+        *,
+        capture: Capture | None = None,
+        global_batch_size: int | None = None,
+        variables: Variables = (),
+    ) -> None:
+        run = Path(path)
+        create_run_file(run, recorded_by="record")
+        folder = worker_folder(run, _worker())
+        self.recorder = Recorder(
+            folder, capture=capture, log=EventLog(folder.events), is_guest=True
+        )
+        self.recorder.write(environment())
+        self._strategy = strategy
+        self._global_batch_size = global_batch_size
+        self._variables = variables
+        self._is_open = False
+        self._asked_ns: int | None = None
+
+    @contextmanager
+    def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
+        """Around one training step: the call of the `tf.function`, and what it is fed.
+
+        With `dataset()` the step counts from asking for its batch. Raises nothing of its own
+        once the run folder is made: recording that fails never ends the training.
+        """
+        self.open()
+        given = examples if examples is not None else self._global_batch_size
+        with self.recorder.step(given) as step:
+            if self._asked_ns is not None:
+                step.waited_before(self._asked_ns)
+                self._asked_ns = None
+            yield step
+
+    def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The same batches; the time that the program waits for each counts as its step's input."""
+        iterator = iter(batches)
+        while True:
+            begin = time.monotonic_ns()
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            self._asked_ns = time.monotonic_ns() - begin
+            yield batch
+
+    def open(self) -> None:
+        """Open the segment, unless it is. The first step does; before it a strategy may be set."""
+        if self._is_open:
+            return
+        self._is_open = True
+        strategy = self._strategy or seen_strategy()
+        self.recorder.open_segment(
+            segment_of(strategy, self._global_batch_size), variables=self._variables
+        )
+
+    def close(self, status: str = "finished") -> None:
+        self.recorder.close(status)
+
+
+@contextmanager
+def record(
+    path: str | Path,
+    strategy: Any = None,
+    *,
+    capture: Capture | None = None,
+    global_batch_size: int | None = None,
+    variables: Variables = (),
+) -> Iterator[ProgramRecorder]:
+    """Record a program's steps into a new run folder.
+
+        with lab.record("runs/mine") as recorder:
+            for batch in recorder.dataset(dist_dataset):
+                with recorder.step() as step:
+                    step.result(loss=train_step(batch))
+
+    Args:
+      path: the run folder; made here, and refused where it holds a run.
+      strategy: the `tf.distribute.Strategy` of the steps. Without it the one in scope, or the one
+        that the program made last.
+      capture: how much to record; the defaults of a RunSpec without it.
+      global_batch_size: examples per step, for the throughput; unknown without it.
+      variables: tf.Variables, or a function that gives them, to list under their own names.
+
+    Raises RunFolderError where the folder cannot be made. An exception in the program is recorded
+    as the run's failure and raised on.
+    """
+    program = ProgramRecorder(
+        path,
+        strategy,
+        capture=capture,
+        global_batch_size=global_batch_size,
+        variables=variables,
+    )
+    try:
+        yield program
+    except KeyboardInterrupt:
+        program.close("stopped")
+        raise
+    except BaseException as error:
+        first = str(error).strip().partition("\n")[0]
+        program.recorder.write(Failed(f"{type(error).__name__}: {first}"))
+        raise
+    program.close()
+
+
+def seen_strategy() -> Any:
+    """The strategy in scope, else the one with most replicas that is alive, else the default.
+
+    A training loop is seldom inside `strategy.scope()`, and TensorFlow keeps no list of
+    strategies; Python's collector knows every object that is alive.
+    """
+    if tf.distribute.has_strategy():
+        return tf.distribute.get_strategy()
+    alive = [o for o in gc.get_objects() if issubclass(type(o), tf.distribute.Strategy)]
+    return max(alive, key=lambda s: s.num_replicas_in_sync, default=tf.distribute.get_strategy())
+
+
+def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
+    """The segment of a program under a strategy, as far as TensorFlow tells."""
+    devices = [full_name(device) for device in strategy.extended.worker_devices]
+    return SegmentOpened(
+        segment=0,
+        strategy=strategy_name(strategy),
+        num_replicas=strategy.num_replicas_in_sync,
+        num_workers=max(1, strategy.num_replicas_in_sync // max(1, len(devices))),
+        global_batch_size=global_batch_size,
+        first_step=0,
+        started_ns=time.time_ns(),
+        replica_devices=devices,
+        cross_device_ops="auto",
+        spec={},
+    )
+
+
+_NAMES = (
+    ("CentralStorage", "central-storage"),
+    ("CollectiveAllReduce", "multi-worker-mirrored"),
+    ("MultiWorkerMirrored", "multi-worker-mirrored"),
+    ("Mirrored", "mirrored"),
+    ("OneDevice", "one-device"),
+    ("ParameterServer", "parameter-server"),
+    ("TPU", "tpu"),
+    ("Default", "default"),
+)
+
+
+def strategy_name(strategy: Any) -> str:
+    """The lab's name of a strategy's class (or of the one it is derived from)."""
+    for kind in type(strategy).__mro__:
+        for part, name in _NAMES:
+            if part in kind.__name__:
+                return name
+    return type(strategy).__name__
+
+
+def full_name(device: str) -> str:
+    """`/cpu:0` as the placed graph writes it: `/job:localhost/replica:0/task:0/device:CPU:0`."""
+    base = tf.DeviceSpec.from_string("/job:localhost/replica:0/task:0")
+    named = base.make_merged_spec(tf.DeviceSpec.from_string(device))
+    if named.device_type is None:
+        named = named.replace(device_type="CPU", device_index=0)
+    if named.device_index is None:
+        named = named.replace(device_index=0)
+    return str(named.to_string())
+
+
+def _worker() -> int:
+    """This process's number in a cluster (TF_CONFIG), 0 where it is alone."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    return int(resolver.task_id or 0)

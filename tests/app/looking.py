@@ -1,0 +1,50 @@
+"""Open a page about runs without a browser, on a runs folder of the test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from app import state
+
+ALL = ("lab", "overview", "timeline", "communication", "placement", "compare", "runs")
+_FRAME = """
+from pathlib import Path
+import streamlit as st
+pages = Path({pages!r})
+st.navigation([
+    st.Page(pages / f"{{name}}.py", title=name, url_path=name, default=name == {page!r})
+    for name in {names!r}
+]).run()
+"""
+
+
+def open_page(page: str, runs: Path, **query: str) -> AppTest:
+    """Run a page once with these query parameters; fails where it raises."""
+    state.configure(runs)
+    folder = Path(state.__file__).parent / "pages"
+    at = AppTest.from_string(
+        _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=60
+    )
+    for name, value in query.items():
+        at.query_params[name] = value
+    return rerun(at)
+
+
+def rerun(at: AppTest) -> AppTest:
+    at.run()
+    assert not at.exception, [item.value for item in at.exception]
+    return at
+
+
+def text_of(at: AppTest) -> str:
+    """Everything that the page says, markup included."""
+    parts = [
+        item.value
+        for kind in ("title", "subheader", "markdown", "caption")
+        for item in at.get(kind)
+    ]
+    parts += [item.value for kind in ("warning", "error", "info") for item in at.get(kind)]
+    parts += [item.proto.body for item in at.get("html")]
+    return "\n".join(str(part) for part in parts)

@@ -1,0 +1,118 @@
+"""Charts: what goes in comes out, in the house's colours, with names as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.charts import comparing, placement, steps, thin
+from app.charts.base import label
+from app.charts.devices import short_names
+from app.charts.matrix import traffic
+from app.charts.memory import memory
+from app.charts.phases import breakdown
+from profiles.palette import PHASE_COLOURS
+from profiles.schema import CATEGORIES
+
+
+def test_phases_are_stacked_in_their_order_and_colours() -> None:
+    chart = breakdown(["replica 0"], {name: [1.0] for name in reversed(CATEGORIES)})
+    assert [bar.name for bar in chart.data] == list(CATEGORIES)
+    assert [bar.marker.color for bar in chart.data] == [PHASE_COLOURS[name] for name in CATEGORIES]
+    assert sum(bar.x[0] for bar in chart.data) == len(CATEGORIES)
+
+
+def test_a_missing_phase_stays_missing() -> None:
+    chart = breakdown(["a", "b"], {"compute": [1.0, None]})
+    assert chart.data[0].x == (1.0, None)
+
+
+def test_ten_thousand_steps_are_few_points_and_keep_the_slow_one() -> None:
+    wall = np.full(10_000, 20.0) + np.random.default_rng(0).normal(0, 0.5, 10_000)
+    wall[7_000] = 40.0
+    chart = steps.step_time(np.arange(10_000.0), wall, [])
+    assert sum(len(trace.x) for trace in chart.data) < 3_000
+    slow = next(trace for trace in chart.data if trace.name == "slow step")
+    assert 7_000 in slow.x
+
+
+def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
+    wall = np.full(300, 20.0)
+    wall[0] = 4_000.0
+    chart = steps.step_time(np.arange(300.0), wall, [])
+    assert chart.layout.yaxis.range[1] < 60
+    assert "step 0 took 4,000 ms" in chart.layout.annotations[0].text
+
+
+def test_segments_are_marked_and_their_lines_apart() -> None:
+    marks = [steps.SegmentMark(0, "mirrored ×4"), steps.SegmentMark(50, "<b>x</b>")]
+    chart = steps.step_time(np.arange(100.0), np.ones(100), marks)
+    assert [line.x0 for line in chart.layout.shapes] == [0, 50]
+    assert "&lt;b&gt;" in chart.layout.annotations[-1].text
+    assert len([trace for trace in chart.data if trace.mode == "lines"]) == 2
+
+
+@pytest.mark.parametrize("num", [0, 1, 2, 399, 401, 5_000])
+def test_a_band_covers_every_point_of_any_number(num: int) -> None:
+    band = thin.band(np.arange(float(num)), np.arange(float(num)))
+    assert band.median.size <= 400
+    assert np.all(band.low <= band.high)
+    if num:
+        assert band.median[0] <= num / 400 + 1
+        assert band.median[-1] >= num - num / 400 - 2
+
+
+def test_a_band_leaves_out_what_is_no_number() -> None:
+    band = thin.band(np.arange(4.0), np.array([1.0, np.nan, 3.0, np.inf]))
+    assert band.median.tolist() == [1.0, 3.0]
+
+
+def test_traffic_of_nothing_is_blank() -> None:
+    chart = traffic(["a", "b"], np.array([[0, 2_000_000], [0, 0]]))
+    assert np.isnan(chart.data[0].z[0][0])
+    assert chart.data[0].text[0][1] == "2.00 MB"
+
+
+def test_devices_are_named_as_short_as_they_can_be() -> None:
+    one = "/job:localhost/replica:0/task:0/device:CPU:1"
+    other = "/job:worker/replica:0/task:1/device:GPU:0"
+    assert short_names([one]) == {one: "CPU:1"}
+    assert short_names([one, other, "odd"]) == {
+        one: "localhost 0 CPU:1",
+        other: "worker 1 GPU:0",
+        "odd": "odd",
+    }
+
+
+def test_names_are_text_and_short() -> None:
+    assert label("<a href='x'>") == "&lt;a href='x'&gt;"
+    assert len(label("x" * 500)) == 48
+    assert "\u202e" not in label("a\u202eb")
+
+
+def test_rare_op_types_are_one_bar() -> None:
+    counts = {f"Op{number}": 20 - number for number in range(20)}
+    chart = placement.ops_by_type(["CPU:0"], [counts])
+    assert [bar.name for bar in chart.data][-1] == "other"
+    assert sum(bar.x[0] for bar in chart.data) == sum(counts.values())
+
+
+def test_the_interval_shows_the_ratio_and_no_difference() -> None:
+    chart = comparing.ratio_interval(0.8, 0.75, 0.85)
+    assert chart.data[0].error_x.array[0] == pytest.approx(0.05)
+    low, high = chart.layout.xaxis.range
+    assert low < 0.75
+    assert high > 1
+    assert comparing.ratio_interval(0.8, None, None).data[0].error_x.array is None
+
+
+def test_spreads_are_shares_of_each_side() -> None:
+    chart = comparing.spreads(np.linspace(10, 20, 500), np.linspace(15, 25, 100))
+    assert sum(chart.data[0].y) == pytest.approx(100, abs=3)
+    assert comparing.spreads(np.empty(0), np.empty(0)).data[0].y.sum() == 0
+
+
+def test_losses_and_memory_draw_a_line_each() -> None:
+    line = (np.arange(5.0), np.ones(5))
+    assert [trace.name for trace in comparing.losses({"A": line, "B": line}).data] == ["A", "B"]
+    assert memory({"CPU:0": line}).data[0].name == "CPU:0"

@@ -1,0 +1,65 @@
+"""One tailer per run, whoever looks; only runs of the runs folder can be named."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.hub import Hub, run_folder
+from profiles.errors import RunFolderError
+from profiles.event_log import EventLog
+from profiles.events import StepDone
+from profiles.layout import worker_folder
+from tests.synthetic import write_run
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "", "../etc", "a/b", "/etc", ".hidden", "a\0b", "nobody", "file"]
+)
+def test_only_a_folder_among_the_runs_can_be_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".hidden").mkdir()
+    (tmp_path / "runs" / "file").write_text("")
+    with pytest.raises(RunFolderError, match="folder in the runs folder"):
+        run_folder(tmp_path / "runs", name)
+
+
+def test_everybody_shares_one_follower(tmp_path: Path) -> None:
+    write_run(tmp_path / "one", steps=5, windows=0)
+    hub = Hub(tmp_path)
+    assert hub.run("one") is hub.run("one")
+
+
+def test_a_run_made_anew_under_an_old_name_is_another_one(tmp_path: Path) -> None:
+    write_run(tmp_path / "one", steps=5, windows=0)
+    hub = Hub(tmp_path)
+    before = hub.current("one")
+    (tmp_path / "kept").mkdir()  # takes the inode that the new folder might get
+    shutil.move(tmp_path / "one", tmp_path / "kept" / "one")
+    write_run(tmp_path / "one", steps=3, windows=0)
+    assert hub.current("one") is not before
+    assert hub.current("one").last_step == 2
+
+
+def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
+    log = EventLog(worker_folder(tmp_path / "live", 0).events)
+    hub = Hub(tmp_path, poll_s=0.001, poll_ended_s=0.001)
+
+    async def look() -> list[list[int]]:
+        viewers = [hub.stream("live"), hub.stream("live")]
+        seen: list[list[int]] = [[], []]
+        for number in range(3):
+            log.write(StepDone(0, number, number, 1.0, None, None, False))
+            for viewer, numbers in zip(viewers, seen, strict=True):
+                while number not in numbers:
+                    message = json.loads(await asyncio.wait_for(anext(viewer), 10))
+                    numbers += [row[1] for row in message["steps"]]
+        for viewer in viewers:
+            await viewer.aclose()
+        return seen
+
+    assert asyncio.run(look()) == [[0, 1, 2], [0, 1, 2]]

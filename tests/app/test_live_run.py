@@ -1,0 +1,166 @@
+"""What viewers of a run are told: everything once, then what is new, the oldest steps thinned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.live_run import LiveRun
+from profiles.event_log import EventLog
+from profiles.events import Failed, SegmentOpened, StepDone, WorkerStarted
+from profiles.layout import worker_folder
+from tests.synthetic import HOSTILE, write_run
+
+
+def step(number: int, **fields: Any) -> StepDone:
+    known = {"start_ns": 1_000_000 * number, "wall_ms": 5.0, "loss": 0.5, "examples": 8}
+    return StepDone(segment=0, step=number, captured=False, **(known | fields))
+
+
+def segment(number: int = 0, **spec: Any) -> SegmentOpened:
+    asked = {"strategy": "mirrored", "devices": "cpu:2", "steps": 50} | spec
+    return SegmentOpened(number, "mirrored", 2, 1, 8, 0, 0, ["a", "b"], "auto", asked)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> EventLog:
+    return EventLog(worker_folder(tmp_path, 0).events, now_ns=lambda: 1_000_000)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> LiveRun:
+    return LiveRun(tmp_path, clock=lambda: 0.0)
+
+
+def told(live: LiveRun, cursor: str = "") -> tuple[dict[str, Any], str]:
+    live.advance()
+    text, after = live.message(cursor)
+    return json.loads(text), after
+
+
+def test_a_first_message_has_everything_and_the_next_only_what_is_new(
+    log: EventLog, live: LiveRun
+) -> None:
+    log.write(segment())
+    log.write(step(0))
+    first, cursor = told(live)
+    assert first["reset"]
+    assert [row[1] for row in first["steps"]] == [0]
+    log.write(step(1))
+    log.write(step(2))
+    second, cursor = told(live, cursor)
+    assert not second["reset"]
+    assert [row[1] for row in second["steps"]] == [1, 2]
+    assert second["news"] == []
+    third, _ = told(live, cursor)
+    assert third["steps"] == []
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "-1-0", "9999-0", "0-9999", "1", "１-0"])
+def test_a_cursor_that_is_not_ours_gets_everything(
+    cursor: str, log: EventLog, live: LiveRun
+) -> None:
+    log.write(step(0))
+    message, _ = told(live, cursor)
+    assert message["reset"]
+    assert len(message["steps"]) == 1
+
+
+def test_phases_add_up_to_the_step(log: EventLog, live: LiveRun) -> None:
+    ms = 1_000_000
+    marks = [[0, 10 * ms, 14 * ms], [0, 13 * ms, 14 * ms]]
+    log.write(step(0, wall_ms=16.0, input_ms=1.0, marks_ns=marks))
+    message, _ = told(live)
+    phases = message["steps"][0][7]
+    assert phases[:5] == [10.0, 3.0, 1.0, 1.0, 1.0]
+    assert phases[5:] == [13.0, 0.0, 1.0, 1.0, 1.0]
+    assert sum(phases[:5]) == sum(phases[5:]) == 16.0
+
+
+def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(
+    tmp_path: Path, log: EventLog
+) -> None:
+    live = LiveRun(tmp_path, recent_rows=100, clock=lambda: 0.0)
+    for number in range(20_000):
+        log.write(step(number))
+    message, _ = told(live)
+    numbers = [row[1] for row in message["steps"]]
+    assert numbers[-100:] == list(range(19_900, 20_000))
+    assert len(numbers) <= 100 + 4_096
+    assert numbers[0] < 10
+    assert numbers == sorted(numbers)
+
+
+def test_a_viewer_that_fell_behind_the_newest_steps_starts_over(
+    tmp_path: Path, log: EventLog
+) -> None:
+    live = LiveRun(tmp_path, recent_rows=10, clock=lambda: 0.0)
+    log.write(step(0))
+    _, cursor = told(live)
+    for number in range(1, 50):
+        log.write(step(number))
+    message, _ = told(live, cursor)
+    assert message["reset"]
+
+
+def test_a_new_segment_says_what_changed(log: EventLog, live: LiveRun) -> None:
+    log.write(segment())
+    log.write(segment(1, devices="cpu:4", inject=[{"replica": 1, "ms": 30.0}]))
+    message, _ = told(live)
+    assert message["news"][1]["changes"] == [
+        "devices cpu:2 → cpu:4",
+        "delay none → 30 ms in replica 1",
+    ]
+    assert live.applied_spec is not None
+    assert live.applied_spec["devices"] == "cpu:4"
+
+
+def test_a_window_brings_breakdown_and_traffic(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, straggler=(2, 30.0))
+    message, _ = told(LiveRun(run))
+    window = next(item for item in message["news"] if item["kind"] == "window")
+    compute = [row["compute_ms"] for row in window["replicas"]]
+    assert compute[2] - compute[0] == pytest.approx(30, rel=0.1)
+    assert window["collectives"][0]["bytes"] == 2_097_152 + 262_144
+    assert message["status"]["state"] == "finished"
+
+
+def test_a_window_whose_tables_are_gone_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, missing=("collectives",))
+    message, _ = told(LiveRun(run))
+    window = next(item for item in message["news"] if item["kind"] == "window")
+    assert "cannot be read" in window["error"]
+
+
+def test_failure_and_text_arrive_as_they_are_but_not_endless(log: EventLog, live: LiveRun) -> None:
+    log.write(WorkerStarted(0, 2**22 - 1, 0, 0))
+    log.write(Failed(HOSTILE * 500, "detail"))
+    message, _ = told(live)
+    assert message["status"]["state"] == "failed"
+    news = message["news"][-1]
+    assert news["message"].startswith(HOSTILE)
+    assert len(news["message"]) <= 2_001
+
+
+def test_numbers_that_are_none_are_null(tmp_path: Path, live: LiveRun) -> None:
+    path = worker_folder(tmp_path, 0).events
+    path.parent.mkdir()
+    line = (
+        '{"kind": "step", "at_ns": 5, "step": 1, "wall_ms": NaN, "loss": 1e999, "marks_ns": [[1]]}'
+    )
+    path.write_text(line + "\n" + '{"kind": "step", "at_ns": 6, "step": "y", "start_ns": "x"}\n')
+    message, _ = told(live)
+    assert message["steps"][0][4:] == [None, None, None, None]
+    assert message["steps"][1][1] is None
+
+
+@pytest.mark.parametrize("keep", [0, 10, 500, 1500, 5000, 20_000])
+def test_a_run_cut_off_at_any_byte_is_followed(keep: int, tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "run", steps=40, windows=1, ending=None, cut=[("worker-0-0/events.jsonl", keep)]
+    )
+    message, _ = told(LiveRun(run))
+    assert message["status"]["state"] == "incomplete"

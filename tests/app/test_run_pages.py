@@ -1,0 +1,112 @@
+"""Every page about runs, on every sort of run: it answers or says why not, and never raises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.app.looking import open_page, text_of
+from tests.synthetic import HOSTILE, write_run
+
+PAGES = ("overview", "communication", "placement", "runs")
+RECIPES = {
+    "plain": {},
+    "straggler": {"straggler": (2, 30.0)},
+    "one-replica": {"replicas": 1, "strategy": "one-device"},
+    "sixteen": {"replicas": 16, "workers": 4, "strategy": "multi-worker-mirrored"},
+    "reconfigured": {"segments": [{}, {"replicas": 2}, {"moved": "fresh-worker"}]},
+    "failed": {"ending": "failed"},
+    "crashed": {"ending": "crashed"},
+    "no-run-file": {"ending": None, "missing": ("run.json",)},
+    "no-placement": {"placement": False},
+    "marks-only": {"windows": 0},
+    "nothing-per-replica": {"windows": 0, "marks": False, "memory": False},
+    "one-step": {"steps": 1, "windows": 0},
+    "no-step": {"steps": 0, "windows": 0, "ending": "failed"},
+    "not-a-number": {"nan_loss_from": 3},
+    "hostile": {"prefix": HOSTILE},
+    "cut": {"ending": None, "cut": [("worker-0-0/events.jsonl", 3000)]},
+    "cut-window": {"cut": [("worker-0-0/window-000000/collectives.parquet", 100)]},
+    "no-environment": {"missing": ("environment",)},
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, recipe in RECIPES.items():
+        write_run(folder / name, **{"steps": 40, "windows": 1, "window_steps": 4, **recipe})
+    (folder / "damaged").mkdir()
+    (folder / "damaged" / "run.json").write_text('{"na')
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("name", [*RECIPES, "damaged"])
+def test_a_page_shows_any_run(page: str, name: str, runs: Path) -> None:
+    at = open_page(page, runs, run=name)
+    assert len(text_of(at)) > 100
+    assert at.query_params["run"] in (name, [name])
+
+
+@pytest.mark.parametrize("page", [*PAGES, "compare"])
+def test_an_empty_runs_folder_says_what_to_do(page: str, tmp_path: Path) -> None:
+    at = open_page(page, tmp_path)
+    assert "No run yet" in text_of(at)
+    assert "Lab" in text_of(at)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_unknown_run_is_named_and_another_can_be_chosen(page: str, runs: Path) -> None:
+    at = open_page(page, runs, run="../secret")
+    assert "There is no run named" in at.warning[0].value
+    assert set(RECIPES) <= set(_names(at.selectbox[0].options))
+
+
+def test_the_overview_begins_with_the_answer(runs: Path) -> None:
+    at = open_page("overview", runs, run="straggler")
+    headline = at.get("html")[0].proto.body
+    assert "<b>mirrored</b> on 4 replicas trains <b>digits-cnn</b>" in headline
+    late = re.search(r"Replica 2 is late by ([\d.]+) ms", headline)
+    assert late
+    assert float(late[1]) == pytest.approx(30, rel=0.05)
+
+
+def test_a_missing_number_says_why(runs: Path) -> None:
+    text = text_of(open_page("overview", runs, run="nothing-per-replica"))
+    assert "needs a capture window" in text
+    assert "neither a capture window nor per-replica marks" in text
+
+
+def test_the_failure_stands_on_top_with_what_was_recorded(runs: Path) -> None:
+    at = open_page("overview", runs, run="failed")
+    assert "This run failed" in at.error[0].value
+    assert "Step time" in text_of(at)
+
+
+def test_communication_prints_its_formulas(runs: Path) -> None:
+    text = text_of(open_page("communication", runs, run="plain"))
+    assert "algbw \\= S \\/ t" in text
+    assert "nccl" in text
+    assert "in 2 collectives (all-reduce)" in text
+
+
+def test_placement_tells_what_a_live_change_moved(runs: Path) -> None:
+    text = text_of(open_page("placement", runs, run="reconfigured", segment="1"))
+    assert "What the reconfiguration moved" in text
+    assert "variables 3 moved" in text
+
+
+@pytest.mark.parametrize("page", [*PAGES, "compare"])
+def test_names_from_a_run_never_become_markup(page: str, runs: Path) -> None:
+    at = open_page(page, runs, run="hostile", a="hostile", b="plain")
+    for body in (item.proto.body for item in at.get("html")):
+        assert "<script" not in body
+    for item in at.markdown:
+        assert "<script" not in item.value
+
+
+def _names(options: list[str]) -> list[str]:
+    return [option.split(" · ")[0] for option in options]

@@ -1,0 +1,82 @@
+"""The runs page: the list, SQL, downloads, deletion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.parts.downloads import unavailable
+from app.parts.run_list import since
+from profiles.store import load
+from tests.app.looking import open_page, rerun, text_of
+from tests.synthetic import write_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    write_run(tmp_path / "first", steps=30, windows=1, window_steps=4)
+    write_run(tmp_path / "second", steps=30, windows=0, ending="failed")
+    (tmp_path / "thesis").mkdir()
+    return tmp_path
+
+
+def test_the_list_shows_every_run_and_names_what_is_none(runs: Path) -> None:
+    at = open_page("runs", runs)
+    table = at.dataframe[0].value
+    assert set(table["run"]) == {"first", "second"}
+    assert dict(zip(table["run"], table["status"], strict=True))["second"] == "✕ failed"
+    assert "1 folder holds nothing of a run: thesis" in text_of(at)
+
+
+def test_a_query_is_answered(runs: Path) -> None:
+    at = open_page("runs", runs, run="first")
+    at.text_area[0].set_value("select count(*) as num from steps")
+    at.button[-1].click()
+    rerun(at)
+    assert at.dataframe[-1].value["num"][0] == 30
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select nothing from nowhere", "Tables"),
+        ("delete from steps", "one SELECT"),
+        ("select * from read_csv('/etc/passwd')", "DuckDB"),
+    ],
+)
+def test_a_wrong_query_is_explained(runs: Path, query: str, said: str) -> None:
+    at = open_page("runs", runs, run="first")
+    at.text_area[0].set_value(query)
+    at.button[-1].click()
+    rerun(at)
+    assert said in at.error[-1].value
+
+
+def test_every_export_has_a_button_and_what_is_missing_says_why(runs: Path) -> None:
+    at = open_page("runs", runs, run="first")
+    labels = {item.proto.label for item in at.get("download_button")}
+    assert len(labels) >= 5
+    assert "kept no raw captures" in str(unavailable(load(runs / "first"), "xplane"))
+
+
+def test_deleting_asks_back_once_and_then_deletes(runs: Path) -> None:
+    at = open_page("runs", runs, run="second")
+    at.button("delete").click()
+    rerun(at)
+    assert (runs / "second").exists()
+    assert "will be gone for good" in text_of(at)
+    # A dialog is a fragment; here, without a browser, its button counts while it is open.
+    at.button("delete").click()
+    at.button("delete_yes").click()
+    rerun(at)
+    assert not (runs / "second").exists()
+    assert (runs / "first").exists()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "text"), [(0.2, "just now"), (5, "5 min ago"), (180, "3 h ago")]
+)
+def test_when_is_said_for_people(minutes: float, text: str) -> None:
+    now = 1_800_000_000 * 10**9
+    assert since(int(now - minutes * 60e9), now) == text

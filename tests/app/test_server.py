@@ -1,0 +1,85 @@
+"""The server as it is started: its options, its port, its one lab, its packaged components."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit import config
+
+from app import state
+from app.__main__ import main
+from app.components.packaged import FRONTEND
+from app.server import free_port, server_options
+from profiles.errors import SpecError
+
+
+def test_every_option_is_one_that_streamlit_has() -> None:
+    known = config.get_config_options()
+    assert set(server_options("127.0.0.1", 1)) <= set(known)
+    assert "runner.postScriptGC" in known
+
+
+def test_a_server_on_loopback_answers_to_loopback_names_only() -> None:
+    assert "localhost" in server_options("127.0.0.1", 1)["server.allowedHosts"]
+    assert "server.allowedHosts" not in server_options("0.0.0.0", 1)
+
+
+def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"127.0.0.1:{port}" in said
+    assert "--port" in said
+
+
+@pytest.mark.parametrize("port", [-1, 70_000])
+def test_a_port_that_is_none_is_refused(port: int) -> None:
+    with pytest.raises(SpecError, match="a port of its own"):
+        free_port("127.0.0.1", port)
+
+
+def test_an_address_that_is_not_ours_is_refused() -> None:
+    with pytest.raises(SpecError, match="a port of its own"):
+        free_port("203.0.113.1", 0)
+
+
+def test_a_second_import_of_the_state_finds_the_same_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = state.configure(tmp_path)
+    monkeypatch.delitem(sys.modules, "app.state")
+    again = importlib.import_module("app.state")
+    assert again is not state
+    assert again.lab() is lab
+
+
+def test_the_browser_process_never_imports_tensorflow() -> None:
+    code = (
+        "import sys, app.server, app.lab.watch, app.lab.configure, app.timeline_routes\n"
+        "sys.exit(any(name.split('.')[0] in ('tensorflow', 'keras') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("folder", ["live", "timeline"])
+def test_a_component_has_its_files(folder: str) -> None:
+    assert (FRONTEND / folder / "index.js").is_file()
+    assert (FRONTEND / folder / "style.css").is_file()
+
+
+def test_no_script_of_ours_parses_markup_or_fetches_from_outside() -> None:
+    for path in FRONTEND.rglob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert word not in text, f"{word} in {path.name}"
+        assert "http://" not in text
+        assert "https://" not in text

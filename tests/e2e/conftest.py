@@ -1,0 +1,131 @@
+"""One server with a spare worker and one Chromium for every browser test; a page for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+START_TIMEOUT_S = 60
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-default-browser-check",
+]
+EXPECTED_COMPLAINTS = ("/_stcore/", "404")
+"""Streamlit asks for its own files below the page's address first, and is told 404."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A lab that serves a runs folder of the tests' own."""
+
+    url: str
+    runs: Path
+
+    def address(self, page: str = "", **query: str) -> str:
+        pairs = "&".join(f"{name}={value}" for name, value in query.items())
+        return f"{self.url}/{page}" + (f"?{pairs}" if pairs else "")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A lab of its own process, as `strategy-lab ui` starts it."""
+    runs = tmp_path_factory.mktemp("lab") / "runs"
+    port = _free_port()
+    command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(runs)]
+    log = runs.parent / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        _wait_until_well(process, port, log)
+        yield Server(f"http://127.0.0.1:{port}", runs)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
+    if path is None:
+        pytest.fail("The browser tests need Chromium: install it, or set CHROMIUM to its path.")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
+    """Open a page in a browser of its own (no cookies shared); it may neither fail nor call out."""
+    contexts, complaints = [], []
+
+    def note(text: str) -> None:
+        if not all(part in text for part in EXPECTED_COMPLAINTS) and "404" not in text:
+            complaints.append(text)
+
+    def check_request(request: Any) -> None:
+        if not request.url.startswith((server.url, "data:", "blob:")):
+            complaints.append(f"a request to {request.url}")
+
+    def opened(address: str, **options: Any) -> Page:
+        options = {
+            "viewport": {"width": 1440, "height": 1000},
+            "reduced_motion": "reduce",
+        } | options
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: note(str(error)))
+        page.on("console", lambda item: note(item.text) if item.type == "error" else None)
+        page.on("request", check_request)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_well(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        assert process.poll() is None, f"the server ended:\n{log.read_text()}"
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    pytest.fail(f"the server did not answer:\n{log.read_text()}")

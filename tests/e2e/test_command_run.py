@@ -1,0 +1,165 @@
+"""`strategy-lab run` as a person and a script use it: processes, signals, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+import profiles
+from tests.e2e.following import events, wait_until
+
+pytestmark = pytest.mark.run
+LAB = (sys.executable, "-m", "strategy_core")
+QUICK = ("--devices", "cpu:2", "--workload", "digits-mlp", "--global-batch-size", "64")
+
+
+def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LAB, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@contextmanager
+def running(run: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """A run that would go on for long, and has done some steps."""
+    command = [*LAB, "run", *QUICK, "--steps", "100000", *flags, "-o", str(run)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: process.poll() is not None or len(events(run, "step")) > 10)
+            assert process.poll() is None, process.communicate()
+            yield process
+        finally:
+            process.kill()
+
+
+def test_json_lines_end_with_the_summary(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "devices: cpu:2\nworkload: digits-mlp\nglobal_batch_size: 32\nsteps: 100\nseed: 7\n"
+    )
+    run = tmp_path / "run"
+    flags = ("--global-batch-size", "64", "--set", "capture.window_steps=5")
+    done = lab("run", str(spec), *flags, "--steps", "30", "--json", "-o", str(run),
+               "--reconfigure", "10:devices=cpu:4", "--reconfigure", "10:global_batch_size=128",
+               "--inject", "delay:replica=1,ms=5")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[-1]["kind"] == "summary"
+    assert lines[-1]["status"] == "finished"
+    first, second = lines[-1]["segments"]
+    assert (first["num_replicas"], first["global_batch_size"]) == (2, 64)
+    assert (second["num_replicas"], second["global_batch_size"]) == (4, 128)
+    assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(30))
+    asked = profiles.load(run).spec
+    assert asked is not None
+    assert (asked["seed"], asked["steps"], asked["capture"]["window_steps"]) == (7, 30, 5)
+    assert asked["inject"] == [{"kind": "delay", "replica": 1, "ms": 5.0, "worker": 0}]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_polite_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    run = tmp_path / "run"
+    with running(run) as process:
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    profile = profiles.load(run)
+    assert profile.status.state == "stopped"
+    assert profile.table("steps").num_rows > 10
+
+
+def test_a_second_interrupt_ends_a_run_that_cannot_stop(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with running(run) as process:
+        worker = events(run, "launched")[0]["pid"]
+        os.kill(worker, signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 1
+    assert not psutil.pid_exists(worker)
+    assert profiles.load(run).table("steps").num_rows > 10
+
+
+ASLEEP = """
+import time
+import tensorflow as tf
+from strategy_core.workloads.digits_mlp import build_model
+
+def build_dataset(global_batch_size, seed):
+    def image(number):
+        if number > 2000:
+            time.sleep(3600)
+        return tf.zeros(64)
+    def example(number):
+        image_of = tf.py_function(image, [number], tf.float32)
+        return tf.ensure_shape(image_of, [64]), tf.constant(1)
+    return tf.data.Dataset.range(10**6).map(example).batch(global_batch_size)
+"""
+
+
+def test_killing_the_command_ends_a_worker_even_inside_a_python_function(tmp_path: Path) -> None:
+    (tmp_path / "asleep.py").write_text(ASLEEP)
+    run = tmp_path / "run"
+    with running(run, "--workload", str(tmp_path / "asleep.py")) as process:
+        worker = events(run, "launched")[0]["pid"]
+        wait_until(lambda: is_asleep(run))
+        process.kill()
+        wait_until(lambda: not psutil.pid_exists(worker), timeout_s=2)
+    assert profiles.load(run).status.state == "incomplete"
+
+
+def is_asleep(run: Path) -> bool:
+    """No step was done for a second."""
+    return time.time_ns() - events(run, "step")[-1]["at_ns"] > 1e9
+
+
+NAN_DATA = """
+import numpy as np, tensorflow as tf
+from strategy_core.workloads.digits_mlp import build_model
+
+def build_dataset(global_batch_size, seed):
+    images = np.full((256, 64), np.nan, np.float32)
+    return tf.data.Dataset.from_tensor_slices((images, np.zeros(256))).batch(global_batch_size)
+"""
+
+
+def test_data_with_nan_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "nan.py").write_text(NAN_DATA)
+    done = lab("run", *QUICK, "--workload", str(tmp_path / "nan.py"), "-o", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert "NaN" in done.stderr
+    assert done.stderr.count("\n") == 1, "one line"
+
+
+def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = lab("ui", "--port", port, "--runs", str(tmp_path))
+    assert done.returncode == 2
+    assert port in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_devices_lists_what_can_be_had(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*LAB, "devices", "--json"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    found = json.loads(done.stdout)
+    assert any(device["kind"] == "CPU" for device in found["physical"])
+    by_name = {strategy["name"]: strategy for strategy in found["strategies"]}
+    assert by_name["mirrored"]["available"]
+    unavailable = [s for s in found["strategies"] if not s["available"]]
+    assert all(strategy["reason"] for strategy in unavailable)

@@ -1,0 +1,189 @@
+"""The Lab in real Chromium: a real run from Run to its report, and runs that are only watched."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from profiles.event_log import EventLog
+from profiles.events import SegmentOpened, StepDone, WorkerStarted
+from profiles.layout import worker_folder
+from profiles.run_file import create_run_file
+from tests.e2e.conftest import Server
+from tests.synthetic import HOSTILE, write_run
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Page]
+
+
+def live(page: Page) -> Locator:
+    """The live view's root: its data attributes tell what it has drawn."""
+    return page.locator(".live")
+
+
+def step_of(page: Page) -> int:
+    return int(live(page).get_attribute("data-step") or -1)
+
+
+def expect_step_after(page: Page, step: int, timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while step_of(page) <= step:
+        assert time.monotonic() < deadline, f"no step after {step} was drawn"
+        page.wait_for_timeout(25)
+
+
+def is_painted(page: Page, chart: str) -> bool:
+    """Whether a canvas of the live view shows anything."""
+    painted: bool = page.locator(f"canvas[data-chart={chart}]").evaluate(
+        "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)"
+        ".data.some(value => value)"
+    )
+    return painted
+
+
+@pytest.fixture(scope="module")
+def watched(server: Server) -> Server:
+    """Runs of others in the server's folder."""
+    write_run(server.runs / "seen", steps=300, segments=[{}, {"replicas": 2}])
+    write_run(server.runs / "failed", steps=30, windows=1, ending="failed")
+    write_run(server.runs / "many", replicas=16, steps=60, straggler=(11, 20.0))
+    write_run(server.runs / "hostile", steps=30, windows=1, prefix=HOSTILE, ending="failed")
+    return server
+
+
+@pytest.mark.run
+def test_a_run_from_run_to_its_report(open_page: Open, server: Server) -> None:
+    page = open_page(server.address(steps=100_000, batch=64))
+    page.get_by_role("button", name="Run", exact=False).filter(has_text="Ctrl").click()
+    expect(live(page)).to_have_attribute("data-status", "running")
+    expect_step_after(page, 10)
+    assert is_painted(page, "wall")
+    assert is_painted(page, "loss")
+
+    before = step_of(page)
+    devices = page.get_by_role("spinbutton", name="Virtual CPU devices")
+    devices.fill("2")
+    page.get_by_role("button", name="Apply").click()
+    expect(live(page)).to_have_attribute("data-segments", "2", timeout=60_000)
+    expect(page.get_by_text(re.compile("applied at step"))).to_be_visible()
+    expect_step_after(page, before)
+    expect(page.get_by_text("devices cpu:4 → cpu:2").first).to_be_visible()
+    expect(devices).to_have_value("2")
+
+    devices.fill("3")
+    devices.press("Enter")
+    expect(page.get_by_text("The global batch size is a multiple")).to_be_visible()
+    expect(live(page)).to_have_attribute("data-mounts", "1")
+
+    second = open_page(server.address())
+    expect_step_after(second, before)
+    assert live(second).get_attribute("data-run") == live(page).get_attribute("data-run")
+    page.reload()
+    expect_step_after(page, before)
+    expect(live(page)).to_have_attribute("data-segments", "2")
+
+    page.get_by_role("button", name="Stop").click()
+    expect(live(page)).to_have_attribute("data-status", "stopped", timeout=60_000)
+    expect(live(second)).to_have_attribute("data-status", "stopped")
+    expect(page.get_by_role("link", name="Report and exports")).to_be_visible()
+    report = open_page(f"{server.url}/report/{live(page).get_attribute('data-run')}")
+    expect(report.locator("body")).to_contain_text("digits-cnn")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_run_is_shown_with_its_segments(open_page: Open, watched: Server, scheme: str) -> None:
+    page = open_page(watched.address(run="seen"), color_scheme=scheme)
+    expect(live(page)).to_have_attribute("data-step", "299")
+    expect(live(page)).to_have_attribute("data-status", "finished")
+    expect(live(page)).to_have_attribute("data-segments", "2")
+    assert is_painted(page, "replicas")
+    ground = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == (scheme == "dark")
+
+
+def test_the_cursor_moves_by_key_and_is_said(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address(run="seen"))
+    expect(live(page)).to_have_attribute("data-step", "299")
+    page.locator(".stack").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".live .where")).to_contain_text("step 1 at")
+    expect(page.locator(".live [aria-live=polite]")).to_contain_text("ms")
+    page.keyboard.press("Escape")
+    expect(page.locator(".live .where")).to_have_text("")
+
+
+def test_a_failed_run_says_why(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address(run="failed"))
+    expect(page.locator(".live .banner")).to_contain_text("loss is NaN")
+
+
+def test_the_odd_one_of_sixteen_stands_out(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address(run="many"))
+    expect(page.locator("[data-tile=slowest] .value")).to_have_text("11")
+    expect(page.locator("[data-tile=slowest] .note")).to_contain_text("over the others")
+
+
+def test_text_of_a_run_is_never_markup(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address(run="hostile"))
+    page.on("dialog", lambda _dialog: pytest.fail("a run's text was executed"))
+    expect(page.locator(".live .banner")).to_contain_text("<script>alert('x')</script>")
+
+
+def test_the_page_fits_a_phone(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address(run="seen"), viewport={"width": 420, "height": 900})
+    expect(live(page)).to_have_attribute("data-step", "299")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+
+
+def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> None:
+    page = open_page(server.address(run="nobody"))
+    expect(page.get_by_text("folder in the runs folder")).to_be_visible()
+    page.get_by_role("button", name="New run").click()
+    expect(page.get_by_role("button", name="MirroredStrategy", exact=True)).to_be_visible()
+
+
+def test_a_bad_batch_is_said_beside_its_field(open_page: Open, server: Server) -> None:
+    page = open_page(server.address())
+    page.get_by_role("button", name="New run").or_(
+        page.get_by_role("button", name="MirroredStrategy", exact=True)
+    ).first.click()
+    batch = page.get_by_role("spinbutton", name="Global batch size")
+    batch.fill("255")
+    batch.press("Enter")
+    expect(page.get_by_text("The nearest that fits is 256")).to_be_visible()
+    batch.fill("256")
+    batch.press("Enter")
+    expect(page.get_by_text("The nearest that fits is 256")).to_be_hidden()
+
+
+def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, server: Server) -> None:
+    run = server.runs / "growing"
+    create_run_file(run, {"strategy": "mirrored", "devices": "cpu:2", "steps": 500})
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(WorkerStarted(0, 2**22 - 1, time.time_ns(), 0))
+    log.write(_segment(0, devices="cpu:2"))
+    page = open_page(server.address(run="growing"))
+    expect(live(page)).to_have_attribute("data-segments", "1")
+    _write_steps(log, 0, range(100))
+    expect(live(page)).to_have_attribute("data-step", "99")
+    log.write(_segment(1, devices="cpu:4"))
+    _write_steps(log, 1, range(100, 200))
+    expect(live(page)).to_have_attribute("data-step", "199")
+    expect(live(page)).to_have_attribute("data-segments", "2")
+    expect(live(page)).to_have_attribute("data-mounts", "1")
+
+
+def _segment(number: int, **spec: Any) -> SegmentOpened:
+    now = time.time_ns()
+    return SegmentOpened(number, "mirrored", 2, 1, 8, number * 100, now, [], "auto", spec)
+
+
+def _write_steps(log: EventLog, segment: int, steps: range) -> None:
+    for step in steps:
+        log.write(StepDone(segment, step, time.time_ns(), 5.0, 1 / (step + 1), 8, False))

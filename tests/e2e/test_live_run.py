@@ -1,0 +1,233 @@
+"""Real training in real workers: changed while it runs, refused, moved to a fresh worker, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import profiles
+from profiles.spec import RunSpec
+from strategy_core.launcher import Launcher, RunHandle
+from tests.e2e.following import events, wait_until
+
+pytestmark = pytest.mark.run
+Launch = Callable[..., RunHandle]
+
+
+@pytest.fixture
+def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Launch]:
+    handles: list[RunHandle] = []
+
+    def launch(**fields: Any) -> RunHandle:
+        asked = {"devices": "cpu:2", "workload": "digits-mlp", "global_batch_size": 64}
+        spec = RunSpec.model_validate(asked | {"steps": 100_000} | fields)
+        handles.append(launcher.launch(spec, tmp_path / "run"))
+        return handles[-1]
+
+    yield launch
+    for handle in handles:
+        handle.kill()
+        assert handle.wait(10)
+
+
+def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
+    """Ask for a change and wait for what becomes of it."""
+    number = handle.reconfigure(changes)
+
+    def found() -> list[dict[str, Any]]:
+        return [a for a in events(handle.folder, "answer") if a["number"] == number]
+
+    wait_until(lambda: bool(found()) or handle.verdict is not None)
+    assert found(), f"{handle.message}\n{handle.failure_detail}"
+    return found()[0]
+
+
+def stop(handle: RunHandle) -> None:
+    handle.stop()
+    assert handle.wait(20)
+    assert handle.status == "stopped", handle.message
+
+
+def has_steps(handle: RunHandle, count: int) -> None:
+    wait_until(lambda: (handle.step or 0) >= count or handle.verdict is not None)
+    assert handle.verdict is None, f"{handle.message}\n{handle.failure_detail}"
+
+
+def assert_one_run(run: Path) -> None:
+    """Steps go on one by one, and no segment changed the state that it found."""
+    steps = [record["step"] for record in events(run, "step")]
+    assert steps == list(range(len(steps)))
+    for segment in events(run, "segment")[1:]:
+        assert segment["state_checksum_before"] is not None
+        assert segment["state_checksum_before"] == segment["state_checksum_after"]
+
+
+def test_a_finished_run_leaves_a_whole_profile(finished_run: Path) -> None:
+    profile = profiles.load(finished_run)
+    assert profile.status.state == "finished"
+    assert [segment.num_replicas for segment in profile.segments] == [2, 4]
+    assert profile.table("steps").num_rows == 40
+    assert profile.environment is not None
+    assert_one_run(finished_run)
+    losses = profile.table("steps")["loss"].to_pylist()
+    assert sum(losses[-10:]) < 0.7 * sum(losses[:10]), "it learns, across the change too"
+
+
+def test_changes_in_the_worker(launch: Launch) -> None:
+    handle = launch()
+    has_steps(handle, 10)
+    pids = handle.pids
+    for changes in (
+        {"devices": "cpu:4"},
+        {"strategy": "central-storage", "devices": "cpu:2"},
+        {"global_batch_size": 32, "inject": [{"kind": "delay", "replica": 1, "ms": 5}]},
+    ):
+        assert answer(handle, changes)["status"] == "applied"
+    assert handle.pids == pids
+    stop(handle)
+    segments = events(handle.folder, "segment")
+    assert [(s["strategy"], s["num_replicas"]) for s in segments] == [
+        ("mirrored", 2),
+        ("mirrored", 4),
+        ("central-storage", 2),
+        ("central-storage", 2),
+    ]
+    assert {segment["moved"] for segment in segments[1:]} == {"same-worker"}
+    assert_one_run(handle.folder)
+
+
+REFUSED = {
+    "a batch that does not divide": ({"global_batch_size": 63}, "multiple of the number"),
+    "a strategy that is none": ({"strategy": "mirrord"}, "strategy"),
+    "a strategy that cannot run here": ({"strategy": "tpu"}, "Not built"),
+    "devices that are none": ({"devices": "cpu2"}, "devices is"),
+    "a device that is not there": ({"devices": "gpu:7,gpu:8"}, "GPU"),
+    "another workload": ({"workload": "digits-cnn"}, "A live change keeps"),
+    "a field that is none": ({"batch": 3}, "no field 'batch'"),
+    "an algorithm that cannot run here": ({"cross_device_ops": "nccl"}, "NCCL"),
+}
+
+
+def test_refused_changes_leave_the_run_as_it_was(launch: Launch) -> None:
+    handle = launch()
+    has_steps(handle, 3)
+    for name, (changes, said) in REFUSED.items():
+        found = answer(handle, changes)
+        assert found["status"] == "rejected", name
+        assert said in found["message"], name
+    has_steps(handle, (handle.step or 0) + 3)
+    stop(handle)
+    assert len(events(handle.folder, "segment")) == 1
+    assert_one_run(handle.folder)
+
+
+def test_a_change_that_takes_a_fresh_worker(launch: Launch) -> None:
+    handle = launch()
+    has_steps(handle, 5)
+    pids = handle.pids
+    assert answer(handle, {"devices": "cpu:3,cpu:9"})["status"] == "applied"
+    wait_until(lambda: len(handle.pids) == 1)
+    assert handle.pids != pids
+    assert answer(handle, {"devices": "cpu:2"})["status"] == "applied"
+    stop(handle)
+    segments = events(handle.folder, "segment")
+    assert [s["moved"] for s in segments] == [None, "fresh-worker", "same-worker"]
+    assert segments[1]["replica_devices"][1].endswith("CPU:9")
+    assert [e["verdict"] for e in events(handle.folder, "exited")] == ["replaced", "stopped"]
+    assert_one_run(handle.folder)
+
+
+FRAGILE = """
+from pathlib import Path
+import keras
+from strategy_core.workloads.digits_mlp import build_dataset
+
+def build_model():
+    if Path(__file__).with_name("broken").exists():
+        raise OSError("the weights have gone")
+    return keras.Sequential([keras.Input((64,)), keras.layers.Dense(10)])
+"""
+
+
+def test_a_fresh_worker_that_cannot_open_changes_nothing(launch: Launch, tmp_path: Path) -> None:
+    workload = tmp_path / "fragile.py"
+    workload.write_text(FRAGILE)
+    handle = launch(workload=str(workload))
+    has_steps(handle, 5)
+    pids = handle.pids
+    (tmp_path / "broken").touch()
+    found = answer(handle, {"devices": "cpu:3,cpu:9"})
+    assert found["status"] == "rejected"
+    assert "the weights have gone" in found["message"]
+    has_steps(handle, (handle.step or 0) + 3)
+    assert handle.pids == pids
+    stop(handle)
+    assert len(events(handle.folder, "segment")) == 1
+    assert profiles.load(handle.folder).status.state == "stopped"
+    assert_one_run(handle.folder)
+
+
+BROKEN_WORKLOADS = {
+    "raises": ("raise RuntimeError('no data today')", "no data today"),
+    "is no Python": ("def build_model(:", "syntax"),
+    "has no model": ("def build_dataset(size, seed): ...", "build_model"),
+    "gives nonsense": ("def build_model(): return 7\ndef build_dataset(size, seed): return 8", ""),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN_WORKLOADS)
+def test_a_broken_workload_is_refused_in_words(launch: Launch, tmp_path: Path, how: str) -> None:
+    text, said = BROKEN_WORKLOADS[how]
+    workload = tmp_path / "mine.py"
+    workload.write_text(text)
+    handle = launch(workload=str(workload))
+    assert handle.wait(60)
+    assert handle.exit_code == 2
+    assert said.lower() in str(handle.message).lower()
+    assert "mine.py" in str(handle.message)
+    assert "Traceback" not in str(handle.message)
+
+
+ASLEEP = """
+import time
+import keras, tensorflow as tf
+from strategy_core.workloads.digits_mlp import build_model
+
+def build_dataset(global_batch_size, seed):
+    def example(number):
+        if number > 500:
+            time.sleep(3600)
+        return tf.zeros(64)
+    def load(number):
+        x = tf.py_function(example, [number], tf.float32)
+        return tf.ensure_shape(x, [64]), tf.constant(1)
+    numbers = tf.data.Dataset.range(10**6)
+    return numbers.map(load).batch(global_batch_size, drop_remainder=True)
+"""
+
+
+def test_a_hung_input_is_found_and_kept(launch: Launch, tmp_path: Path) -> None:
+    workload = tmp_path / "asleep.py"
+    workload.write_text(ASLEEP)
+    handle = launch(workload=str(workload), hang_timeout_s=3.0)
+    assert handle.wait(60)
+    assert events(handle.folder, "exited")[-1]["verdict"] == "hung"
+    assert "No event for 3 s" in str(handle.message)
+    assert len(events(handle.folder, "step")) >= 1
+    assert profiles.load(handle.folder).status.state == "failed"
+
+
+def test_a_killed_worker_leaves_a_readable_profile(launch: Launch) -> None:
+    handle = launch()
+    has_steps(handle, 20)
+    os.kill(handle.pids[0], signal.SIGKILL)
+    assert handle.wait(10)
+    profile = profiles.load(handle.folder)
+    assert profile.status.state == "failed"
+    assert "SIGKILL" in str(profile.status.message)
+    assert profile.table("steps").num_rows >= 20

@@ -1,0 +1,124 @@
+"""The pages about runs in real Chromium: drawn whole, no error, links that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import IS_DRAWN
+from tests.synthetic import HOSTILE, write_run
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+CHARTS = {"overview": 4, "communication": 2, "placement": 2}
+
+
+@pytest.fixture(scope="module")
+def runs(server: Server) -> Path:
+    """The served folder with runs of a known truth in it."""
+    folder = server.runs
+    write_run(folder / "late", steps=200, straggler=(2, 30.0))
+    write_run(folder / "quick", steps=200, seed=4)
+    write_run(folder / "hostile", steps=40, windows=1, prefix=HOSTILE)
+    write_run(folder / "unwanted", steps=10, windows=0)
+    return folder
+
+
+@pytest.fixture
+def visit(open_page: Callable[..., Page], server: Server, runs: Path) -> Callable[..., Page]:
+    """Open a page about runs and wait until all of it is drawn."""
+    assert runs.exists()
+
+    def opened(name: str, *, options: dict[str, Any] | None = None, **query: str) -> Page:
+        page = open_page(server.address(name, **query), **(options or {}))
+        page.wait_for_function(IS_DRAWN)
+        assert page.locator("[data-testid=stException]").count() == 0
+        return page
+
+    return opened
+
+
+@pytest.mark.parametrize(("name", "num_charts"), CHARTS.items())
+def test_a_deep_link_draws_the_whole_page(visit: Visit, name: str, num_charts: int) -> None:
+    page = visit(name, run="late")
+    expect(page.locator(".lab-headline")).to_be_visible()
+    assert page.locator("[data-testid=stPlotlyChart] .main-svg").count() >= num_charts
+    expect(page.get_by_role("link", name="Overview")).to_be_visible()
+
+
+def test_the_overview_names_the_straggler_and_defines_its_numbers(visit: Visit) -> None:
+    page = visit("overview", run="late")
+    expect(page.locator(".lab-headline")).to_contain_text("Replica 2 is late by")
+    tile = page.locator(".lab-tile").first
+    expect(tile.locator(".definition")).to_be_hidden()
+    tile.hover()
+    expect(tile.locator(".definition")).to_contain_text("From asking for the batch")
+    box = tile.locator(".definition").bounding_box()
+    assert box is not None
+    assert box["height"] > 30
+
+
+def test_choosing_another_run_changes_the_address_and_survives_a_reload(visit: Visit) -> None:
+    page = visit("overview", run="late")
+    page.get_by_role("combobox").first.click()
+    page.get_by_role("option", name="quick").click()
+    expect(page.locator(".lab-headline")).not_to_contain_text("is late")
+    page.wait_for_url("**/overview?run=quick*")
+    page.reload()
+    page.wait_for_function(IS_DRAWN)
+    expect(page.locator(".lab-headline")).not_to_contain_text("is late")
+
+
+def test_the_run_stays_chosen_from_page_to_page(visit: Visit) -> None:
+    page = visit("overview", run="late")
+    page.get_by_role("link", name="Communication").click()
+    page.wait_for_url("**/communication?run=late*")
+
+
+def test_the_comparison_says_which_is_faster(visit: Visit) -> None:
+    page = visit("compare", a="late", b="quick")
+    expect(page.locator(".lab-headline")).to_contain_text("B is 2.")
+    page.get_by_role("button", name="⇄").click()
+    expect(page.locator(".lab-headline")).to_contain_text("A is 2.")
+    assert "a=quick" in page.url
+
+
+@pytest.mark.parametrize("name", ["overview", "communication", "placement", "runs"])
+def test_hostile_names_are_text(visit: Visit, name: str) -> None:
+    page = visit(name, run="hostile")
+    assert page.locator("script", has_text="alert('x')").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1400])
+def test_no_page_is_wider_than_its_window(visit: Visit, scheme: str, width: int) -> None:
+    options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    page = visit("overview", run="late", options=options)
+    inner = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert inner <= width
+
+
+def test_an_export_is_downloaded(visit: Visit, tmp_path: Path) -> None:
+    page = visit("runs", run="quick")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download JSON").click()
+    target = tmp_path / "quick.json"
+    started.value.save_as(target)
+    assert started.value.suggested_filename == "quick.json"
+    assert '"schema_version"' in target.read_text()[:200]
+
+
+def test_a_run_is_deleted_after_asking_back(visit: Visit, runs: Path) -> None:
+    page = visit("runs", run="unwanted")
+    page.get_by_role("button", name="Delete …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("unwanted")
+    dialog.get_by_role("button", name="Delete it").click()
+    expect(dialog).to_be_hidden()
+    assert not (runs / "unwanted").exists()
+    assert (runs / "quick").exists()

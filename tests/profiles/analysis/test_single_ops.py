@@ -1,0 +1,65 @@
+"""Collectives and sends one by one: the same totals as the communication by kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profiles.analysis.collective_calls import collective_calls
+from profiles.analysis.communication import communication
+from profiles.analysis.sends import sends
+from profiles.store import load
+from tests.synthetic import write_run
+
+SIZES = (2_097_152, 262_144)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    return write_run(folder, steps=100, straggler=(2, 30.0), collective_bytes=SIZES)
+
+
+def test_every_op_has_its_calls_bytes_and_bandwidth(run: Path) -> None:
+    calls = collective_calls(load(run), 0)
+    assert [call.bytes for call in calls] == list(SIZES)
+    assert [call.place for call in calls] == [1, 2]
+    for call in calls:
+        assert (call.per_step, call.group_size) == (1, 4)
+        assert call.transfer_ms
+        assert call.bytes
+        assert call.algbw_gbps
+        assert call.algbw_gbps == pytest.approx(call.bytes / call.transfer_ms / 1e6)
+        assert call.busbw_gbps == pytest.approx(call.algbw_gbps * 2 * 3 / 4)
+
+
+def test_the_ops_add_up_to_the_kind(run: Path) -> None:
+    profile = load(run)
+    (kind,) = communication(profile, profile.segments[0]).collectives
+    calls = collective_calls(profile, 0)
+    assert sum(call.bytes or 0 for call in calls) == pytest.approx(kind.bytes)
+    total = sum((call.transfer_ms or 0) * call.per_step for call in calls)
+    assert total == pytest.approx(kind.transfer_ms)
+
+
+def test_the_replica_that_all_wait_for_waits_for_nobody(run: Path) -> None:
+    first = collective_calls(load(run), 0)[0]
+    waits = {part.replica: part.wait_ms for part in first.replicas}
+    assert waits[2] == pytest.approx(0, abs=0.5)
+    assert all(waits[replica] == pytest.approx(30, rel=0.1) for replica in (0, 1, 3))
+
+
+def test_sends_are_told_by_tensor_and_way(run: Path) -> None:
+    found = sends(load(run), 0)
+    assert len({(item.tensor, item.send_device, item.recv_device) for item in found}) == len(found)
+    assert all(item.per_step == 1 for item in found)
+    profile = load(run)
+    total = communication(profile, profile.segments[0]).transfer_bytes
+    assert sum((item.bytes or 0) * item.per_step for item in found) == pytest.approx(total)
+
+
+def test_without_a_window_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    profile = load(write_run(tmp_path / "run", steps=5, windows=0))
+    assert collective_calls(profile, 0) == ()
+    assert sends(profile, 0) == ()

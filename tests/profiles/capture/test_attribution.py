@@ -1,0 +1,232 @@
+"""Steps drawn by hand, with the breakdown that they must have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profiles.capture import xspace
+from profiles.capture.convert import WindowOf, to_tables
+from profiles.capture.graph import Graph, Node
+from profiles.capture.joined import join
+from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
+
+DEVICES = [
+    "/job:localhost/replica:0/task:0/device:CPU:0",
+    "/job:localhost/replica:0/task:0/device:CPU:1",
+]
+
+
+def _nodes(*given: Node) -> list[Node]:
+    return [replace(node, index=index) for index, node in enumerate(given)]
+
+
+def _node(name: str, op: str, device: int, *inputs: str, **more: Any) -> Node:
+    return Node(0, 0, name, op, DEVICES[device], inputs, **more)
+
+
+def _edge(name: str, op: str, source: int, target: int, *inputs: str, size: int = 400) -> Node:
+    ends = {"tensor": name.split("/", maxsplit=1)[0], "send_device": DEVICES[source]}
+    device = source if op == "_Send" else target
+    return _node(name, op, device, *inputs, recv_device=DEVICES[target], bytes=size, **ends)
+
+
+def _tables(capture: CaptureBuilder, nodes: list[Node]) -> dict[str, list[dict[str, Any]]]:
+    joined = join(xspace.decode(capture.serialized()), Graph(nodes, DEVICES))
+    return {name: table.to_pylist() for name, table in to_tables(joined, WindowOf(3, 1)).items()}
+
+
+def _phases(row: dict[str, Any]) -> dict[str, int]:
+    names = ("compute", "wait", "transfer", "input", "idle")
+    return {name: round(row[f"{name}_ms"] * 1e6) for name in names}
+
+
+REDUCTION = _nodes(
+    _node("a", "Mul", 0),
+    _node("b", "Mul", 1),
+    _edge("b/_1", "_Send", 1, 0, "b"),
+    _edge("b/_2", "_Recv", 1, 0),
+    _node("small", "Identity", 0, "b/_2"),
+    _node("sum", "AddN", 0, "a", "small", bytes=400),
+    _edge("sum/_3", "_Send", 0, 1, "sum"),
+    _edge("sum/_4", "_Recv", 0, 1),
+    _node("use", "Sub", 1, "sum/_4"),
+)
+"""Two replicas reduce to device 0, and device 1 gets the sum back."""
+
+
+def _late_sender() -> CaptureBuilder:
+    """Replica 1 is late by 500 ns; its tensor takes 20, the sum's way back 30."""
+    capture = CaptureBuilder()
+    capture.step(7, 0, 1000)
+    capture.add("strategy-lab input", 0, 50)
+    capture.receive("b/_2", 60, 620, step_id=1)
+    capture.add("a:Mul", 60, 100)
+    capture.add("b:Mul", 60, 600)
+    capture.add("b/_1:_Send", 600, 605)
+    capture.receive("sum/_4", 605, 690, step_id=2)
+    capture.add("sum:AddN", 620, 650)
+    capture.add("sum/_3:_Send", 660, 670)
+    capture.add("use:Sub", 700, 800)
+    return capture
+
+
+def test_a_late_sender_is_waited_for() -> None:
+    rows = _tables(_late_sender(), REDUCTION)["replica_steps"]
+    assert [row["step"] for row in rows] == [7, 7]
+    assert _phases(rows[0]) == {
+        "compute": 40 + 30,
+        # From its own op until the send began; from its last send until the other one was done.
+        "wait": 500 + 130,
+        "transfer": 20 + 10,
+        "input": 50,
+        "idle": 1000 - 70 - 630 - 30 - 50,
+    }
+    assert _phases(rows[1]) == {
+        "compute": 540 + 100,
+        "wait": 660 - 605,
+        "transfer": 5 + 30,
+        "input": 50,
+        "idle": 1000 - 640 - 55 - 35 - 50,
+    }
+
+
+def test_a_reduction_without_a_collective_op_is_an_all_reduce() -> None:
+    rows = _tables(_late_sender(), REDUCTION)["collectives"]
+    assert {row["op"] for row in rows} == {"all-reduce"}
+    assert {row["source"] for row in rows} == {"derived"}
+    assert {row["bytes"] for row in rows} == {400}
+    by_replica = {row["replica"]: row for row in rows}
+    assert by_replica[0]["wait_ms"] == pytest.approx(500e-6)
+    assert by_replica[1]["wait_ms"] == 0
+    assert by_replica[0]["transfer_ms"] == pytest.approx(50e-6)
+    assert by_replica[1]["transfer_ms"] == pytest.approx(90e-6)
+    assert by_replica[1]["algbw_gbps"] == pytest.approx(400 / 90)
+    assert by_replica[1]["busbw_gbps"] == pytest.approx(400 / 90 * 2 * (2 - 1) / 2)
+
+
+def test_transfers_have_bytes_and_both_devices() -> None:
+    rows = _tables(_late_sender(), REDUCTION)["transfers"]
+    assert [(r["tensor"], r["bytes"], r["send_device"], r["recv_device"]) for r in rows] == [
+        ("b", 400, DEVICES[1], DEVICES[0]),
+        ("sum", 400, DEVICES[0], DEVICES[1]),
+    ]
+    assert [row["duration_ms"] for row in rows] == pytest.approx([20e-6, 30e-6])
+    assert all(row["bytes_source"] == "derived" for row in rows)
+
+
+COLLECTIVE = _nodes(
+    *(_node(f"grad_{r}", "Mul", r) for r in (0, 1)),
+    *(
+        _node(f"reduce_{r}", "CollectiveReduceV2", r, f"grad_{r}", bytes=1000, group_size=2)
+        for r in (0, 1)
+    ),
+)
+
+
+def _collective(lateness: int) -> CaptureBuilder:
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    for replica, begin in ((0, 100), (1, 100 + lateness)):
+        capture.add(f"grad_{replica}:Mul", 50, begin)
+        capture.add(
+            f"reduce_{replica}:CollectiveReduceV2", begin, 800, line=f"r{replica}", instance_key=5
+        )
+    return capture
+
+
+@given(st.integers(0, 600))
+def test_waiting_in_a_collective_ends_when_the_last_one_starts(lateness: int) -> None:
+    tables = _tables(_collective(lateness), COLLECTIVE)
+    first, second = tables["collectives"]
+    assert first["wait_ms"] == pytest.approx(lateness / 1e6)
+    assert second["wait_ms"] == 0
+    assert first["transfer_ms"] == second["transfer_ms"] == pytest.approx((700 - lateness) / 1e6)
+    for row in tables["replica_steps"]:
+        phases = _phases(row)
+        assert sum(phases.values()) == 1000
+        assert phases["transfer"] == 700 - lateness
+    assert _phases(tables["replica_steps"][0])["wait"] == lateness
+
+
+def test_compute_beside_a_collective_is_compute() -> None:
+    capture = _collective(0)
+    capture.add("grad_0:Mul", 300, 500, line="other")
+    row = _tables(capture, COLLECTIVE)["replica_steps"][0]
+    assert _phases(row)["compute"] == 50 + 200
+    assert _phases(row)["transfer"] == 700 - 200
+
+
+def test_ops_that_no_graph_knows_are_counted_and_kept() -> None:
+    capture = _collective(0)
+    capture.add("elsewhere:Mul", 10, 20)
+    joined = join(xspace.decode(capture.serialized()), Graph(COLLECTIVE, DEVICES))
+    assert joined.num_unmatched == 1
+    spans = to_tables(joined, WindowOf(0, 0))["spans"].to_pylist()
+    assert [span["name"] for span in spans if span["device"] is None] == ["elsewhere"]
+    assert {span["start_ns"] for span in spans if span["name"] == "elsewhere"} == {EPOCH_NS + 10}
+
+
+def test_a_name_on_two_devices_is_ambiguous_not_guessed() -> None:
+    nodes = _nodes(_node("same", "Mul", 0), _node("same", "Mul", 1))
+    capture = CaptureBuilder()
+    capture.step(0, 0, 100)
+    capture.add("same:Mul", 10, 20)
+    joined = join(xspace.decode(capture.serialized()), Graph(nodes, DEVICES))
+    assert (joined.num_ambiguous, joined.num_unmatched) == (1, 0)
+
+
+def test_unknown_sizes_are_null_with_no_source() -> None:
+    nodes = [replace(node, bytes=None) for node in COLLECTIVE]
+    for row in _tables(_collective(0), nodes)["collectives"]:
+        assert row["bytes"] is None
+        assert row["bytes_source"] is None
+        assert row["algbw_gbps"] is None
+
+
+def test_the_end_of_a_call_is_waited_for() -> None:
+    """No receive, no collective: replica 0 is done at 100, replica 1 at 700."""
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    capture.add("EagerLocalExecute: __inference_step_1", 10, 800)
+    capture.add("grad_0:Mul", 50, 100)
+    capture.add("grad_1:Mul", 50, 700)
+    first, second = _tables(capture, COLLECTIVE)["replica_steps"]
+    assert _phases(first)["wait"] == 600
+    assert _phases(second)["wait"] == 0
+    assert _phases(second)["idle"] == 1000 - 650
+
+
+events = st.lists(
+    st.tuples(
+        st.sampled_from(["a:Mul", "b:Mul", "sum:AddN", "b/_1:_Send", "sum/_3:_Send", "use:Sub"]),
+        st.integers(0, 2000),
+        st.integers(0, 400),
+    ),
+    max_size=25,
+)
+receives = st.lists(
+    st.tuples(st.sampled_from(["b/_2", "sum/_4"]), st.integers(0, 2000), st.integers(0, 400)),
+    max_size=10,
+)
+
+
+@given(events, receives)
+def test_any_timeline_adds_up_exactly(
+    drawn: list[tuple[str, int, int]], received: list[tuple[str, int, int]]
+) -> None:
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    capture.step(1, 1100, 2000)
+    for number, (name, start, length) in enumerate(drawn):
+        capture.add(name, start, start + length, line=f"thread {number % 3}")
+    for number, (name, start, length) in enumerate(received):
+        capture.receive(name, start, start + length, step_id=number)
+    for row in _tables(capture, REDUCTION)["replica_steps"]:
+        phases = _phases(row)
+        assert sum(phases.values()) == round(row["wall_ms"] * 1e6)
+        assert min(phases.values()) >= 0

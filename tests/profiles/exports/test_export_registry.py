@@ -1,0 +1,42 @@
+"""Exports are found by what their modules define, and every one can be downloaded."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from profiles.errors import LabError
+from profiles.exports import download, formats, write
+from profiles.schema import TABLES
+from profiles.store import Profile
+
+
+def test_every_format_is_found_and_says_who_opens_it() -> None:
+    assert set(formats()) >= {"html", "chrome-trace", "csv", "parquet", "json", "xplane"}
+    for name, item in formats().items():
+        assert item.name == name
+        assert item.title
+        assert item.description.endswith(".")
+
+
+def test_unknown_format_names_the_known_ones(straggling: Profile, target) -> None:
+    with pytest.raises(LabError, match=r"An export is one of .*html.*Received: 'pdf'"):
+        write(straggling, "pdf", target)
+    assert not target.exists()
+
+
+def test_a_folder_is_downloaded_as_a_zip(straggling: Profile) -> None:
+    made = download(straggling, "csv")
+    assert made.filename == "straggling-csv.zip"
+    with zipfile.ZipFile(io.BytesIO(made.data)) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    assert names == {f"straggling-csv/{table}.csv" for table in TABLES}
+
+
+def test_a_file_is_downloaded_as_it_is(straggling: Profile, target) -> None:
+    made = download(straggling, "json")
+    assert made.filename == "straggling.json"
+    assert made.media_type == "application/json"
+    assert made.data == write(straggling, "json", target).read_bytes()

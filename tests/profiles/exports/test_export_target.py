@@ -1,0 +1,90 @@
+"""An export is there whole, or not at all; every obstacle is explained."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiles.errors import LabError
+from profiles.exports.target import write_whole
+
+
+def test_a_file_is_renamed_into_place(target: Path) -> None:
+    write_whole(target, lambda path: path.write_text("all of it"))
+    assert target.read_text() == "all of it"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_missing_folders_on_the_way_are_made(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a" / "b", lambda path: path.mkdir())
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: p.touch(), lambda p: p.mkdir(), lambda p: p.symlink_to("x")]
+)
+def test_nothing_is_overwritten(target: Path, make) -> None:
+    make(target)
+    with pytest.raises(LabError, match="never overwrites what is there"):
+        write_whole(target, lambda path: path.write_text("new"))
+
+
+def test_a_path_below_a_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LabError, match=r"where this user may write.*Choose another path"):
+        write_whole(tmp_path / "file" / "export", lambda path: path.touch())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_cannot_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(LabError, match="where this user may write"):
+        write_whole(tmp_path / "export", lambda path: path.touch())
+
+
+def test_a_full_disk_leaves_nothing_behind(target: Path) -> None:
+    def produce(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(LabError, match=r"fits on the disk.*No space left.*Free some space"):
+        write_whole(target, produce)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_failure_of_the_format_leaves_nothing_behind(target: Path) -> None:
+    def produce(path: Path) -> None:
+        path.mkdir()
+        (path / "first").touch()
+        raise LabError("This run has it", "a run without")
+
+    with pytest.raises(LabError, match="a run without"):
+        write_whole(target, produce)
+    assert list(target.parent.iterdir()) == []
+
+
+_TOO_LARGE = """
+import resource, signal, sys
+from pathlib import Path
+from profiles.errors import LabError
+from profiles.exports.target import write_whole
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_whole(Path(sys.argv[1]), lambda path: path.write_bytes(bytes(5000)))
+except LabError as error:
+    print(error)
+"""
+
+
+def test_a_real_refusal_by_the_system_is_explained(target: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _TOO_LARGE, str(target)], capture_output=True, text=True, check=True
+    )
+    assert "largest file allowed here" in done.stdout
+    assert list(target.parent.iterdir()) == []

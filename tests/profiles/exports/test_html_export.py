@@ -1,0 +1,153 @@
+"""The report as text: one file, nothing fetched, everything said, small enough to mail."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import profiles
+from profiles.definitions import DEFINITIONS
+from profiles.exports import write
+from profiles.exports.report.timeline import Stretch, choose
+from profiles.store import Profile
+from tests.synthetic import HOSTILE, write_run
+
+
+def _report(profile: Profile, path: Path) -> str:
+    return write(profile, "html", path).read_text(encoding="utf-8")
+
+
+def _data(report: str) -> dict:
+    block = re.search(r'<script type="application/json" id="report-data">(.*?)</script>', report)
+    return json.loads(block[1])
+
+
+def _section(report: str, key: str) -> str:
+    """The text of a section, without its tags."""
+    body = re.search(rf'<section id="{key}".*?</section>', report, re.DOTALL)[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def test_a_sentence_first_and_why_it_was_slow(straggling: Profile, target: Path) -> None:
+    heading = re.search(r"<h1>(.*?)</h1>", _report(straggling, target))[1]
+    assert heading.startswith("digits-cnn finished after 120 steps. With strategy mirrored on 4")
+    assert re.search(r"Replica 2 is late by (29|30)\.\d ms", heading)
+
+
+def test_every_section_and_every_chart(straggling: Profile, target: Path) -> None:
+    report = _report(straggling, target)
+    keys = re.findall(r'<section id="([^"]+)"', report)
+    assert keys == [
+        "overview", "steps", "replicas", "communication", "timeline", "placement", "memory",
+        "environment", "definitions",
+    ]  # fmt: skip
+    placed = re.findall(r'data-chart="([^"]+)"', report)
+    assert sorted(placed) == sorted(_data(report)["charts"])
+    assert set(placed) == {"wall", "throughput", "loss", "drift", "memory"}
+
+
+def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) -> None:
+    text = _section(_report(straggling, target), "definitions")
+    unescaped = text.replace("&#x27;", "'").replace("&amp;", "&").replace("&gt;", ">")
+    for item in DEFINITIONS.values():
+        assert item.label in unescaped
+        assert " ".join(item.formula.split()) in unescaped
+
+
+def test_numbers_say_where_they_come_from(straggling: Profile, target: Path) -> None:
+    text = _section(_report(straggling, target), "overview")
+    assert re.search(r"Step time \d[\d.]* ms measured median of 119", text)
+    assert re.search(r"Throughput [\d,]+ examples/s derived", text)
+    assert re.search(r"Slowest replica (29|30)\.\d ms measured by marks replica 2", text)
+
+
+def test_nothing_is_fetched_and_only_these_scripts_run(straggling: Profile, target: Path) -> None:
+    report = _report(straggling, target)
+    assert not re.search(r"<(link|img|iframe|object|embed|base)\b", report)
+    assert not re.search(
+        r"\s(src|srcset|style|on\w+)=", re.sub(r"<script.*?</script>", "", report, flags=re.DOTALL)
+    )
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', report)[1]
+    policy = policy.replace("&#x27;", "'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    for content in re.findall(r"<(?:script|style)>(.*?)</(?:script|style)>", report, re.DOTALL):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+
+
+def test_licence_of_the_chart_library_is_in_the_file(straggling: Profile, target: Path) -> None:
+    report = _report(straggling, target)
+    assert "Copyright (c) 2022 Leon Sorokin" in report
+    assert "Permission is hereby granted" in report
+
+
+def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=30, prefix=f"{HOSTILE}</script><!--\u2028")
+    report = _report(profiles.load(run), tmp_path / "r.html")
+    outside = re.sub(r"<script>.*?</script>", "", report, flags=re.DOTALL)
+    assert "<script>alert" not in outside
+    assert "<!--" not in outside
+    assert "\u202e" not in outside
+    assert "\u2028" not in report
+    assert _data(report)["timeline"]["stretches"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"steps": 0, "windows": 0, "ending": None}, "was cut off before its first step was done"),
+        ({"steps": 30, "ending": "failed"}, "failed after 30 steps: loss is NaN."),
+        ({"steps": 1, "windows": 0}, "finished after 1 step."),
+        ({"missing": ("spans", "replica_steps", "collectives", "transfers")}, "a step took"),
+        ({"captured": False, "marks": False, "memory": False, "placement": False}, "a step took"),
+        ({"missing": ("run.json", "environment", "launcher")}, "A program of its own"),
+        ({"segments": 4, "replicas": 8}, "segment 0 of 4"),
+    ],
+)
+def test_every_kind_of_run_has_a_report(tmp_path: Path, options: dict, sentence: str) -> None:
+    run = write_run(tmp_path / "run", **{"replicas": 2, "steps": 60, **options})
+    assert sentence in _report(profiles.load(run), tmp_path / "r.html")
+
+
+def test_what_is_missing_says_why(tmp_path: Path) -> None:
+    bare = {"windows": 0, "marks": False, "memory": False, "placement": False}
+    report = _report(profiles.load(write_run(tmp_path / "run", steps=20, **bare)), tmp_path / "r")
+    for key in ("replicas", "communication", "timeline", "placement", "memory"):
+        assert "Unavailable: " in _section(report, key), key
+    assert ">0 ms<" not in report
+
+
+def test_ten_thousand_steps_stay_small_and_say_what_was_shortened(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=4, steps=10_000, ops_per_step=200, windows=12)
+    report = _report(profiles.load(run), tmp_path / "r.html")
+    assert len(report.encode()) < 3_000_000
+    assert "Each point stands for 5 steps" in _section(report, "steps")
+    assert re.search(r"\d+ of 12 captured stretches are in this file", _section(report, "timeline"))
+
+
+def test_the_slowest_typical_last_and_first_stretch_are_kept() -> None:
+    found = [
+        Stretch(0, (i,), 10_000, float(mean)) for i, mean in enumerate([5, 6, 99, 4, 7, 3, 8, 2])
+    ]
+    chosen = {item.steps[0] for item in choose(found)}
+    assert {0, 1, 2, 7} <= chosen
+    assert len(chosen) == 6
+
+
+def test_stretches_that_fit_are_all_kept() -> None:
+    found = [Stretch(0, (i,), 100, 1.0) for i in range(50)]
+    assert choose(found) == found
+
+
+@pytest.mark.run
+def test_a_real_run(finished_run: Path, target: Path) -> None:
+    report = _report(profiles.load(finished_run), target)
+    assert "digits-cnn finished after 40 steps" in report
+    assert "carried over exactly" in _section(report, "overview")
+    assert _data(report)["timeline"]["stretches"]

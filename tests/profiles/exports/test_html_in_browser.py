@@ -1,0 +1,185 @@
+"""The report in real Chromium: it draws, it listens, and it executes nothing of the run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import profiles
+from profiles.exports import write
+from tests.synthetic import write_run
+
+pytestmark = pytest.mark.browser
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ATTACKS = (
+    "<script>window.hacked=1</script>",
+    "</script><script>window.hacked=2</script>",
+    "<img src=x onerror=window.hacked=3>",
+    "\"'><svg onload=window.hacked=4>",
+    "<!--<script>\u2028window.hacked=5//\u2029",
+    "javascript:window.hacked=6",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    run = write_run(folder / "run", replicas=4, steps=120, straggler=(2, 30.0))
+    return write(profiles.load(run), "html", folder / "report.html")
+
+
+@pytest.fixture
+def opened(browser, path: Path) -> Iterator[SimpleNamespace]:
+    yield from _open(browser, path)
+
+
+def _open(browser, path: Path, **options: object) -> Iterator[SimpleNamespace]:
+    """A page with what it complained of, and what it asked the network for."""
+    page = browser.new_page(**{"viewport": {"width": 1200, "height": 900}, **options})
+    seen = SimpleNamespace(page=page, complaints=[], requests=[])
+    page.on("console", lambda message: seen.complaints.append(message.text))
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_function("document.querySelectorAll('.uplot canvas').length > 0")
+    yield seen
+    page.close()
+
+
+def test_it_draws_every_chart_and_asks_for_nothing(opened: SimpleNamespace, path: Path) -> None:
+    assert opened.page.locator(".uplot canvas").count() == 5
+    assert _num_colours(opened.page, "#timeline-view canvas") > 4
+    assert opened.complaints == []
+    assert opened.requests == [path.as_uri()]
+
+
+def test_no_name_of_the_run_is_executed(browser, tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "run", replicas=2, steps=30, prefix="".join(ATTACKS), ending="failed"
+    )
+    report = write(profiles.load(run), "html", tmp_path / "report.html")
+    for seen in _open(browser, report):
+        page = seen.page
+        for summary in page.locator("summary").all():
+            summary.click()
+        _hover(page, 0.5)
+        assert "window.hacked" in page.locator(".tip").inner_text()
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img, iframe, svg[onload]").count() == 0
+        assert seen.complaints == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_dark_is_the_readers_choice(browser, path: Path) -> None:
+    for seen in _open(browser, path, color_scheme="dark"):
+        ground = "getComputedStyle(document.body).backgroundColor"
+        assert seen.page.evaluate(ground) == "rgb(20, 23, 27)"
+        seen.page.get_by_role("button", name="Light / dark").click()
+        assert seen.page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_tables_sort_and_copy(opened: SimpleNamespace) -> None:
+    page = opened.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    table = page.locator("#replicas table")
+    table.get_by_role("button", name="compute ms").click()
+    assert table.locator("tbody tr").first.inner_text().startswith("2 ◂ late")
+    assert table.locator("th[aria-sort=descending]").inner_text().startswith("compute ms")
+    page.locator("#replicas .copy").click()
+    page.get_by_text("Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.splitlines()[0].split("\t")[:2] == ["Replica", "Device"]
+    assert copied.splitlines()[1].split("\t")[1] == "CPU:2"
+
+
+def test_the_timeline_goes_by_keys(opened: SimpleNamespace) -> None:
+    page = opened.page
+    page.locator("#timeline-view canvas").focus()
+    before = _pixels(page)
+    page.keyboard.press("PageDown")
+    assert re.fullmatch(r"step \d+", page.locator("#timeline-said").inner_text())
+    page.keyboard.press("n")
+    said = page.locator("#timeline-said").inner_text()
+    assert "replica 0" in said
+    assert " ms, from " in said
+    page.keyboard.press("ArrowDown")
+    assert "replica 1" in page.locator("#timeline-said").inner_text()
+    page.wait_for_timeout(50)
+    assert _pixels(page) != before
+
+
+def test_hovering_a_wait_names_its_collective(opened: SimpleNamespace) -> None:
+    """Replica 0 waits for the straggler during most of a step."""
+    page = opened.page
+    page.locator("#timeline-view canvas").focus()
+    page.keyboard.press("PageDown")
+    _hover(page, 0.6)
+    tip = page.locator(".tip").inner_text()
+    assert tip.startswith("CollectiveReduceV2\n")
+    assert "wait · 29." in tip or "wait · 30." in tip
+
+
+def test_a_phone_sees_all_of_it(browser, path: Path) -> None:
+    for seen in _open(browser, path, viewport={"width": 360, "height": 700}):
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_it_prints_light_whatever_the_screen(browser, path: Path) -> None:
+    for seen in _open(browser, path, color_scheme="dark"):
+        pdf = seen.page.pdf(print_background=True)
+        assert pdf.startswith(b"%PDF")
+        assert len(pdf) > 50_000
+        seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert seen.page.evaluate("document.documentElement.dataset.theme") == "light"
+        seen.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert seen.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_without_scripts_the_numbers_are_there(browser, path: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "late by" in page.locator("h1").inner_text()
+    assert page.locator("#replicas tbody tr").count() == 4
+    context.close()
+
+
+def _hover(page, share: float) -> None:
+    """Put the mouse on the first replica's row, at a share of the time that is shown."""
+    canvas = page.locator("#timeline-view canvas")
+    canvas.scroll_into_view_if_needed()
+    width = canvas.bounding_box()["width"]
+    canvas.hover(position={"x": 150 + (width - 150) * share, "y": 34})
+
+
+def _pixels(page) -> str:
+    return page.evaluate("document.querySelector('#timeline-view canvas').toDataURL()")
+
+
+def _num_colours(page, selector: str) -> int:
+    return page.evaluate(
+        """selector => {
+          const canvas = document.querySelector(selector);
+          const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          return new Set(new Uint32Array(data.buffer)).size;
+        }""",
+        selector,
+    )

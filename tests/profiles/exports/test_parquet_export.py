@@ -1,0 +1,28 @@
+"""Parquet: exactly the schema's columns and types, and the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+
+from profiles.exports import write
+from profiles.schema import TABLES
+
+
+def test_every_table_with_exactly_its_schema(straggling, target: Path) -> None:
+    write(straggling, "parquet", target)
+    assert {path.name for path in target.iterdir()} == {f"{name}.parquet" for name in TABLES}
+    for name, schema in TABLES.items():
+        read = pq.read_table(target / f"{name}.parquet")
+        assert read.schema.equals(schema, check_metadata=False), name
+        assert read.to_pylist() == straggling.table(name).to_pylist()
+
+
+def test_duckdb_reads_it(straggling, target: Path) -> None:
+    write(straggling, "parquet", target)
+    query = f"select median(compute_ms) from '{target}/replica_steps.parquet' where replica = 2"
+    with duckdb.connect() as connection:
+        (compute,) = connection.execute(query).fetchone()
+    assert 49 < compute < 51

@@ -1,0 +1,65 @@
+"""Any field of any event may hold anything: a run is read, summed up and printed all the same."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+import profiles
+from profiles.schema import TABLES
+from strategy_core.cli._summary_text import print_summary
+from tests.synthetic import write_run
+
+FILES = ("launcher.jsonl", "worker-0-0/events.jsonl")
+ODD = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**70), 2**70),
+        st.floats(),
+        st.text(max_size=8),
+        st.sampled_from(["\ud800", "\x1b[2J", "<script>", "", "/device:CPU:0"]),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    options: dict[str, Any] = {"steps": 12, "replicas": 2, "windows": 1, "window_steps": 3}
+    return write_run(tmp_path_factory.mktemp("odd") / "whole", **options)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
+    run = whole.with_name("odd")
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(whole, run)
+    file = run / data.draw(st.sampled_from(FILES))
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    one_of_each_kind = {record["kind"]: record for record in records}
+    chosen = one_of_each_kind[data.draw(st.sampled_from(sorted(one_of_each_kind)))]
+    for name in data.draw(st.lists(st.sampled_from(sorted(chosen)), min_size=1, max_size=3)):
+        chosen[name] = data.draw(ODD)
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    profile = profiles.load(run)
+    for table in TABLES:
+        assert profile.table(table).schema == TABLES[table]
+    summary = profile.summary()
+    json.dumps(summary, allow_nan=False)
+    shown = Console(file=io.StringIO(), force_terminal=True)
+    print_summary(summary, shown)
+    assert "\x1b[2J" not in shown.file.getvalue()  # type: ignore[attr-defined]

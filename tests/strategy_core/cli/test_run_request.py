@@ -1,0 +1,108 @@
+"""What the text of a request tells is told before anything starts: one line, exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from profiles.spec import RunSpec
+from strategy_core.cli._run_request import add_spec_arguments, build_spec
+from strategy_core.cli.main import main
+
+
+def spec_of(*arguments: str) -> RunSpec:
+    parser = argparse.ArgumentParser()
+    add_spec_arguments(parser)
+    return build_spec(parser.parse_args(arguments))
+
+
+def test_flags_win_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "spec.yaml"
+    file.write_text("steps: 10\nseed: 3\nglobal_batch_size: 16\ncapture: {window_steps: 4}\n")
+    spec = spec_of(str(file), "--steps", "20", "--set", "capture.every_step=true")
+    assert (spec.steps, spec.seed, spec.global_batch_size) == (20, 3, 16)
+    assert (spec.capture.window_steps, spec.capture.every_step) == (4, True)
+
+
+def test_keys_of_one_step_are_one_change() -> None:
+    spec = spec_of(
+        "--devices=cpu:4",
+        "--reconfigure=20:global_batch_size=130",
+        "--reconfigure=20:devices=cpu:2",
+        "--reconfigure=10:inject=delay:replica=1,ms=30",
+    )
+    assert [planned.step for planned in spec.reconfigure] == [10, 20]
+    assert spec.reconfigure[1].changes == {"global_batch_size": 130, "devices": "cpu:2"}
+    assert spec.reconfigure[0].changes["inject"][0]["ms"] == 30
+
+
+def test_values_are_yaml() -> None:
+    spec = spec_of("--set=workload_options={units: 7}", "--set=workload_options.name=x")
+    assert spec.workload_options == {"units": 7, "name": "x"}
+
+
+WRONG = {
+    "an unknown workload": (["--workload", "nope"], "Built in: digits-cnn"),
+    "a workload file that is not there": (["--workload", "nope.py"], "A workload file exists"),
+    "an unknown strategy": (["--strategy", "mirrord"], "invalid choice"),
+    "devices that are none": (["--devices", "cpu2"], "devices is 'auto'"),
+    "two kinds of devices": (["--devices", "cpu:0,gpu:0"], "of one kind"),
+    "too many devices": (["--devices", "cpu:65"], "at most 64"),
+    "a batch smaller than the replicas": (
+        ["--devices", "cpu:4", "--global-batch-size", "2"],
+        "at least one example per replica",
+    ),
+    "a batch that does not divide": (
+        ["--devices", "cpu:3", "--global-batch-size", "64"],
+        "multiple of the number of replicas. Received: global_batch_size=64 for 3",
+    ),
+    "no steps": (["--steps", "0"], "steps"),
+    "a delay of nobody": (["--devices", "cpu:2", "--inject", "delay:replica=2,ms=3"], "0 and 1"),
+    "a delay that is none": (["--inject", "slow:replica=2"], "--inject is delay:replica=R,ms=M"),
+    "a field that is none": (["--set", "batch=3"], "no field 'batch'"),
+    "a --set without value": (["--set", "steps"], "--set is KEY=VALUE"),
+    "a change after the end": (
+        ["--steps", "10", "--reconfigure", "10:devices=cpu:2"],
+        "before the last step",
+    ),
+    "a change of what must stay": (["--reconfigure", "10:seed=2"], "A live change keeps"),
+    "a change that is wrong": (
+        ["--devices", "cpu:2", "--reconfigure", "10:global_batch_size=3"],
+        "multiple of the number",
+    ),
+    "data that is not there": (["--data", "/nope/data.npz"], "that exists"),
+    "a spec file that is not there": (["/nope/spec.yaml"], "can be read"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_request_is_one_line_and_makes_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    arguments, said = WRONG[what]
+    run = tmp_path / "run"
+    assert main(["run", *arguments, "-o", str(run)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not run.exists()
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "{steps: [}", "steps: many", "nope: 1"])
+def test_a_spec_file_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    file = tmp_path / "spec.yaml"
+    file.write_text(text)
+    assert main(["run", str(file), "-o", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_folder_in_use_is_told_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["run", "--steps", "5", "-o", str(tmp_path)]) == 2
+    assert "holds other files" in capsys.readouterr().err

@@ -1,0 +1,59 @@
+"""A recorder that keeps what it is told, for tests of what is trained rather than recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from profiles.events import Event, SegmentOpened
+from profiles.spec import RunSpec
+from strategy_core import state
+from strategy_core.training import Training
+
+
+class InMemoryRecorder:
+    """The part of the recorder's face that training uses."""
+
+    def __init__(self) -> None:
+        self.capture: Any = None
+        self.segments: list[SegmentOpened] = []
+        self.events: list[Event] = []
+        self.losses: list[float] = []
+        self.marks: list[Any] = []
+        self.examples: list[int] = []
+
+    def open_segment(self, segment: SegmentOpened) -> None:
+        self.segments.append(segment)
+
+    def write(self, event: Event) -> None:
+        self.events.append(event)
+
+    @contextmanager
+    def step(self, examples: int | None = None) -> Iterator[InMemoryRecorder]:  # noqa: ARG002
+        yield self
+
+    @contextmanager
+    def input(self) -> Iterator[None]:
+        yield
+
+    def result(self, *, loss: float, marks: Any, examples: int) -> None:
+        self.losses.append(loss)
+        self.marks.append(marks)
+        self.examples.append(examples)
+
+
+def opened(**fields: Any) -> tuple[Training, InMemoryRecorder]:
+    """A training that is open, and its recorder."""
+    recorder = InMemoryRecorder()
+    training = Training(RunSpec(**fields), recorder)
+    training.open()
+    return training, recorder
+
+
+def trained(steps: int, **fields: Any) -> tuple[list[float], state.State]:
+    """Losses and final state of a run of so many steps."""
+    training, recorder = opened(**fields)
+    for _ in range(steps):
+        training.run_step()
+    return recorder.losses, training.take_state()

@@ -1,0 +1,75 @@
+"""What the lab borrows from inside TensorFlow and Keras is still there, and still does its work."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+
+def test_mirrored_strategy_still_has_its_collective_key_base() -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    assert tf.distribute.MirroredStrategy._collective_key_base == 0
+    first = private_tf.mirrored_strategy(["CPU:0", "CPU:1"])
+    second = private_tf.mirrored_strategy(["CPU:0", "CPU:1"])
+    keys = [strategy.extended._collective_keys._group_key for strategy in (first, second)]
+    assert keys[1] >= keys[0] + private_tf._KEYS_PER_STRATEGY, (
+        "TensorFlow no longer takes its collective group keys from _collective_key_base"
+    )
+
+
+def test_communication_options_reach_every_collective_of_a_strategy() -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=123)
+    strategy = private_tf.mirrored_strategy(["CPU:0", "CPU:1"], options=options)
+    assert strategy.extended._communication_options.bytes_per_pack == 123
+
+
+def test_a_keras_optimizer_asks_the_replaced_all_reduce() -> None:
+    import keras
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    weight = keras.Variable([1.0, 2.0])
+    optimizer = keras.optimizers.SGD(1.0)
+    optimizer.build([weight])
+    private_tf.replace_all_reduce(optimizer, lambda pairs: [(10.0 * g, v) for g, v in pairs])
+    optimizer.apply([tf.constant([1.0, 1.0])], [weight])
+    assert weight.numpy().tolist() == [-9.0, -8.0]
+
+
+def test_unordered_ops_run_side_by_side_and_ordered_ones_do_not() -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    def both_slept(unordered: bool) -> float:
+        together: list[int] = []
+        inside = [0]
+
+        def sleep() -> float:
+            inside[0] += 1
+            together.append(inside[0])
+            time.sleep(0.05)
+            inside[0] -= 1
+            return 0.0
+
+        @tf.function(autograph=False)
+        def two() -> list[tf.Tensor]:
+            slept = [tf.numpy_function(sleep, [], tf.float64) for _ in range(2)]
+            return [private_tf.run_unordered(s) for s in slept] if unordered else slept
+
+        two()
+        return max(together)
+
+    assert both_slept(unordered=False) == 1
+    assert both_slept(unordered=True) == 2

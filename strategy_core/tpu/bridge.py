@@ -137,13 +137,16 @@ def _trace(
     xla_options = options.experimental_xla_options or private_tf.XLAOptions(
         use_spmd_for_xla_partitioning=extended.is_spmd
     )
-    with cluster.as_default(), strategy.scope():
-        outputs = private_tf.replicate(
-            replicated_fn,
-            inputs,
-            device_assignment=extended.device_assignment,
-            xla_options=xla_options,
-        )
+    try:
+        with cluster.as_default(), strategy.scope():
+            outputs = private_tf.replicate(
+                replicated_fn,
+                inputs,
+                device_assignment=extended.device_assignment,
+                xla_options=xla_options,
+            )
+    finally:
+        extended.traced_replica_id = 0
     return cluster, result[0], outputs
 
 

@@ -85,29 +85,3 @@ def bare() -> Iterator[None]:
     """No device, no name scope: what is emitted in here is placed and named in full."""
     with tf.device(None), tf.name_scope(""):
         yield
-
-
-def in_dependency_order(graph: Any) -> list[tf.Operation]:
-    """Ops in the order of their creation, save that an op comes after all that it needs.
-
-    The gradient of a while loop adds inputs to an op that exists already, so the order of
-    creation alone does not do.
-    """
-    done: set[int] = set()
-    ordered: list[tf.Operation] = []
-    for root in graph.get_operations():
-        stack = [root]
-        while stack:
-            op = stack[-1]
-            if id(op) in done:
-                stack.pop()
-                continue
-            needs = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-            missing = [need for need in needs if id(need) not in done and need.graph is graph]
-            if missing:
-                stack += reversed(missing)
-            else:
-                done.add(id(op))
-                ordered.append(op)
-                stack.pop()
-    return ordered

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from strategy_core.tpu import collectives, private_tf
 from strategy_core.tpu.cloning import function_names
+from strategy_core.tpu.graph_order import has_effect
 from strategy_core.tpu.loop_state import LoopState, settle
 
 _BODIES = {
@@ -31,12 +32,12 @@ def inline_call(expansion: Any, op: tf.Operation, graph: Any) -> bool:
     """A tf.function called inside the cluster: its ops, in place."""
     body = expansion.body(graph, op.get_attr("f").name)
     bind(expansion, body, [expansion.values_of(tensor) for tensor in op.inputs], op.inputs)
-    expansion.emit_graph(body)
+    expansion.emit_body(body)
     for output, inner in zip(op.outputs, body.outputs, strict=True):
         expansion.set_value(output, expansion.values_of(inner))
         expansion.placement.pass_home(inner, output)
     inside = body.get_operations()
-    waited = [each for each in inside if each.op_def.is_stateful] + inside[-1:]
+    waited = [each for each in inside if has_effect(each)] + inside[-1:]
     expansion.set_emitted(
         op,
         [
@@ -129,7 +130,7 @@ def _loop_state(
 
         def once() -> list[list[Any]]:
             bind(expansion, body, state.placeholders(initial), op.inputs)
-            expansion.emit_graph(body)
+            expansion.emit_body(body)
             return [expansion.values_of(output) for output in body.outputs]
 
         settle(state, [once])
@@ -153,12 +154,12 @@ def _run_loop(
 
     def go_on(*flat: tf.Tensor) -> tf.Tensor:
         bind(expansion, cond, values(flat), op.inputs)
-        expansion.emit_graph(cond)
+        expansion.emit_body(cond)
         return expansion.dense(cond.outputs[0], expansion.active[0])
 
     def step(*flat: tf.Tensor) -> list[tf.Tensor]:
         bind(expansion, body, values(flat), op.inputs)
-        expansion.emit_graph(body)
+        expansion.emit_body(body)
         return state.pack([expansion.values_of(output) for output in body.outputs])
 
     with expansion.recorder.loop(), expansion.after(op, expansion.active):
@@ -177,7 +178,7 @@ def _emission(
 ) -> Callable[[], list[list[Any]]]:
     def once() -> list[list[Any]]:
         bind(expansion, body, arguments, op.inputs[1:])
-        expansion.emit_graph(body)
+        expansion.emit_body(body)
         return [expansion.values_of(output) for output in body.outputs]
 
     return once

@@ -121,7 +121,7 @@ class CoreGroup:
         reason = "all-gather" if layout.is_replicated else "reshard"
         with self.communication(reason, value, reason) as nodes:
             tiles = [self._retile(value, layout, core, reason) for core in self.cores]
-            nodes += tiles
+            nodes.extend(tiles)
         return Sharded(tuple(tiles), layout, value.shape)
 
     def release(self, value: Sharded, axes: Sequence[int]) -> Sharded:
@@ -157,7 +157,7 @@ class CoreGroup:
                     total = REDUCTIONS[kind]([tiles[core] for core in asked])
                 for core in members:
                     results[core] = self._copied(total, root, core, f"{name}/all_reduce")
-                nodes += [results[core] for core in members]
+                nodes.extend([results[core] for core in members])
         return results
 
     def assemble(
@@ -256,7 +256,7 @@ class CoreGroup:
                     tile = self._cut(value, static, dynamic, source, reason)
                     tile = self._copied(tile, source, core, reason)
                 tiles.append(tile)
-            nodes += tiles
+            nodes.extend(tiles)
         return Sharded(tuple(tiles), layout, shape)
 
     def _cut(

@@ -13,8 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.tpu import collectives, control_flow, private_tf
-from strategy_core.tpu.cloning import Template, bare, in_dependency_order
+from strategy_core.tpu.cloning import Template, bare
 from strategy_core.tpu.core_group import CoreGroup
+from strategy_core.tpu.graph_order import emission_order
 from strategy_core.tpu.partitioner import partition
 from strategy_core.tpu.partitioner.lists import collect, is_list
 from strategy_core.tpu.placement import Placement
@@ -51,7 +52,8 @@ class Expansion:
         for external, internal in self.cluster.captures:
             self.set_value(internal, [external] * self.num_replicas)
         with bare():
-            self.emit_graph(self.cluster, in_cluster=False)
+            for op in emission_order(self.cluster, outputs):
+                self.emit(op, self.cluster, in_cluster=False)
             return [self.dense(output, 0) for output in outputs]
 
     # -- values ---------------------------------------------------------------------------------
@@ -76,9 +78,9 @@ class Expansion:
 
     def whole(self, value: Value, replica: int, core: int = 0) -> tf.Tensor:
         """A value gathered to one core; of a variable's handles, that core's."""
-        if is_list(value):
-            return collect(value, core, self.groups[replica])
         if isinstance(value, Sharded):
+            if is_list(value):
+                return collect(value, core, self.groups[replica])
             return self.groups[replica].gather(value, core)
         return value.handles[core] if isinstance(value, CoreHandles) else value
 
@@ -112,10 +114,10 @@ class Expansion:
 
     # -- emission -------------------------------------------------------------------------------
 
-    def emit_graph(self, graph: Any, in_cluster: bool = True) -> None:
-        """Emit all ops of a function body, or of the cluster's graph itself."""
-        for op in in_dependency_order(graph):
-            self.emit(op, graph, in_cluster)
+    def emit_body(self, body: Any) -> None:
+        """Emit the ops of a function body, whose parameters have their values."""
+        for op in emission_order(body, body.outputs):
+            self.emit(op, body, in_cluster=True)
 
     def emit(self, op: tf.Operation, graph: Any, in_cluster: bool) -> None:
         if op.type in _METADATA or (op.type == "Placeholder" and self.is_known(op.outputs[0])):

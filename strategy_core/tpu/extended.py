@@ -35,8 +35,8 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         else:
             self._tpu_devices = placed.core_devices()
         self._host_device = host_of(self._tpu_devices[0][0])
-        self._device_input_worker_devices = OrderedDict()
-        self._host_input_worker_devices = OrderedDict()
+        self._device_input_worker_devices: OrderedDict[str, list[str]] = OrderedDict()
+        self._host_input_worker_devices: OrderedDict[str, list[str]] = OrderedDict()
         for device in self._tpu_devices[:, 0]:
             host = host_of(device)
             self._device_input_worker_devices.setdefault(host, []).append(device)
@@ -95,6 +95,14 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             split_count=num_replicas,
         )
         return tuple(tf.unstack(everywhere, num_replicas))
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """Replica 0's value on all replicas; what `_local_results` gave is that already."""
+        if isinstance(tensor, tf.Tensor) and private_tf.enclosing_tpu_context() is not None:
+            op = tensor.op
+            if op.type == "Unpack" and op.inputs[0].op.type == "AllToAll":
+                return tensor
+        return super()._broadcast_to(tensor, destinations)
 
     def _gather_to_implementation(
         self, value: Any, destinations: Any, axis: Any, options: Any

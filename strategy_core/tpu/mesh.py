@@ -24,7 +24,7 @@ class TPUSetupError(SpecError, ValueError):
 class Mesh:
     """A mesh of emulated cores spread evenly over `num_tasks` hosts."""
 
-    shape: Coordinates
+    shape: tuple[int, ...]
     num_tasks: int = 1
 
     def __post_init__(self) -> None:

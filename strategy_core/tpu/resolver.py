@@ -11,8 +11,6 @@ import tensorflow as tf
 from strategy_core.tpu.cores import backing_devices, has_real_tpu
 from strategy_core.tpu.mesh import Mesh, TPUSetupError, default_shape
 
-_Stock = tf.distribute.cluster_resolver.TPUClusterResolver
-
 LOCAL_NAMES = (None, "", "local")
 """What a program writes for `the TPU of this machine`."""
 
@@ -22,7 +20,7 @@ class _Device(NamedTuple):
     device_type: str
 
 
-class TPUClusterResolver(_Stock):
+class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     """Resolves to emulated cores, unless a real TPU is attached or named.
 
     Keyword arguments beyond TensorFlow's own: `topology_shape`, the mesh (x, y, z, core) to
@@ -35,7 +33,8 @@ class TPUClusterResolver(_Stock):
         if kwargs.get("pod") is None and (has_real_tpu() or tpu not in LOCAL_NAMES):
             for own in ("topology_shape", "device_kind", "pod"):
                 kwargs.pop(own, None)
-            return _Stock(tpu, *args, **kwargs)  # not an instance of cls: __init__ is skipped
+            stock = tf.distribute.cluster_resolver.TPUClusterResolver
+            return stock(tpu, *args, **kwargs)  # not an instance of cls: __init__ is skipped
         return super().__new__(cls)
 
     def __init__(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -106,7 +106,7 @@ class Sharded:
         return self.layout.is_replicated
 
 
-Value = tf.Tensor | Sharded | CoreHandles
+Value: TypeAlias = tf.Tensor | Sharded | CoreHandles
 """What a traced tensor stands for on one replica."""
 
 
@@ -140,7 +140,8 @@ def shape_of(value: Value) -> tuple[Size, ...]:
     """Shape of the whole tensor; raises ValueError where the rank is unknown."""
     if isinstance(value, Sharded):
         return value.shape
-    rank_of(value)
+    if isinstance(value, CoreHandles) or value.shape.rank is None:
+        raise ValueError("unknown rank")
     return tuple(value.shape.as_list())
 
 

@@ -27,7 +27,7 @@ Emission = tuple[list[tf.Operation], list[Value]]
 
 
 def partition(template: Template, inputs: Sequence[Value], group: CoreGroup) -> Emission | None:
-    """Emit an op on the cores of a replica; None where it is an op of one core: operands there, or no rule."""
+    """Emit an op on the cores of a replica; None where it is one for a single core."""
     if template.type == "XlaSharding":
         return _emission([annotate(template, inputs[0], group)])
     if not any(isinstance(value, Sharded | CoreHandles) for value in inputs):

@@ -14,10 +14,11 @@ Floor Identity Inv IsFinite IsInf IsNan LeakyRelu Lgamma Log Log1p LogicalNot Ne
 PreventGradient Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh Snapshot Softplus
 Softsign Sqrt Square StopGradient Tan Tanh ZerosLike CheckNumerics"""
 
-BINARY = """Add AddV2 Atan2 BiasAdd Div DivNoNan EluGrad Equal FloorDiv FloorMod Greater GreaterEqual
-InvGrad LeakyReluGrad Less LessEqual LogicalAnd LogicalOr Maximum Minimum Mod Mul MulNoNan NotEqual
-Pow RealDiv ReciprocalGrad ReluGrad Relu6Grad RsqrtGrad SeluGrad SigmoidGrad SoftplusGrad
-SoftsignGrad SqrtGrad SquaredDifference Sub TanhGrad TruncateDiv TruncateMod Xdivy Xlog1py Xlogy"""
+BINARY = """Add AddV2 Atan2 BiasAdd Div DivNoNan EluGrad Equal FloorDiv FloorMod Greater
+GreaterEqual InvGrad LeakyReluGrad Less LessEqual LogicalAnd LogicalOr Maximum Minimum
+Mod Mul MulNoNan NotEqual Pow RealDiv ReciprocalGrad ReluGrad Relu6Grad RsqrtGrad
+SeluGrad SigmoidGrad SoftplusGrad SoftsignGrad SqrtGrad SquaredDifference Sub TanhGrad
+TruncateDiv TruncateMod Xdivy Xlog1py Xlogy"""
 
 OTHERS = "AddN ClipByValue SelectV2"
 

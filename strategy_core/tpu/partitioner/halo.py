@@ -106,7 +106,7 @@ def add_back(
                 if not pieces:  # a stride that skips the whole tile
                     raise NoRule("a tile that no window touches")
                 tiles.append(tf.add_n(pieces) if len(pieces) > 1 else pieces[0])
-        nodes += tiles
+        nodes.extend(tiles)
     return tiles
 
 

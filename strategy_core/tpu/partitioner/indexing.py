@@ -47,10 +47,16 @@ def one_hot(op: PartitionedOp) -> list[Value]:
 
 @rule("UnsortedSegmentSum")
 def segment_sum(op: PartitionedOp) -> list[Value]:
-    """Each core sums its share of the rows (the gradient of a lookup), then an all-reduce."""
+    """Each core sums its share of the rows (the gradient of a lookup), then an all-reduce.
+
+    Where columns are split, each core sums all rows of its own.
+    """
     data, segments = op.inputs[0], op.inputs[1]
     rows = list(range(rank_of(segments)))
     layout = op.layout(0) if is_split(data) else op.layout(1)
+    if is_split(data) and not any(axis in rows for axis in layout.split_axes()):
+        (tiles,) = op.per_core(op.tiles(0, layout), op.whole(1), op.whole(2))
+        return [op.result(tiles, layout.pick([None, *range(len(rows), layout.rank)]))]
     layout = layout.pick([*rows, *[None] * (rank_of(data) - len(rows))])
     require(not layout.is_replicated, "rows that are not split")
     (tiles,) = op.per_core(op.tiles(0, layout), op.tiles(1, layout.pick(rows)), op.whole(2))

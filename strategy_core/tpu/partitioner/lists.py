@@ -7,7 +7,7 @@ again on every core when the first partitioned element is put in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -71,7 +71,7 @@ def collect(value: Sharded, core: int, group: CoreGroup) -> tf.Tensor:
         )
 
 
-def _rule(*op_types: str) -> object:
+def _rule(*op_types: str) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
         LIST_RULES.update(dict.fromkeys(op_types, function))
         return function
@@ -164,7 +164,7 @@ def _with_item(op: PartitionedOp, position: int) -> tuple[Sharded, tuple[tf.Tens
     """The list, made on all cores if it is not yet, and the item in the list's layout."""
     mine, item = op.inputs[0], op.inputs[position]
     if not isinstance(mine, Sharded):
-        assert isinstance(item, Sharded) and isinstance(mine, tf.Tensor)
+        assert isinstance(item, Sharded)
         mine = spread(mine, item.layout, item.shape, op.group)
     return mine, op.tiles(position, mine.layout)
 

@@ -22,7 +22,7 @@ def batch_norm(op: PartitionedOp) -> list[Value]:
     count = _count(op, 0)
     if not op.attr("is_training"):
         columns = op.per_core(image, scale, offset, mean, variance)
-        return [op.result(columns[0], layout), *_whole(op, columns[1:], 1)]
+        return [op.result(columns[0], layout), *_whole(op, columns[1:])]
     require(op.attr("exponential_avg_factor") == 1.0, "running averages inside the op")
     epsilon = op.attr("epsilon")
     means = _mean(op, image, layout, count)
@@ -38,7 +38,7 @@ def batch_norm(op: PartitionedOp) -> list[Value]:
     )
     unbiased = op.on_cores(lambda v: v * (count / max(count - 1, 1)), variances)
     empty = op.on_cores(lambda v: tf.zeros([0], v.dtype), variances)
-    others = _whole(op, [means, unbiased, means, variances, empty], 1)
+    others = _whole(op, [means, unbiased, means, variances, empty])
     return [op.result(results, layout), *others]
 
 
@@ -70,7 +70,7 @@ def batch_norm_gradient(op: PartitionedOp) -> list[Value]:
             lambda g, s, i, x: tf.cast(g * s * i, x.dtype), wide, scale, inverse, image
         )
     empty = op.on_cores(lambda v: tf.zeros([0], v.dtype), variance)
-    others = _whole(op, [of_scale, of_offset, empty, empty], 1)
+    others = _whole(op, [of_scale, of_offset, empty, empty])
     return [op.result(of_image, layout), *others]
 
 
@@ -100,10 +100,11 @@ def _mean(
     return op.on_cores(lambda x: x / count, _sum(op, wide, layout))
 
 
-def _whole(op: PartitionedOp, columns: Sequence[Sequence[tf.Tensor]], first: int) -> list[Value]:
-    results: list[Value] = []
-    for position, tiles in enumerate(columns, start=first):
-        del position
-        shape = tuple(tiles[0].shape.as_list())
-        results.append(Sharded(tuple(tiles), replicated(len(shape), op.num_cores), shape))
-    return results
+def _whole(op: PartitionedOp, columns: Sequence[Sequence[tf.Tensor]]) -> list[Value]:
+    """Vectors that every core has."""
+    layout = replicated(1, op.num_cores)
+    sizes = [tiles[0].shape.as_list() if tiles[0].shape.rank else [None] for tiles in columns]
+    return [
+        Sharded(tuple(tiles), layout, tuple(size))
+        for tiles, size in zip(columns, sizes, strict=True)
+    ]

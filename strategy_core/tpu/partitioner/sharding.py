@@ -31,7 +31,9 @@ def annotate(template: Template, value: Value, group: CoreGroup) -> Value:
     )
 
 
-def _on_core(template: Template, value: Value, group: CoreGroup, core: int) -> tf.Tensor:
+def _on_core(
+    template: Template, value: Sharded | tf.Tensor, group: CoreGroup, core: int
+) -> tf.Tensor:
     tensor = group.gather(value, core) if isinstance(value, Sharded) else value
     if tensor.device in group.devices:
         group.recorder.transfer(tensor, tensor.device, group.devices[core], "placement")

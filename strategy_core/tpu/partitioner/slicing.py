@@ -10,7 +10,7 @@ import tensorflow as tf
 from strategy_core.tpu.cloning import attr
 from strategy_core.tpu.folding import known_value
 from strategy_core.tpu.partitioner.rule import PartitionedOp, require, rule
-from strategy_core.tpu.sharded import Sharded, Size, Value
+from strategy_core.tpu.sharded import Sharded, Size, Value, shape_of
 
 
 @rule("Slice")
@@ -64,6 +64,20 @@ def strided_slice_gradient(op: PartitionedOp) -> list[Value]:
             shapes.append(tf.stack(sizes))
     place = [op.whole(k) for k in (1, 2, 3)]
     (tiles,) = op.per_core(shapes, *place, gradient.tiles, attrs=cuts.masks)
+    return [op.result(tiles, layout)]
+
+
+@rule("XlaDynamicUpdateSlice")
+def update_slice(op: PartitionedOp) -> list[Value]:
+    """A part of a tensor replaced (the gradient of a slice); axes replaced in full stay split."""
+    update, shape = op.inputs[1], op.output_shape()
+    touched = [
+        axis
+        for axis, (size, part) in enumerate(zip(shape, shape_of(update), strict=True))
+        if size is None or size != part
+    ]
+    layout = op.most_split().layout.without(touched)
+    (tiles,) = op.per_core(op.tiles(0, layout), op.tiles(1, layout), op.whole(2))
     return [op.result(tiles, layout)]
 
 

@@ -74,7 +74,7 @@ def test_a_topology_that_cannot_be(shape):
 
 
 def test_a_topology_larger_than_the_machine():
-    with pytest.raises(ValueError, match="needs 32 devices. Received: 8 logical devices"):
+    with pytest.raises(ValueError, match=r"needs 32 devices\. Received: 8 logical devices"):
         tpu.initialize_tpu_system(tpu.TPUClusterResolver(tpu="", topology_shape=(4, 2, 2, 2)))
 
 

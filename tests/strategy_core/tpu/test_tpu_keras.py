@@ -65,9 +65,7 @@ def test_fit_over_logical_cores():
         model = tf.keras.Sequential(
             [tf.keras.Input((6,)), Split(), tf.keras.layers.Dense(4), tf.keras.layers.Dense(2)]
         )
-        model.compile(
-            "sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        )
+        model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     dataset = tf.data.Dataset.from_tensor_slices((FEATURES, LABELS)).batch(16, drop_remainder=True)
     model.fit(dataset, epochs=1, verbose=0)
     report = strategy.extended.last_expansion
@@ -109,7 +107,9 @@ def test_save_and_load(tmp_path):
     np.testing.assert_allclose(loaded.serve(FEATURES), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("first", "second"), [((2, 1), (4, 1)), ((2, 2), (1, 4)), ((1, 8), (8, 1))])
+@pytest.mark.parametrize(
+    ("first", "second"), [((2, 1), (4, 1)), ((2, 2), (1, 4)), ((1, 8), (8, 1))]
+)
 def test_a_checkpoint_moves_to_another_shape(tmp_path, first, second):
     def variables(shape):
         strategy = make(*shape, spmd=shape[1] > 1)

@@ -51,7 +51,9 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
             weight.assign_sub(RATE * gradient)
 
     shares = strategy.num_replicas_in_sync
-    inputs = values(strategy, model.inputs.reshape(shares, BATCH // shares, *model.inputs.shape[1:]))
+    inputs = values(
+        strategy, model.inputs.reshape(shares, BATCH // shares, *model.inputs.shape[1:])
+    )
     labels = values(strategy, model.labels.reshape(shares, BATCH // shares))
     step = tf.function(lambda x, y: strategy.run(replica_step, args=(x, y)))
     for _ in range(STEPS):
@@ -60,7 +62,7 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("spmd", [False, True], ids=["mpmd", "spmd"])
-@pytest.mark.parametrize(("num_replicas", "num_cores"), SHAPES, ids=lambda n: str(n))
+@pytest.mark.parametrize(("num_replicas", "num_cores"), SHAPES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
 def test_equals_one_device(name, num_replicas, num_cores, spmd):
     strategy = make(num_replicas, num_cores, spmd)

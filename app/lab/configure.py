@@ -48,16 +48,16 @@ def configure_page() -> None:
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("#### Devices and data")
-        devices = pick_devices(found, strategy, key="devices", bound=True)
+        document = pick_devices(found, strategy, key="devices", bound=True)
         complaints.below("devices")
-        document = pick_workload(complaints)
+        complaints.below("gpu_memory_mb")
+        document |= pick_workload(complaints) | {"strategy": strategy}
+    if strategy == "tpu":
+        with place_of_layout:
+            document["tpu"] = pick_layout(document["devices"], complaints)
     with middle:
         st.markdown("#### Training")
         document |= _training(complaints)
-        document |= {"strategy": strategy, "devices": devices}
-    if strategy == "tpu":
-        with place_of_layout:
-            document["tpu"] = pick_layout(devices, complaints)
     with right:
         st.markdown("#### Communication and recording")
         document |= _communication(strategy, complaints)
@@ -168,7 +168,7 @@ def _num_replicas(document: dict[str, Any]) -> int:
     if document["strategy"] in SINGLE_REPLICA_STRATEGIES:
         return 1
     count = str(document["devices"]).rpartition(":")[2]
-    cores = document.get("tpu", {}).get("cores_per_replica", 1)
+    cores: int = document.get("tpu", {}).get("cores_per_replica", 1)
     return max(1, int(count) // cores) if count.isdigit() else 1
 
 

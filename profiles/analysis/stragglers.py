@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 NOTICEABLE_SHARE = 0.05
 """A straggler is late by at least this share of a step..."""
-NOTICEABLE_MS = 0.2
-"""...and by at least this long..."""
+NOTICEABLE_MS = 0.5
+"""...by at least this long..."""
+NOTICEABLE_SCORE = 1.5
+"""...by more than it varies from step to step..."""
 MOSTLY_LAST = 0.5
 """...and the last one to arrive in at least this share of the steps."""
 MIN_STEPS = 3
@@ -175,6 +177,7 @@ def _typical(work: Floats) -> Floats:
 def _stands_out(worst: ReplicaLateness, wall_ms: float) -> bool:
     return (
         worst.late_ms >= max(NOTICEABLE_MS, NOTICEABLE_SHARE * wall_ms)
+        and worst.score >= NOTICEABLE_SCORE
         and worst.last_share >= MOSTLY_LAST
     )
 

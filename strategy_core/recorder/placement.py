@@ -94,7 +94,7 @@ def _copies(variable: Any) -> Iterable[Row]:
     held = variable.value if hasattr(variable, "path") else variable  # Keras wraps TensorFlow's
     for copy in getattr(held, "values", None) or (held,):
         size = _bytes(tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype))
-        yield "variable", name, None, copy.device, size, None
+        yield "variable", name, type(held).__name__, copy.device, size, None
 
 
 def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from app.parts import opened, refresh
-from profiles.event_log import EventLog
-from profiles.events import Launched, StepDone
-from profiles.layout import LAUNCHER_EVENTS
-from profiles.liveness import process_started_ns
 from tests.app.looking import open_page, rerun, text_of
-from tests.synthetic import write_run
+from tests.growing_run import add_step, begin_run
 
 
 @pytest.fixture
 def live(tmp_path: Path) -> Path:
-    """A run whose worker is this process: it is running as long as the test does."""
-    run = write_run(tmp_path / "live", steps=20, windows=0, ending=None, missing=("launcher",))
-    started_ns = process_started_ns(os.getpid())
-    assert started_ns is not None
-    log = EventLog(run / LAUNCHER_EVENTS)
-    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
-    log.close()
-    events = run / "worker-0-0" / "events.jsonl"
-    kept = [line for line in events.read_text().splitlines() if '"environment"' not in line]
-    events.write_text("\n".join(kept) + "\n")
-    return run
-
-
-def add_step(run: Path, step: int) -> None:
-    log = EventLog(run / "worker-0-0" / "events.jsonl")
-    log.write(StepDone(0, step, 0, 10.0, 0.5, 256, captured=False))
-    log.close()
+    return begin_run(tmp_path / "live", steps=20)
 
 
 def test_a_run_that_grows_while_it_is_drawn_is_drawn_once(

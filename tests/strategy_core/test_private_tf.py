@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,15 @@ def test_unordered_ops_run_side_by_side_and_ordered_ones_do_not() -> None:
 
     assert both_slept(unordered=False) == 1
     assert both_slept(unordered=True) == 2
+
+
+def test_a_profiler_session_of_ones_own_leaves_a_capture(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    session = private_tf.profiler_session()
+    session.start(str(tmp_path), {})
+    tf.constant(1.0) + tf.constant(2.0)
+    session.export_to_tb()
+    assert list(tmp_path.rglob("*.xplane.pb"))

@@ -88,7 +88,7 @@ export class Chart {
     context.setLineDash([4, 3]);
     for (const boundary of boundaries) {
       const x = Math.round(axis.x(boundary.value(axis.mode))) + 0.5;
-      if (x > axis.left) strokeLine(context, x, 0, x, this.height);
+      if (x >= axis.left) strokeLine(context, x, 0, x, TOP + this.plotHeight);
     }
     context.setLineDash([]);
     context.globalAlpha = 1;

@@ -21,7 +21,8 @@ from profiles.exports.report.section import (
     table,
 )
 
-MAX_ROWS = 40
+MAX_CALLS = 12
+MAX_SENDS = 40
 
 
 def communication(facts: RunFacts) -> Section | None:
@@ -61,8 +62,8 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
             _count(use.group_size),
             quantity(units.number(use.per_step), use.per_step),
             quantity(units.size(use.bytes), use.bytes),
-            quantity(units.milliseconds(use.wait_ms), use.wait_ms),
-            quantity(units.milliseconds(use.transfer_ms), use.transfer_ms),
+            _per_call(use.wait_ms, use),
+            _per_call(use.transfer_ms, use),
             quantity(units.bandwidth(use.algbw_gbps), use.algbw_gbps),
             quantity(units.bandwidth(use.busbw_gbps), use.busbw_gbps),
             Cell(source_mark(use.source) or units.MISSING),
@@ -74,13 +75,13 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
         "Group",
         "Calls/step",
         ("Bytes/step", "traffic"),
-        ("Wait", "wait"),
-        ("Transfer", "transfer"),
+        ("Wait/call", "wait"),
+        ("Transfer/call", "transfer"),
         ("algbw", "algbw"),
         ("busbw", "busbw"),
         "Times",
     )
-    return table("Collectives, per step; GB/s are 10^9 bytes per second", heads, rows)
+    return table("Collectives by kind; GB/s are 10^9 bytes per second", heads, rows)
 
 
 def _calls(facts: RunFacts, item: Facts) -> Markup | None:
@@ -98,19 +99,19 @@ def _calls(facts: RunFacts, item: Facts) -> Markup | None:
             quantity(units.bandwidth(call.busbw_gbps), call.busbw_gbps),
             Cell(_bandwidth_bar(call.busbw_gbps, best), None, "wide"),
         )
-        for call in calls[:MAX_ROWS]
+        for call in calls[:MAX_CALLS]
     ]
     heads = (
         "Op in the graph",
         "Collective",
         "Calls/step",
         "Size of a call",
-        ("Wait", "wait"),
-        ("Transfer", "transfer"),
+        ("Wait/call", "wait"),
+        ("Transfer/call", "transfer"),
         ("busbw", "busbw"),
         "Bus bandwidth",
     )
-    return table(f"Every collective by itself{_cut(len(calls))}", heads, rows)
+    return table(f"Every collective by itself{_cut(len(calls), MAX_CALLS)}", heads, rows)
 
 
 def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
@@ -128,15 +129,21 @@ def _sends(facts: RunFacts, item: Facts) -> Markup:
             quantity(units.size(send.bytes), send.bytes),
             quantity(units.milliseconds(send.duration_ms), send.duration_ms),
         )
-        for send in found[:MAX_ROWS]
+        for send in found[:MAX_SENDS]
     ]
     heads = ("Tensor", "From", "To", "Sends/step", "Bytes of one", "Send to receipt")
-    content = table(f"Tensors sent from device to device{_cut(len(found))}", heads, rows)
+    content = table(f"Tensors sent from device to device{_cut(len(found), MAX_SENDS)}", heads, rows)
     return tag("details", tag("summary", f"{len(found)} tensors sent"), content)
 
 
-def _cut(count: int) -> str:
-    return f": the {MAX_ROWS} largest of {count}" if count > MAX_ROWS else ""
+def _cut(count: int, most: int) -> str:
+    return f": the {most} largest of {count}" if count > most else ""
+
+
+def _per_call(total_ms: float | None, use: CollectiveUse) -> Cell:
+    """Calls of a step may wait side by side: their sum would mean nothing."""
+    value = None if total_ms is None or not use.per_step else total_ms / use.per_step
+    return quantity(units.milliseconds(value), value)
 
 
 def _matrix(facts: RunFacts, traffic: tuple[Traffic, ...]) -> Markup:

@@ -61,9 +61,11 @@ def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list
     order = sorted(range(len(slices)), key=lambda index: slices[index].start_ns)
     starts = np.array([slices[index].start_ns for index in order], np.int64)
     ends = np.array([slices[index].end_ns for index in order], np.int64)
+    lanes = assign_lanes(starts, ends).tolist()
+    tracks = {lane: track(lane) for lane in sorted(set(lanes))}
     placed = list(slices)
-    for index, lane in zip(order, assign_lanes(starts, ends).tolist(), strict=True):
-        placed[index] = replace(slices[index], track=track(lane))
+    for index, lane in zip(order, lanes, strict=True):
+        placed[index] = replace(slices[index], track=tracks[lane])
     return placed
 
 

@@ -63,7 +63,12 @@ def test_slower_steps_count() -> None:
 
 def test_every_step_means_back_to_back() -> None:
     planner = WindowPlanner(0.01, 10, every_step=True)
-    assert _run(planner, 42, 10, 500, 500) == [2, 12, 22, 32]
+    assert _run(planner, 42, 100, 500, 500) == [2, 12, 22, 32]
+
+
+def test_short_steps_are_captured_more_at_a_time() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=True)
+    assert _run(planner, 110, 10, 500, 500) == [2, 52, 102]
 
 
 def test_a_conversion_costs_one_cpu_of_all() -> None:

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.data.ops import multi_device_iterator_ops
 
 Pair = tuple[Any, Any]
 """A gradient and its variable."""
@@ -48,6 +50,29 @@ def mirrored_strategy(
         extended = strategy.extended
         extended._communication_options = extended._communication_options.merge(options)
     return strategy
+
+
+@contextmanager
+def iterators_without_autotune() -> Iterator[None]:
+    """Distributed iterators created inside get no tuning thread of tf.data on their devices.
+
+    The end of such a thread is announced before the flag that it looks at is set
+    (`CancellationManager::StartCancel`): on a busy machine it misses that, sleeps on for up to a
+    minute, and whoever drops the iterator waits for it with Python's lock held. A data set's
+    options keep the thread from the host's part, but nothing public reaches the devices' parts.
+    """
+    stock = multi_device_iterator_ops._create_device_dataset
+    options = tf.data.Options()
+    options.autotune.enabled = False
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        return stock(*args, **kwargs).with_options(options)
+
+    multi_device_iterator_ops._create_device_dataset = create
+    try:
+        yield
+    finally:
+        multi_device_iterator_ops._create_device_dataset = stock
 
 
 def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequence[Pair]]) -> None:

@@ -5,9 +5,7 @@ The worker drives it: `open`, then `run_step` until done, `reconfigure` between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
@@ -34,9 +32,6 @@ class Training:
         self._is_expansion_told = False
         self._left: Segment | None = None
         """The segment to go back to while the one in force has not done a step."""
-        self._retired: list[Iterator[Any]] = []
-        """Iterators of segments that are over. To delete one can wait for ever for a thread of its
-        own (seen with 16 devices); kept, it holds two batches."""
 
     def open(self) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
@@ -63,9 +58,7 @@ class Training:
             self._go_back()
             said = str(error).strip().partition("\n")[0]
             raise LabError("The first step of a change succeeds", said) from error
-        if self._left is not None:
-            self._retired.append(self._left.batches)
-            self._left = None
+        self._left = None
         if not self._is_expansion_told:
             self._tell_expansion()
 
@@ -142,5 +135,4 @@ class Training:
         """Put the segment before in force again: its variables were never touched."""
         assert self._left is not None
         before, self._left = self._left, None
-        self._retired.append(self._current.batches)
         self._enter(before, state.checksum(before.take_state()), "same-worker")

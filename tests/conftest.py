@@ -1,8 +1,66 @@
-"""What every test shares: property tests without a deadline, since the machine may be busy."""
+"""What tests share: one launcher with a spare worker, real runs of it, and a count of processes."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
 from hypothesis import settings
 
+from profiles.spec import RunSpec
+from strategy_core.launcher import Launcher
+
+# The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
 settings.load_profile("lab")
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    """A launcher for real runs. A spare worker saves each of them the import of TensorFlow."""
+    with Launcher(spare=True) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def finished_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a real run: digits-cnn, mirrored on 2 devices, then on 4; 40 steps."""
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    spec = RunSpec.model_validate(
+        {
+            "devices": "cpu:2",
+            "global_batch_size": 64,
+            "steps": 40,
+            "capture": {"window_steps": 5},
+            "reconfigure": [{"step": 20, "changes": {"devices": "cpu:4"}}],
+        }
+    )
+    handle = launcher.launch(spec, folder)
+    assert handle.wait(120), "the run did not end"
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+    return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_left() -> Iterator[None]:
+    """Nothing that the tests started outlives them."""
+    yield
+    me, deadline = psutil.Process(), time.monotonic() + 5
+    while (left := _living(me)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left, f"left running: {[' '.join(_command(process)) for process in left]}"
+
+
+def _living(process: psutil.Process) -> list[psutil.Process]:
+    children = process.children(recursive=True)
+    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return [str(process.pid)]

@@ -6,6 +6,7 @@ from profiles import units
 from profiles.analysis.collective_calls import collective_calls
 from profiles.analysis.communication import CollectiveUse, Traffic
 from profiles.analysis.findings import Facts
+from profiles.analysis.overlap import Overlap, overlaps
 from profiles.analysis.sends import sends
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
@@ -23,6 +24,7 @@ from profiles.exports.report.section import (
 
 MAX_CALLS = 12
 MAX_SENDS = 40
+_TERMS = ("traffic", "algbw", "busbw", "overlap", "exposed", "transfer_bytes", "ring_share")
 
 
 def communication(facts: RunFacts) -> Section | None:
@@ -34,7 +36,7 @@ def communication(facts: RunFacts) -> Section | None:
         parts.append(tag("h3", title_of(item.segment)) if len(facts.segments) > 1 else None)
         parts.append(_segment(facts, item))
     if any(item.communication.num_steps for item in facts.segments):
-        parts.append(formulas("traffic", "algbw", "busbw", "transfer_bytes", "ring_share"))
+        parts.append(formulas(*_TERMS))
     return Section("communication", "Communication", join(*parts))
 
 
@@ -47,6 +49,7 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
         parts += [_collectives(found.collectives), _calls(facts, item)]
     else:
         parts.append(note("No collective ran in the captured steps."))
+    parts.append(_overlap(facts, item))
     if found.traffic:
         parts.append(_matrix(facts, found.traffic))
         parts.append(_sends(facts, item))
@@ -116,6 +119,41 @@ def _calls(facts: RunFacts, item: Facts) -> Markup | None:
 
 def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
     return bar([("transfer", busbw_gbps or 0.0, units.bandwidth(busbw_gbps))], best)
+
+
+def _overlap(facts: RunFacts, item: Facts) -> Markup | None:
+    """How much of each replica's communication hides behind its own compute."""
+    found = overlaps(facts.profile, item.segment.segment)
+    longest = max((replica.communication_ms for replica in found), default=0.0)
+    if not longest:
+        return None
+    rows = [
+        (
+            Cell(str(replica.replica), replica.replica, "num"),
+            quantity(units.milliseconds(replica.communication_ms), replica.communication_ms),
+            quantity(units.milliseconds(replica.exposed_ms), replica.exposed_ms),
+            quantity(units.share(replica.overlap), replica.overlap),
+            Cell(_hidden_and_exposed(replica, longest), None, "wide"),
+        )
+        for replica in found
+    ]
+    heads = (
+        "Replica",
+        "Communication/step",
+        ("Exposed", "exposed"),
+        ("Overlap", "overlap"),
+        "Exposed, then behind compute",
+    )
+    return table("Communication and waiting behind compute", heads, rows, source="measured")
+
+
+def _hidden_and_exposed(replica: Overlap, longest: float) -> Markup:
+    hidden = replica.communication_ms - replica.exposed_ms
+    parts = [
+        ("wait", replica.exposed_ms, f"exposed {units.milliseconds(replica.exposed_ms)}"),
+        ("compute", hidden, f"behind compute {units.milliseconds(hidden)}"),
+    ]
+    return bar(parts, longest)
 
 
 def _sends(facts: RunFacts, item: Facts) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from profiles import units
+from profiles.analysis.efficiency import scaling
 from profiles.analysis.findings import Facts, findings, main_finding
 from profiles.definitions import DEFINITIONS
 from profiles.exports.report.facts import RunFacts, title_of
@@ -225,6 +226,7 @@ def _segments(facts: RunFacts) -> Markup:
             quantity(f"{item.steps.count:,}", item.steps.count),
             quantity(units.milliseconds(item.steps.median_ms), item.steps.median_ms),
             quantity(units.number(item.steps.examples_per_second), item.steps.examples_per_second),
+            _scaling(facts.segments[0], item),
             _carried(item),
         )
         for item in facts.segments
@@ -238,9 +240,18 @@ def _segments(facts: RunFacts) -> Markup:
         "Steps",
         ("Step time", "step_time"),
         ("Examples/s", "throughput"),
+        f"Scaling against {facts.segments[0].segment.segment}",
         "Training state",
     )
     return table("Each live reconfiguration opened a segment", heads, rows)
+
+
+def _scaling(base: Facts, item: Facts) -> str:
+    """Strong or weak scaling efficiency; the first segment is the base of the others."""
+    found = scaling((base.segment, base.steps), (item.segment, item.steps))
+    if item is base or found is None or found.base_replicas == found.num_replicas:
+        return MISSING
+    return f"{found.kind}, {units.share(found.efficiency)}"
 
 
 def _carried(facts: Facts) -> Cell | str:

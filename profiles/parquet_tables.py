@@ -23,7 +23,7 @@ def table_files(run: Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
     for folder in worker_folders(run):
         files["placement"] += sorted(folder.path.glob("placement-*.parquet"))
-        files["contexts"] += sorted(folder.path.glob("contexts.parquet"))
+        files["contexts"] += sorted(folder.path.glob("contexts-*.parquet"))
         for window in window_folders(folder):
             for name in WINDOW_TABLES:
                 files[name].append(window / f"{name}.parquet")

@@ -91,6 +91,10 @@ def stock_all_reduce(optimizer: Any, pairs: Iterable[Pair]) -> list[Pair]:
     return list(type(optimizer)._all_reduce_sum_gradients(optimizer, list(pairs)))
 
 
+INDEPENDENT = "_independent_side_effects"
+"""Attribute of ops that `run_unordered` was called for."""
+
+
 def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
     """The same tensor, its stateful op freed from the program order of the graph being built.
 
@@ -98,10 +102,14 @@ def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
     one that was created before it, in whichever replica that was: the replicas would take turns,
     and their timestamps would show it. `AutomaticControlDependencies` lets ops be excepted.
     """
-    graph = tensor.graph if not tf.executing_eagerly() else None
-    manager = getattr(graph, "experimental_acd_manager", None)
+    if tf.executing_eagerly():
+        return tensor
+    manager = getattr(tensor.graph, "experimental_acd_manager", None)
     if manager is not None:
         manager.run_independently(tensor.op)
+    else:  # a graph that another one will be made from: the mark is taken over from the op
+        value = tf.compat.v1.AttrValue(b=True)
+        tensor.op._set_attr(INDEPENDENT, value)
     return tensor
 
 

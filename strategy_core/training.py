@@ -12,7 +12,7 @@ import tensorflow as tf
 from profiles.errors import LabError
 from profiles.events import Note
 from profiles.spec import RunSpec
-from strategy_core import checkpoint, segment, state
+from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 
@@ -29,6 +29,7 @@ class Training:
         self._recorder = recorder
         self._resume = resume
         self._segment: Segment | None = None
+        self._is_expansion_told = False
         self._left: Segment | None = None
         """The segment to go back to while the one in force has not done a step."""
 
@@ -60,6 +61,8 @@ class Training:
             said = str(error).strip().partition("\n")[0]
             raise LabError("The first step of a change succeeds", said) from error
         self._left = None
+        if not self._is_expansion_told:
+            self._tell_expansion()
 
     def reconfigure(self, spec: RunSpec) -> None:
         """Go on under another spec, state carried over; raises LabError and stays as it was."""
@@ -120,7 +123,15 @@ class Training:
         for note in built.notes:
             self._recorder.write(Note("info", note))
         self._segment, self.spec = built, built.spec
+        self._is_expansion_told = False
         self._num_segments += 1
+
+    def _tell_expansion(self) -> None:
+        """Put on record how the step that was just traced is spread over TPU cores, if it is."""
+        self._is_expansion_told = True
+        told = tpu_strategy.expansion(self._current.strategy, self._num_segments - 1)
+        if told is not None:
+            self._recorder.write(told)
 
     def _go_back(self) -> None:
         """Put the segment before in force again: its variables were never touched."""

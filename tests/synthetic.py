@@ -202,7 +202,7 @@ def _write_segment(
         if recipe.captured and i + 1 - recipe.window_steps in window_starts:
             _write_window(folder, log, made, i + 1 - recipe.window_steps)
     if recipe.contexts:
-        tables.write_contexts(folder.path / "contexts.parquet", made)
+        tables.write_contexts(folder.contexts(0), made)
     return log.at_ns
 
 

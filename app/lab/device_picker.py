@@ -9,6 +9,7 @@ import streamlit as st
 
 from profiles.errors import SpecError
 from profiles.spec import MAX_DEVICES, SINGLE_REPLICA_STRATEGIES, parse_devices
+from strategy_core.device_plan import EMULATED_CORES
 from strategy_core.inventory import Inventory
 
 DEFAULT_CPUS = 4
@@ -25,8 +26,8 @@ def pick_devices(
 ) -> dict[str, Any]:
     """Draw the picker; the fields `devices` and `gpu_memory_mb`. `applied` is a spec in force."""
     before = applied or {}
-    if strategy == "tpu":
-        st.markdown(":small[The cores that the TPU, or its emulation, offers.]")
+    if strategy == "tpu" and inventory.count("TPU"):
+        st.markdown(f":small[The {inventory.count('TPU')} cores of this machine's TPU.]")
         return {"devices": "tpu", "gpu_memory_mb": None}
     kind = _pick_kind(inventory, before, key, bound=bound)
     count = _pick_count(inventory, strategy, kind, before, key, bound=bound)
@@ -71,7 +72,8 @@ def _pick_count(
 ) -> int:
     gpus = inventory.count("GPU")
     single = strategy in SINGLE_REPLICA_STRATEGIES
-    usual = gpus if kind == "gpu" else DEFAULT_CPUS
+    is_tpu = strategy == "tpu"
+    usual = gpus if kind == "gpu" else EMULATED_CORES if is_tpu else DEFAULT_CPUS
     found = (
         f"{gpus} found; more share a card." if kind == "gpu" else "They share this machine's cores."
     )
@@ -82,8 +84,8 @@ def _pick_count(
         value=1 if single else _asked(before)[1] or usual,
         step=1,
         disabled=single,
-        key=f"{key}_{'one' if single else 'many'}_{kind}",
-        help=f"One replica each. {found}",
+        key=f"{key}_{'one' if single else 'cores' if is_tpu else 'many'}_{kind}",
+        help=f"{'One stands for each TPU core.' if is_tpu else 'One replica each.'} {found}",
         bind="query-params" if bound and not single else None,
     )
     return count

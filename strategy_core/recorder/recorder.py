@@ -15,6 +15,7 @@ from profiles.events import (
     Event,
     Failed,
     Finished,
+    Note,
     SegmentOpened,
     StepDone,
     WorkerStarted,
@@ -133,6 +134,7 @@ class Recorder:
         if self._segment is None:
             raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
         step = RecordedStep(self._next_step)
+        self._observing.enter_context(self._contexts())
         self._observing.enter_context(self._windows.observe(step.number))
         step.begin(self._windows.is_capturing)
         return step
@@ -142,6 +144,25 @@ class Recorder:
         if self._ahead is not None:
             self._ahead = None
             self._observing.close()
+
+    @contextmanager
+    def _contexts(self) -> Iterator[None]:
+        """Around a segment's first step, where its contexts were asked for: they are traced."""
+        segment = self._segment
+        if segment is None or not self.capture.contexts or self._next_step != segment.first_step:
+            yield
+            return
+        from strategy_core.contexts.record import save
+        from strategy_core.contexts.tracer import trace_contexts
+
+        with trace_contexts() as trace:
+            yield
+        table = self.folder.contexts(segment.segment)
+        try:
+            for path in (table, table.with_suffix(".json")):
+                save(trace, path, segment.segment)
+        except OSError as error:
+            self.write(Note("warning", f"The contexts could not be kept: {error}"))
 
     def _record(self, step: RecordedStep) -> None:
         segment = self._segment

@@ -1,0 +1,164 @@
+"""Stands where XLA's TPU bridge stands: takes a traced TPU cluster, makes it run on the cores.
+
+The user's function is traced once, by the stock code, through the genuine `tpu.replicate`, into a
+scratch graph; `expansion` re-emits it for every replica into the caller's graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.tpu import private_tf
+from strategy_core.tpu.expansion import Expansion
+
+nest = private_tf.nest
+
+
+def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[..., Any]:
+    """A function of (args, kwargs), per-replica values in them, that runs `fn` on every replica."""
+
+    @tf.autograph.experimental.do_not_convert
+    def tpu_function(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
+        inputs = _inputs_by_replica(strategy, args, kwargs or {}, options)
+        outer = tf.compat.v1.get_default_graph()
+        cluster, structure, outputs = _trace(strategy, fn, inputs, options)
+        expansion = Expansion(cluster, outer, strategy.extended)
+        flat = [t for t in nest.flatten(outputs, expand_composites=True) if tf.is_tensor(t)]
+        emitted = dict(zip(map(id, flat), expansion.run(flat), strict=True))
+        strategy.extended.last_expansion = expansion.report
+        outputs = nest.map_structure(
+            lambda t: emitted.get(id(t), t), outputs, expand_composites=True
+        )
+        return private_tf.distribute_utils.regroup(_restored(structure, outputs))
+
+    return tpu_function
+
+
+def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: int) -> Any:
+    """`iterations` steps of `fn(context, inputs)` in one call; the context with its last outputs.
+
+    `fn` is called across replicas, as documented, and may use `call_for_each_replica`. What TF 1
+    put in the context's `run_op` for a session to run has been run: it is None.
+    """
+    context = private_tf.MultiStepContext()
+
+    def replica_step(inputs: Any) -> dict[str, Any]:
+        here = tf.distribute.get_replica_context()
+        here.merge_call(lambda _, given: fn(context, given), args=(inputs,))
+        return dict(context.last_step_outputs)
+
+    @tf.function(autograph=False)
+    def steps() -> Any:
+        def once() -> Any:
+            return strategy.run(replica_step, args=(next(iterator),))
+
+        first = once()
+        if iterations == 1 or not first:
+            for _ in range(iterations - 1):
+                once()
+            return first
+        _, last = tf.while_loop(
+            lambda i, _: i < iterations,
+            lambda i, _: (i + 1, once()),
+            (tf.constant(1), first),
+        )
+        return last
+
+    reduced = context._last_step_outputs_reduce_ops
+    outputs = {
+        name: value if reduced[name] is None else strategy.experimental_local_results(value)[0]
+        for name, value in steps().items()
+    }
+    context._set_last_step_outputs(outputs)
+    context.run_op = None
+    return context
+
+
+def _inputs_by_replica(
+    strategy: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: Any
+) -> list[list[Any]]:
+    select = private_tf.distribute_utils.select_replica
+    inputs = []
+    for replica, device in enumerate(strategy.extended.core_devices[:, 0]):
+        with tf.device(device):
+            replica_id = tf.constant(replica, tf.int32)
+        inputs.append([replica_id, select(replica, args), select(replica, kwargs)])
+    if not options.experimental_enable_dynamic_batch_size:
+        for value in nest.flatten(inputs):
+            if tf.is_tensor(value) and not value.shape.is_fully_defined():
+                raise ValueError(
+                    "With RunOptions(experimental_enable_dynamic_batch_size=False) only inputs "
+                    f"of static shape are allowed. Received: {value}."
+                )
+    return _one_static_shape(inputs)
+
+
+def _one_static_shape(inputs: list[list[Any]]) -> list[list[Any]]:
+    """Inputs with the same static shape on all replicas: a last batch may be shorter on some.
+
+    `TPUReplicatedInput` merges the static shapes of its inputs and refuses different ones.
+    """
+    flat = [nest.flatten(each, expand_composites=True) for each in inputs]
+    for column, values in enumerate(zip(*flat, strict=True)):
+        if not all(tf.is_tensor(value) for value in values):
+            continue
+        shape = values[0].shape
+        for value in values[1:]:
+            shape = shape.most_specific_compatible_shape(value.shape)
+        for row, value in zip(flat, values, strict=True):
+            if value.shape.rank is not None and value.shape != shape:
+                row[column] = tf.compat.v1.placeholder_with_default(value, shape)
+    return [
+        nest.pack_sequence_as(each, row, expand_composites=True)
+        for each, row in zip(inputs, flat, strict=True)
+    ]
+
+
+def _trace(
+    strategy: Any, fn: Callable[..., Any], inputs: list[list[Any]], options: Any
+) -> tuple[Any, Any, list[Any]]:
+    """The cluster's graph, what `fn` returned while it was traced, and its outputs by replica."""
+    result: list[Any] = [None]
+    extended = strategy.extended
+
+    def replicated_fn(replica_id: Any, replica_args: Any, replica_kwargs: Any) -> Any:
+        extended.traced_replica_id = replica_id
+        with private_tf._TPUReplicaContext(strategy, replica_id_in_sync_group=replica_id):
+            result[0] = fn(*replica_args, **replica_kwargs)
+        return result[0]
+
+    cluster = private_tf.FuncGraph("tpu_cluster")
+    # Loop and branch bodies order their side effects themselves; the cluster's own are ordered
+    # by the caller's graph, which sees the ops in the order in which they were traced.
+    cluster._add_control_dependencies = True
+    xla_options = options.experimental_xla_options or private_tf.XLAOptions(
+        use_spmd_for_xla_partitioning=extended.is_spmd
+    )
+    try:
+        with cluster.as_default(), strategy.scope():
+            outputs = private_tf.replicate(
+                replicated_fn,
+                inputs,
+                device_assignment=extended.device_assignment,
+                xla_options=xla_options,
+            )
+    finally:
+        extended.traced_replica_id = 0
+    return cluster, result[0], outputs
+
+
+def _restored(structure: Any, outputs: list[Any]) -> list[Any]:
+    """Outputs by replica in the structure that the user's function returned."""
+    if structure is None or isinstance(structure, tf.Operation):
+        return [None] * len(outputs)
+    if isinstance(structure, list):
+        structure = [each for each in structure if not isinstance(each, tf.Operation)]
+    return [
+        nest.pack_sequence_as(
+            structure, [t for t in nest.flatten(output) if not isinstance(t, tf.Operation)]
+        )
+        for output in outputs
+    ]

@@ -1,0 +1,87 @@
+"""Re-emitting a traced op in another graph, on another device, any number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.private_tf import INDEPENDENT, run_unordered
+from strategy_core.tpu import private_tf
+
+_KEPT_PRIVATE_ATTRS = frozenset(
+    ("_lower_using_switch_merge", "_num_original_outputs", "_read_only_resource_inputs")
+)
+_SEED_STRIDE = 1_000_003
+"""Distance of the op seeds of neighbouring replicas: a prime, so that they do not meet."""
+
+
+class Template:
+    """One traced op, ready to be created again and again."""
+
+    def __init__(self, op: tf.Operation, graphs: Sequence[Any]) -> None:
+        """`graphs`, inner first, know the functions that the op refers to."""
+        self.op = op
+        self.type: str = op.type
+        self.dtypes = [output.dtype for output in op.outputs]
+        self.attrs = {
+            name: value
+            for name, value in op.node_def.attr.items()
+            if not name.startswith("_") or name in _KEPT_PRIVATE_ATTRS
+        }
+        self.is_unordered = op.node_def.attr[INDEPENDENT].b
+        self.is_seeded = "seed2" in self.attrs and bool(
+            self.attrs["seed"].i or self.attrs["seed2"].i
+        )
+        names = function_names(self.attrs)
+        found = (private_tf.find_function(name, graphs) for name in names)
+        self._functions = [function for function in found if function is not None]
+
+    def create(
+        self,
+        inputs: Sequence[tf.Tensor],
+        device: str,
+        name: str,
+        replica: int = 0,
+        attrs: Mapping[str, Any] | None = None,
+        keep_handles: bool = True,
+    ) -> tf.Operation:
+        """The op in the current graph. `attrs` overrides attributes; seeds differ by replica."""
+        for function in self._functions:
+            private_tf.know_function(function)
+        wanted = self.attrs if attrs is None else {**self.attrs, **attrs}
+        if replica and self.is_seeded:
+            seed = self.attrs["seed2"].i + _SEED_STRIDE * replica
+            wanted = {**wanted, "seed2": attr(i=seed)}
+        new = private_tf.create_op(self.op, inputs, self.dtypes, name, wanted, device, keep_handles)
+        if self.is_unordered and new.outputs:
+            run_unordered(new.outputs[0])
+        return new
+
+
+def function_names(attrs: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the functions that attributes refer to."""
+    for value in attrs.values():
+        if value.HasField("func"):
+            yield value.func.name
+        for function in value.list.func:
+            yield function.name
+
+
+def attr(**fields: Any) -> Any:
+    """An AttrValue: `attr(s=b"VALID")`, `attr(i=3)`."""
+    return tf.compat.v1.AttrValue(**fields)
+
+
+def ints_attr(values: Sequence[int]) -> Any:
+    """An AttrValue that lists integers, as strides and padding do."""
+    return attr(list=tf.compat.v1.AttrValue.ListValue(i=list(values)))
+
+
+@contextmanager
+def bare() -> Iterator[None]:
+    """No device, no name scope: what is emitted in here is placed and named in full."""
+    with tf.device(None), tf.name_scope(""):
+        yield

@@ -1,0 +1,67 @@
+"""The devices that stand for TPU cores: virtual CPU devices, or logical GPUs."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from strategy_core.tpu.mesh import TPUSetupError
+
+
+def configure_virtual_cores(
+    num_cores: int, kind: str = "CPU", memory_mb: int | None = None
+) -> list[str]:
+    """Make `num_cores` logical devices to stand for TPU cores; call before TensorFlow starts.
+
+    Where TensorFlow has started already, the logical devices it has are the cores: enough of
+    them is fine, too few raises `TPUSetupError`. `kind` is `CPU` or `GPU`; several GPUs share
+    the cores evenly, each with `memory_mb` of memory (required for more than one per card).
+    On a machine with a real TPU nothing is made. Returns the names of the cores.
+    """
+    if has_real_tpu():
+        return [device.name for device in tf.config.list_logical_devices("TPU")]
+    cards = tf.config.list_physical_devices(kind)
+    if not cards or num_cores % len(cards):
+        raise TPUSetupError(
+            f"{num_cores} cores are spread evenly over the {kind} devices of this machine",
+            f"{len(cards)} {kind} devices",
+            field="devices",
+        )
+    per_card = num_cores // len(cards)
+    try:
+        for card in cards:
+            tf.config.set_logical_device_configuration(
+                card, [tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)] * per_card
+            )
+    except RuntimeError:  # TensorFlow has started: what it has must do
+        pass
+    names = [device.name for device in tf.config.list_logical_devices(kind)]
+    if len(names) < num_cores:
+        raise TPUSetupError(
+            f"{num_cores} emulated cores need {num_cores} logical {kind} devices",
+            f"{len(names)}, fixed when TensorFlow started",
+            "Call configure_virtual_cores before the first TensorFlow operation",
+            field="devices",
+        )
+    return names
+
+
+def has_real_tpu() -> bool:
+    """Whether a TPU is attached to this machine."""
+    return bool(tf.config.list_physical_devices("TPU"))
+
+
+def backing_devices(kind: str | None = None) -> list[str]:
+    """Full names of the logical devices that can stand for cores, several GPUs before CPUs."""
+    if kind is None:
+        kind = "GPU" if len(tf.config.list_logical_devices("GPU")) > 1 else "CPU"
+    return [local_name(device.name) for device in tf.config.list_logical_devices(kind)]
+
+
+def local_name(name: str) -> str:
+    """A logical device's name with its job spelled out: `/job:localhost/replica:0/task:0/...`."""
+    spec = tf.DeviceSpec.from_string(name)
+    return str(
+        spec.replace(
+            job=spec.job or "localhost", replica=spec.replica or 0, task=spec.task or 0
+        ).to_string()
+    )

@@ -1,0 +1,234 @@
+"""Expansion: a traced TPU cluster re-emitted once per replica, on the devices of its cores.
+
+Every tensor of the cluster's graph stands for one value per replica (see `sharded.Value`); every
+op is looked at once, in dependency order, and emitted for each replica. What means more than
+itself has a module of its own: `collectives`, `control_flow`, `placement`, `partitioner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.tpu import collectives, control_flow, private_tf
+from strategy_core.tpu.cloning import Template, bare
+from strategy_core.tpu.core_group import CoreGroup
+from strategy_core.tpu.graph_order import emission_order
+from strategy_core.tpu.partitioner import partition
+from strategy_core.tpu.partitioner.lists import collect, is_list
+from strategy_core.tpu.placement import Placement
+from strategy_core.tpu.recorder import TrafficRecorder
+from strategy_core.tpu.report import ExpansionReport
+from strategy_core.tpu.sharded import CoreHandles, Sharded, Value
+
+_METADATA = frozenset(("TPUReplicateMetadata", "TPUCompilationResult"))
+
+
+class Expansion:
+    """Emits the graph `cluster` into `outer` for all replicas of `extended`'s strategy."""
+
+    def __init__(self, cluster: Any, outer: Any, extended: Any) -> None:
+        self.cluster = cluster
+        self.outer = outer
+        self.devices = extended.core_devices
+        self.num_replicas, self.num_cores = self.devices.shape
+        self.report = ExpansionReport(self.num_replicas, self.num_cores)
+        self.recorder = TrafficRecorder(self.report)
+        self.groups = [
+            CoreGroup(replica, list(self.devices[replica]), self.recorder)
+            for replica in range(self.num_replicas)
+        ]
+        self.placement = Placement(self.devices)
+        self.active = list(range(self.num_replicas))
+        """The replicas being emitted: all of them, or one inside a loop of its own."""
+        self._values: dict[int, list[Any]] = {}
+        self._emitted: dict[int, list[list[tf.Operation]]] = {}
+        self._in_cluster: set[int] = set()
+
+    def run(self, outputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Emit everything; the values in the caller's graph of the cluster's host outputs."""
+        for external, internal in self.cluster.captures:
+            self.set_value(internal, [external] * self.num_replicas)
+        with bare():
+            for op in emission_order(self.cluster, outputs):
+                self.emit(op, self.cluster, in_cluster=False)
+            return [self.dense(output, 0) for output in outputs]
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def value(self, tensor: tf.Tensor, replica: int) -> Value:
+        """What a traced tensor stands for on a replica."""
+        return self._values[id(tensor)][replica]
+
+    def set_value(self, tensor: tf.Tensor, by_replica: list[Any]) -> None:
+        self._values[id(tensor)] = by_replica
+
+    def values_of(self, tensor: tf.Tensor) -> list[Any]:
+        """What a traced tensor stands for, by replica."""
+        return self._values[id(tensor)]
+
+    def is_known(self, tensor: tf.Tensor) -> bool:
+        return id(tensor) in self._values
+
+    def dense(self, tensor: tf.Tensor, replica: int, core: int = 0) -> tf.Tensor:
+        """The whole value of a traced tensor on one core of a replica."""
+        return self.whole(self.value(tensor, replica), replica, core)
+
+    def whole(self, value: Value, replica: int, core: int = 0) -> tf.Tensor:
+        """A value gathered to one core; of a variable's handles, that core's."""
+        if isinstance(value, Sharded):
+            if is_list(value):
+                return collect(value, core, self.groups[replica])
+            return self.groups[replica].gather(value, core)
+        return value.handles[core] if isinstance(value, CoreHandles) else value
+
+    def has_partitioned(self, tensors: Sequence[tf.Tensor]) -> bool:
+        """Whether any of the tensors stands for more than one tensor on an active replica."""
+        return self.num_cores > 1 and any(
+            isinstance(self.value(tensor, replica), Sharded | CoreHandles)
+            for tensor in tensors
+            for replica in self.active
+        )
+
+    # -- control edges --------------------------------------------------------------------------
+
+    def set_emitted(self, op: tf.Operation, by_replica: list[list[tf.Operation]]) -> None:
+        """What stands for `op` where another op must wait for it."""
+        self._emitted[id(op)] = by_replica
+
+    def emitted(self, op: tf.Operation, replica: int) -> list[tf.Operation]:
+        found = self._emitted.get(id(op))
+        return found[replica] if found else []
+
+    def after(self, op: tf.Operation, replicas: Sequence[int]) -> Any:
+        """Context in which new ops wait for the control inputs of `op`."""
+        waits: list[tf.Operation] = []
+        if op.control_inputs:
+            graph = tf.compat.v1.get_default_graph()
+            for need in op.control_inputs:
+                for replica in replicas:
+                    waits += [new for new in self.emitted(need, replica) if new.graph is graph]
+        return tf.control_dependencies(waits) if waits else _nothing
+
+    # -- emission -------------------------------------------------------------------------------
+
+    def emit_body(self, body: Any) -> None:
+        """Emit the ops of a function body, whose parameters have their values."""
+        for op in emission_order(body, body.outputs):
+            self.emit(op, body, in_cluster=True)
+
+    def emit(self, op: tf.Operation, graph: Any, in_cluster: bool) -> None:
+        if op.type in _METADATA or (op.type == "Placeholder" and self.is_known(op.outputs[0])):
+            return
+        special = _SPECIAL.get(op.type)
+        if special is not None and special(self, op, graph):
+            return
+        if in_cluster or _is_replicated(op):
+            self._emit_on_replicas(op, graph)
+        else:
+            self._emit_on_host(op, graph)
+
+    def _emit_on_host(self, op: tf.Operation, graph: Any) -> None:
+        """An op outside the cluster: once, where it was."""
+        if self.has_partitioned(op.inputs):  # an annotation on a variable's handles
+            self.set_value(op.outputs[0], self.values_of(op.inputs[0]))
+            return
+        with self.after(op, self.active):
+            new = Template(op, (graph, self.cluster, self.outer)).create(
+                [self.dense(tensor, 0) for tensor in op.inputs], op.device, op.name
+            )
+        self.set_emitted(op, [[new]] * self.num_replicas)
+        for old_output, new_output in zip(op.outputs, new.outputs, strict=True):
+            self.set_value(old_output, [new_output] * self.num_replicas)
+
+    def _emit_on_replicas(self, op: tf.Operation, graph: Any) -> None:
+        template = Template(op, (graph, self.cluster, self.outer))
+        core = self.placement.core_of(op, self) if self.num_cores > 1 else 0
+        emitted: list[list[tf.Operation]] = [[] for _ in range(self.num_replicas)]
+        outputs: list[list[Any]] = [[None] * self.num_replicas for _ in op.outputs]
+        for replica in self.active:
+            with self.after(op, [replica]):
+                news, values = self._emit_on(template, replica, core)
+            emitted[replica] = news
+            for column, value in zip(outputs, values, strict=True):
+                column[replica] = value
+        self.set_emitted(op, emitted)
+        for output, column in zip(op.outputs, outputs, strict=True):
+            self.set_value(output, column)
+
+    def _emit_on(
+        self, template: Template, replica: int, core: int
+    ) -> tuple[list[tf.Operation], list[Value]]:
+        op, group = template.op, self.groups[replica]
+        inputs = [self.value(tensor, replica) for tensor in op.inputs]
+        if self.num_cores > 1:
+            done = partition(template, inputs, group)
+            if done is not None:
+                return done
+        device = self.placement.resource_device(inputs)
+        dense = [self.whole(value, replica, core) for value in inputs]
+        new = group.create(template, dense, core, device=device)
+        return [new], list(new.outputs)
+
+    def body(self, graph: Any, name: str) -> Any:
+        """Graph of the function `name` that an op in `graph` refers to."""
+        function = private_tf.find_function(name, (graph, self.cluster, self.outer))
+        if function is None:
+            raise KeyError(f"The traced cluster refers to an unknown function {name}.")
+        return function.graph
+
+
+class _Nothing:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+_nothing = _Nothing()
+
+
+def _is_replicated(op: tf.Operation) -> bool:
+    """Whether an op of the cluster's graph belongs to the cluster, not to its host."""
+    try:
+        op.get_attr("_tpu_replicate")
+    except ValueError:
+        return False
+    return True
+
+
+def _replicated_input(expansion: Expansion, op: tf.Operation, graph: Any) -> bool:
+    del graph
+    inputs = [expansion.value(tensor, 0) for tensor in op.inputs]
+    if len(inputs) == 1:
+        inputs *= expansion.num_replicas
+    expansion.set_value(op.outputs[0], inputs)
+    return True
+
+
+def _replicated_output(expansion: Expansion, op: tf.Operation, graph: Any) -> bool:
+    del graph
+    for replica, output in enumerate(op.outputs):
+        value = expansion.dense(op.inputs[0], replica)
+        expansion.set_value(output, [value] * expansion.num_replicas)
+    return True
+
+
+def _partitioned_input(expansion: Expansion, op: tf.Operation, graph: Any) -> bool:
+    """A variable of an SPMD program: one handle per logical core."""
+    del graph
+    handles = CoreHandles(tuple(expansion.dense(tensor, 0) for tensor in op.inputs))
+    expansion.set_value(op.outputs[0], [handles] * expansion.num_replicas)
+    return True
+
+
+_Special = Callable[[Expansion, tf.Operation, Any], bool]
+_SPECIAL: dict[str, _Special] = {
+    "TPUReplicatedInput": _replicated_input,
+    "TPUReplicatedOutput": _replicated_output,
+    "TPUPartitionedInputV2": _partitioned_input,
+    "TPUPartitionedInput": _partitioned_input,
+    **collectives.HANDLERS,
+    **control_flow.HANDLERS,
+}

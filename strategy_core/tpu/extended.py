@@ -1,0 +1,125 @@
+"""The back end of the emulated TPUStrategy: stock `TPUExtended` on emulating devices."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from strategy_core.tpu import bridge, private_tf
+from strategy_core.tpu.assignment import PlacedAssignment, host_of
+from strategy_core.tpu.report import ExpansionReport
+from strategy_core.tpu.resolver import TPUClusterResolver
+
+
+class EmulatedTPUExtended(private_tf.TPUExtended):
+    """TPUExtended whose cores are logical devices and whose compiler is `bridge`."""
+
+    def __init__(
+        self, container: Any, resolver: TPUClusterResolver, assignment: Any, spmd: bool
+    ) -> None:
+        devices = resolver.core_devices()
+        placed = None if assignment is None else PlacedAssignment(assignment, devices)
+        super().__init__(
+            container,
+            resolver,
+            device_assignment=placed,
+            use_spmd_for_xla_partitioning=spmd,
+        )
+        if placed is None:
+            self._tpu_devices = np.array([[device] for device in devices], dtype=object)
+        else:
+            self._tpu_devices = placed.core_devices()
+        self._host_device = host_of(self._tpu_devices[0][0])
+        self._device_input_worker_devices: OrderedDict[str, list[str]] = OrderedDict()
+        self._host_input_worker_devices: OrderedDict[str, list[str]] = OrderedDict()
+        for device in self._tpu_devices[:, 0]:
+            host = host_of(device)
+            self._device_input_worker_devices.setdefault(host, []).append(device)
+            self._host_input_worker_devices.setdefault(host, []).append(host)
+        self.last_expansion: ExpansionReport | None = None
+        self.traced_replica_id: Any = 0
+        """In a cluster that is being traced, the number of the replica, as a tensor."""
+
+    @property
+    def core_devices(self) -> npt.NDArray[np.object_]:
+        """Device of each core, by replica and logical core."""
+        return self._tpu_devices
+
+    @property
+    def device_assignment(self) -> Any:
+        """The DeviceAssignment, or None where every core is a replica."""
+        return self._device_assignment
+
+    @property
+    def is_spmd(self) -> bool:
+        """Whether the strategy was made with `experimental_spmd_xla_partitioning`."""
+        return bool(self._use_spmd_for_xla_partitioning)
+
+    def _tpu_function_creator(self, fn: Callable[..., Any], options: Any) -> Callable[..., Any]:
+        """The function that runs `fn` on every replica (the stock hook in front of XLA)."""
+        eager = tf.executing_eagerly()
+        if eager and fn in self._tpu_function_cache:
+            return self._tpu_function_cache[fn]
+        tpu_function = bridge.replicated(self._container_strategy(), fn, options)
+        if eager:
+            tpu_function = tf.function(tpu_function, autograph=False)
+            self._tpu_function_cache[fn] = tpu_function
+        return tpu_function
+
+    def _call_for_each_replica(self, fn: Any, args: Any, kwargs: Any) -> Any:
+        """Inside of a cluster, where one trace stands for all replicas, with the replica's id."""
+        context = private_tf._TPUReplicaContext(
+            self._container_strategy(), replica_id_in_sync_group=self.traced_replica_id
+        )
+        with context:
+            return fn(*args, **kwargs)
+
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        """In a `merge_call`, the value of every replica, which one trace has as one tensor."""
+        in_merge_call = (
+            private_tf.enclosing_tpu_context() is not None
+            and tf.distribute.in_cross_replica_context()
+        )
+        if not (in_merge_call and isinstance(value, tf.Tensor)):  # a variable is not one
+            return super()._local_results(value)
+        num_replicas = self._num_replicas_in_sync
+        everywhere = private_tf.all_to_all(
+            tf.stack([value] * num_replicas),
+            concat_dimension=0,
+            split_dimension=0,
+            split_count=num_replicas,
+        )
+        return tuple(tf.unstack(everywhere, num_replicas))
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """Replica 0's value on all replicas; what `_local_results` gave is that already."""
+        if isinstance(tensor, tf.Tensor) and private_tf.enclosing_tpu_context() is not None:
+            op = tensor.op
+            if op.type == "Unpack" and op.inputs[0].op.type == "AllToAll":
+                return tensor
+        return super()._broadcast_to(tensor, destinations)
+
+    def _gather_to_implementation(
+        self, value: Any, destinations: Any, axis: Any, options: Any
+    ) -> Any:
+        """As documented: replicas of a TPUStrategy gather tensors of one and the same shape."""
+        if isinstance(value, tf.distribute.DistributedValues):
+            shapes = [tf.TensorShape(each.shape) for each in self._local_results(value)]
+            if any(not shape.is_compatible_with(shapes[0]) for shape in shapes):
+                raise ValueError(
+                    "TPUStrategy.gather needs tensors of exactly the same rank and shape on every "
+                    f"replica. Received: {[str(shape) for shape in shapes]}."
+                )
+        return super()._gather_to_implementation(value, destinations, axis, options)
+
+    def _experimental_run_steps_on_iterator(
+        self, fn: Any, multi_worker_iterator: Any, iterations: int, initial_loop_values: Any = None
+    ) -> Any:
+        """Several steps in one call, where TF 2 still has a meaning for it: one tf.function."""
+        del initial_loop_values
+        return bridge.run_steps(self._container_strategy(), fn, multi_worker_iterator, iterations)

@@ -1,0 +1,91 @@
+"""The shape of an emulated TPU mesh: which core sits where, and what fits on it.
+
+No TensorFlow: the page draws topologies with this. A mesh has four axes (x, y, z, core), as
+`tf.tpu.experimental.Topology` has; cores are numbered in row-major order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from profiles.errors import SpecError
+
+Coordinates = tuple[int, int, int, int]
+
+
+class TPUSetupError(SpecError, ValueError):
+    """A topology or assignment that cannot be. Also a ValueError, as TensorFlow raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """A mesh of emulated cores spread evenly over `num_tasks` hosts."""
+
+    shape: tuple[int, ...]
+    num_tasks: int = 1
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != 4 or any(int(size) < 1 for size in self.shape):
+            raise TPUSetupError(
+                "A TPU topology has four axes (x, y, z, core) of at least 1",
+                self.shape,
+                "For example (1, 2, 2, 2) for 8 cores",
+                field="topology_shape",
+            )
+        if self.num_cores % self.num_tasks:
+            raise TPUSetupError(
+                "Every host of a pod has the same number of cores",
+                f"{self.num_cores} cores on {self.num_tasks} hosts",
+                field="topology_shape",
+            )
+
+    @property
+    def num_cores(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def cores_per_task(self) -> int:
+        return self.num_cores // self.num_tasks
+
+    def coordinates(self) -> list[list[Coordinates]]:
+        """Per task, the coordinates of its cores in ordinal order."""
+        flat = [(x, y, z, core) for x, y, z, core in product(*map(range, self.shape))]
+        per_task = self.cores_per_task
+        return [flat[start : start + per_task] for start in range(0, len(flat), per_task)]
+
+
+def default_shape(num_cores: int) -> Coordinates:
+    """The mesh that stands for `num_cores`: factors of two go to the last axes first.
+
+    Eight cores become (1, 2, 2, 2), on which every device assignment of TensorFlow's API pages
+    fits: `[1, 1, 1, 2]` four times and `[1, 2, 2, 2]` once.
+    """
+    if num_cores < 1:
+        raise TPUSetupError("A TPU has at least one core", num_cores, field="devices")
+    rest, tail = num_cores, [1, 1, 1]
+    for axis in (2, 1, 0):
+        if rest % 2 == 0:
+            rest, tail[axis] = rest // 2, 2
+    return (rest, tail[0], tail[1], tail[2])
+
+
+def computation_shape(mesh_shape: Sequence[int], cores_per_replica: int) -> Coordinates:
+    """The `computation_shape` for `DeviceAssignment.build` that gives a replica so many cores.
+
+    Takes whole axes from the last one on. Raises `TPUSetupError` where no such box tiles the mesh.
+    """
+    rest, shape = cores_per_replica, [1, 1, 1, 1]
+    for axis in (3, 2, 1, 0):
+        size = mesh_shape[axis]
+        take = next(n for n in range(size, 0, -1) if size % n == 0 and rest % n == 0)
+        shape[axis], rest = take, rest // take
+    if rest != 1:
+        raise TPUSetupError(
+            "The cores of a replica form a box that tiles the topology",
+            f"{cores_per_replica} cores per replica on a {tuple(mesh_shape)} mesh",
+            field="cores_per_replica",
+        )
+    return (shape[0], shape[1], shape[2], shape[3])

@@ -1,0 +1,86 @@
+"""Finds the rule for an op on partitioned operands, or falls back to core 0 and says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from strategy_core.tpu.cloning import Template
+from strategy_core.tpu.core_group import CoreGroup
+from strategy_core.tpu.partitioner import families, variables
+from strategy_core.tpu.partitioner.lists import LIST_RULES, MAKERS
+from strategy_core.tpu.partitioner.rule import RULES, NoRule, PartitionedOp
+from strategy_core.tpu.partitioner.sharding import annotate
+from strategy_core.tpu.report import num_bytes
+from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, is_split
+
+_ON_ONE_CORE = MAKERS | {"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}
+
+_WRITES = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
+"""What is written to a variable with a single copy belongs on its core: no fallback."""
+
+families.load()
+
+Emission = tuple[list[tf.Operation], list[Value]]
+
+
+def partition(template: Template, inputs: Sequence[Value], group: CoreGroup) -> Emission | None:
+    """Emit an op on the cores of a replica; None where it is one for a single core."""
+    if template.type == "XlaSharding":
+        return _emission([annotate(template, inputs[0], group)])
+    if not any(isinstance(value, Sharded | CoreHandles) for value in inputs):
+        return None
+    op = PartitionedOp(template, list(inputs), group)
+    try:
+        results = _apply(op)
+    except NoRule as reason:
+        _report_fallback(op, str(reason))
+        return None
+    group.recorder.partitioned(template.type)
+    emitted, values = _emission(results)
+    return emitted or op.created, values
+
+
+def _apply(op: PartitionedOp) -> list[Value]:
+    if any(isinstance(value, CoreHandles) for value in op.inputs):
+        return variables.on_every_core(op)
+    if any(isinstance(value, tf.Tensor) and value.dtype == tf.resource for value in op.inputs):
+        raise NoRule("a resource with a single copy")
+    on_lists = any(_dtype(value) == tf.variant for value in op.inputs)
+    rule = LIST_RULES.get(op.type) if on_lists else RULES.get(op.type)
+    if on_lists or any(map(is_split, op.inputs)):
+        if rule is None:
+            raise NoRule("no partitioning rule")
+        try:
+            return rule(op)
+        except ValueError as error:  # an unknown rank or size, found on the way
+            raise NoRule(str(error)) from error
+    if op.template.op.op_def.is_stateful or op.type in _ON_ONE_CORE:
+        return op.on_one_core()
+    return op.replicated()
+
+
+def _dtype(value: Value) -> tf.DType:
+    return tf.resource if isinstance(value, CoreHandles) else value.dtype
+
+
+def _emission(values: Sequence[Value]) -> Emission:
+    emitted = []
+    for value in values:
+        tensors = value.tiles if isinstance(value, Sharded) else (value,)
+        emitted += [tensor.op for tensor in tensors if isinstance(tensor, tf.Tensor)]
+    return emitted, list(values)
+
+
+def _report_fallback(op: PartitionedOp, reason: str) -> None:
+    split = [value for value in op.inputs if isinstance(value, Sharded) and is_split(value)]
+    if not split or op.type in _WRITES:
+        return
+    sizes = []
+    for value in split:
+        tile = num_bytes(value.tiles[0])
+        sizes.append(None if tile is None else tile * math.prod(value.grid))
+    group = op.group
+    group.recorder.fallback(op.type, op.template.op.name, group.replica, reason, sizes)

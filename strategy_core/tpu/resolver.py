@@ -1,0 +1,129 @@
+"""TPUClusterResolver: TensorFlow's own where there is a TPU, emulated cores where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from strategy_core.tpu.cores import backing_devices, has_real_tpu
+from strategy_core.tpu.mesh import Mesh, TPUSetupError, default_shape
+
+LOCAL_NAMES = (None, "", "local")
+"""What a program writes for `the TPU of this machine`."""
+
+
+class _Device(NamedTuple):
+    name: str
+    device_type: str
+
+
+class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
+    """Resolves to emulated cores, unless a real TPU is attached or named.
+
+    Keyword arguments beyond TensorFlow's own: `topology_shape`, the mesh (x, y, z, core) to
+    emulate (default: all logical devices, see `mesh.default_shape`); `device_kind`, `CPU` or
+    `GPU`; `pod`, a running `strategy_core.tpu.Pod` of worker processes whose devices are the
+    cores. Raises `TPUSetupError` (a ValueError) for a topology that the devices cannot fill.
+    """
+
+    def __new__(cls, tpu: str | None = "", *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("pod") is None and (has_real_tpu() or tpu not in LOCAL_NAMES):
+            for own in ("topology_shape", "device_kind", "pod"):
+                kwargs.pop(own, None)
+            stock = tf.distribute.cluster_resolver.TPUClusterResolver
+            return stock(tpu, *args, **kwargs)  # not an instance of cls: __init__ is skipped
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        tpu: str | None = "",
+        *args: Any,
+        topology_shape: Sequence[int] | None = None,
+        device_kind: str | None = None,
+        pod: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        del tpu, args, kwargs  # zone, project, credentials: nothing to look up
+        super().__init__(tpu="local", job_name=pod.job if pod else "localhost")
+        self.pod = pod
+        self._tpu = pod.master if pod else "local"
+        self._device_kind = device_kind
+        self._topology_shape = tuple(topology_shape) if topology_shape is not None else None
+        if self._topology_shape is not None:
+            Mesh(self._topology_shape)  # a bad shape is refused here, before anything runs
+
+    @staticmethod
+    def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None) -> Any:
+        """Resolve, connect and initialize in one call, as TensorFlow's `connect`."""
+        from strategy_core.tpu import system
+
+        resolver = TPUClusterResolver(tpu, zone, project)
+        system.connect_to_cluster(resolver)
+        system.initialize_tpu_system(resolver)
+        return resolver
+
+    def cluster_spec(self) -> tf.train.ClusterSpec:
+        return self.pod.cluster_spec() if self.pod else tf.train.ClusterSpec({})
+
+    def master(
+        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
+    ) -> str:
+        del task_type, task_id, rpc_layer
+        return self.pod.master if self.pod else ""
+
+    @property
+    def mesh(self) -> Mesh:
+        """The emulated mesh; its cores are the first logical devices, in order."""
+        num_tasks = self.pod.num_hosts if self.pod else 1
+        devices = self._all_devices()
+        mesh = Mesh(self._topology_shape or default_shape(len(devices)), num_tasks)
+        if mesh.num_cores > len(devices):
+            raise TPUSetupError(
+                f"A {mesh.shape} topology needs {mesh.num_cores} devices",
+                f"{len(devices)} logical devices",
+                f"Call configure_virtual_cores({mesh.num_cores}) before TensorFlow starts",
+                field="topology_shape",
+            )
+        return mesh
+
+    def core_devices(self) -> list[str]:
+        """Full device name of every core, by task and then ordinal."""
+        return self._all_devices()[: self.mesh.num_cores]
+
+    def _all_devices(self) -> list[str]:
+        return self.pod.core_devices() if self.pod else backing_devices(self._device_kind)
+
+    def num_accelerators(
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: Any = None,
+    ) -> dict[str, int]:
+        del task_type, task_id, config_proto
+        return {"TPU": self.mesh.cores_per_task}
+
+    def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
+        """The TPU that the emulation stands for: hosts, cores, and a TPU device name per core."""
+        mesh, job = self.mesh, self.task_type
+        return tf.tpu.experimental.TPUSystemMetadata(
+            num_cores=mesh.num_cores,
+            num_hosts=mesh.num_tasks,
+            num_of_cores_per_host=mesh.cores_per_task,
+            topology=None,
+            devices=[
+                _Device(f"/job:{job}/replica:0/task:{task}/device:TPU:{ordinal}", "TPU")
+                for task in range(mesh.num_tasks)
+                for ordinal in range(mesh.cores_per_task)
+            ],
+        )
+
+    def topology(self) -> tf.tpu.experimental.Topology:
+        """The emulated mesh as TensorFlow's Topology."""
+        mesh = self.mesh
+        return tf.tpu.experimental.Topology(
+            mesh_shape=np.array(mesh.shape, np.int32),
+            device_coordinates=np.array(mesh.coordinates(), np.int32),
+        )

@@ -1,0 +1,62 @@
+"""TPUStrategy: TensorFlow's own class in front, emulated cores behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.tpu.extended import EmulatedTPUExtended
+from strategy_core.tpu.resolver import TPUClusterResolver
+
+
+class TPUStrategy(tf.distribute.TPUStrategy):
+    """`tf.distribute.TPUStrategy` on emulated cores; with a real TPU's resolver, exactly that one.
+
+    Everything public is inherited: validation, errors, datasets, annotations, Keras. `extended`
+    gains `last_expansion`, the report of how the last traced function was spread over the cores.
+    """
+
+    def __new__(cls, tpu_cluster_resolver: Any = None, *args: Any, **kwargs: Any) -> Any:
+        resolver = _or_local(tpu_cluster_resolver)
+        if not isinstance(resolver, TPUClusterResolver):
+            return tf.distribute.TPUStrategy(resolver, *args, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        tpu_cluster_resolver: Any = None,
+        experimental_device_assignment: Any = None,
+        experimental_spmd_xla_partitioning: bool = False,
+    ) -> None:
+        # Past the stock constructor, whose only other work is to build the stock back end.
+        tf.distribute.Strategy.__init__(
+            self,
+            EmulatedTPUExtended(
+                self,
+                _or_local(tpu_cluster_resolver),
+                experimental_device_assignment,
+                experimental_spmd_xla_partitioning,
+            ),
+        )
+        # Packed handles are a runtime feature of TPU devices.
+        self._enable_packed_variable_in_eager_mode = False
+
+    @property
+    def steps_per_run(self) -> int:
+        """Steps that one call of `extended.experimental_run_steps_on_iterator` runs at least."""
+        return int(self.extended.steps_per_run)
+
+    def experimental_run_v2(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The name that `run` had in TensorFlow 2.0 and 2.1."""
+        return self.run(fn, args=args, kwargs=kwargs)
+
+
+def _or_local(resolver: Any) -> Any:
+    return TPUClusterResolver("") if resolver is None else resolver

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -174,10 +175,10 @@ class WorkerRun:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
         failed = Failed(message, traceback.format_exc())
         self._say({"failed": asdict(failed)})
-        try:
+        with suppress(RunFolderError):
             self._recorder.write(failed)
-        except RunFolderError:
-            print(failed.detail, flush=True)
+        with suppress(OSError):
+            traceback.print_exc()
 
 
 def _first_line(error: BaseException) -> str:

@@ -89,6 +89,10 @@ def show_phases(a: Side, b: Side) -> None:
     st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
     if missing:
         st.caption(as_markdown("; ".join(missing)))
+    for side, item in sides:
+        times = _times(side)
+        if item and times:
+            say_unlike(item, times.median_ms, which=f"{side.name}: ")
 
 
 def show_metrics(compared: RunComparison) -> None:

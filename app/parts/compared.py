@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.charts.comparing import losses, ratio_interval, spreads
 from app.charts.phases import breakdown
+from app.parts.evidence import say_unlike
 from app.parts.sides import Side
 from app.parts.text import as_html, as_markdown
 from app.parts.tiles import Tile, show_tiles

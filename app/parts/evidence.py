@@ -72,8 +72,8 @@ def say_unlike(breakdown: StepBreakdown, median_ms: float | None, *, which: str 
     wall = breakdown.mean_ms("wall")
     if wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
         st.caption(
-            f"{which}The captured steps took {units.milliseconds(wall)} on average, the usual step takes "
-            f"{units.milliseconds(median_ms)}: read the shares, not the lengths."
+            f"{which}The captured steps took {units.milliseconds(wall)} on average, the usual "
+            f"step takes {units.milliseconds(median_ms)}: read the shares, not the lengths."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.tf
 
 @pytest.fixture(scope="module")
 def tf() -> Any:
-    return pytest.importorskip("tensorflow")
+    return importlib.import_module("tensorflow")
 
 
 def strategies(tf: Any) -> dict[str, Callable[[], Any]]:

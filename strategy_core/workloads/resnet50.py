@@ -38,7 +38,7 @@ def build_dataset(
     return indices.map(enlarged, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def build_optimizer(*, learning_rate: float = 0.01) -> Any:
+def build_optimizer(*, learning_rate: float = 0.001) -> Any:
     return keras.optimizers.SGD(learning_rate, momentum=0.9)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
@@ -16,6 +19,34 @@ from strategy_core.launcher import Launcher
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
 settings.load_profile("lab")
+
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-default-browser-check",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright keeps an event loop in the thread of the tests."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests that need one."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
+    if path is None:
+        pytest.fail("The browser tests need Chromium: install it, or set CHROMIUM to its path.")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from profiles.exports import write
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.browser
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ATTACKS = (
     "<script>window.hacked=1</script>",
     "</script><script>window.hacked=2</script>",
@@ -24,19 +22,6 @@ ATTACKS = (
     "<!--<script>\u2028window.hacked=5//\u2029",
     "javascript:window.hacked=6",
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ class Expansion:
         self.outer = outer
         self.devices = extended.core_devices
         self.num_replicas, self.num_cores = self.devices.shape
-        self.report = ExpansionReport(self.num_replicas, self.num_cores)
+        self.report = ExpansionReport(tuple(map(tuple, self.devices.tolist())))
         self.recorder = TrafficRecorder(self.report)
         self.groups = [
             CoreGroup(replica, list(self.devices[replica]), self.recorder)

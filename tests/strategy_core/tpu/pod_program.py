@@ -7,7 +7,6 @@ import json
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_core.tpu import mesh
 
 
 def main() -> None:
@@ -18,13 +17,7 @@ def main() -> None:
         return tf.data.Dataset.range(4).batch(1).repeat()
 
     with tpu.Pod(num_hosts=2, cores_per_host=2) as pod:
-        resolver = tpu.TPUClusterResolver(pod=pod)
-        tpu.connect_to_cluster(resolver)
-        topology = tpu.initialize_tpu_system(resolver)
-        assignment = tpu.DeviceAssignment.build(
-            topology, mesh.computation_shape(topology.mesh_shape, 1), num_replicas=4
-        )
-        strategy = tpu.TPUStrategy(resolver, experimental_device_assignment=assignment)
+        strategy = tpu.build(pod=pod)
         with strategy.scope():
             weight = tf.Variable(1.0)
         batches = iter(strategy.distribute_datasets_from_function(dataset_fn))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from profiles.schema import TABLES
+from strategy_core import tpu
 from tests.strategy_core.tpu.strategies import make
 
 pytestmark = pytest.mark.tf
@@ -101,3 +103,23 @@ def test_bytes_that_only_the_step_knows_are_none():
     (found,) = strategy.extended.last_expansion.collectives
     assert found.bytes is None
     assert found.moved_bytes is None
+
+
+def test_rows_for_the_tables_of_a_run():
+    strategy = make(2, 2, spmd=True)
+
+    def fn(x):
+        x = strategy.experimental_split_to_logical_devices(x, [1, 2])
+        total = tf.reduce_sum(x)
+        return tf.distribute.get_replica_context().all_reduce("sum", total)
+
+    report, _ = _report(strategy, fn, np.ones((4, 4), np.float32))
+    rows = tpu.collective_rows(report)
+    within = [row for row in rows if row["op"] == "all-reduce" and row["replica"] == 1]
+    assert {row["core"] for row in within} == {0, 1}
+    assert {row["bytes"] for row in within} == {FLOAT}
+    own = {"core", "in_loop"}
+    assert set(rows[0]) - own <= set(TABLES["collectives"].names)
+    sent = tpu.transfer_rows(report)
+    assert set(sent[0]) - {"reason", "in_loop"} <= set(TABLES["transfers"].names)
+    assert sum(row["bytes"] for row in sent) == sum(report.moved_bytes().values())

@@ -50,6 +50,8 @@ class Expansion:
     def run(self, outputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Emit everything; the values in the caller's graph of the cluster's host outputs."""
         for external, internal in self.cluster.captures:
+            if not tf.is_symbolic_tensor(external):  # an eager tensor becomes the caller's
+                external = self.outer.capture(external)
             self.set_value(internal, [external] * self.num_replicas)
         with bare():
             for op in emission_order(self.cluster, outputs):

@@ -112,9 +112,13 @@ class _Pump:
             task.cancel()
 
     async def _poll(self) -> None:
+        grown = True
         while True:
-            if await asyncio.to_thread(self._live.advance):
+            # One that grows is alive, whatever its status says (a run copied in, another host's).
+            is_quiet = self._live.status.is_over and not grown
+            await asyncio.sleep(self._poll_ended_s if is_quiet else self._poll_s)
+            grown = await asyncio.to_thread(self._live.advance)
+            if grown:
                 self.tick += 1
                 async with self._changed:
                     self._changed.notify_all()
-            await asyncio.sleep(self._poll_ended_s if self._live.status.is_over else self._poll_s)

@@ -1,9 +1,4 @@
-"""One run, followed: what its viewers need, already as JSON, the oldest steps thinned out.
-
-A step becomes a row `[worker, step, segment, start_ms, wall_ms, loss, examples, phases]`; its times
-count from the run's first event, and `phases` holds five numbers per replica of that worker
-(`profiles.marks`) or null. Rows are encoded once, however many viewers there are.
-"""
+"""One run, followed: what its viewers need, already as JSON."""
 
 from __future__ import annotations
 
@@ -11,46 +6,44 @@ import json
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from app.changes import describe
-from profiles.marks import split_step
+from app.plain import dumps, integer, plain
+from app.step_rows import RECENT_ROWS, StepRows
 from profiles.run_file import read_run_file
 from profiles.sources import EventSource, Record
 from profiles.status import Status, derive_status
 from profiles.tail import Tail
 from profiles.window_summary import summarise_window
 
-RECENT_ROWS = 16_384
-OLD_ROWS = 4_096
 MAX_NEWS = 2_000
-MAX_TEXT = 2_000
 STATUS_EVERY_S = 0.5
-PLAIN_NEWS = {
+TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
     "failed": ("message", "detail"),
     "exited": ("worker", "generation", "exit_code", "verdict", "message"),
     "finished": ("status", "steps"),
     "launched": ("worker", "generation", "from_spare"),
     "note": ("level", "message"),
+    "window": ("worker", "window", "segment", "first_step", "num_steps", "num_spans", "error"),
+    "segment": (
+        "segment",
+        "strategy",
+        "num_replicas",
+        "num_workers",
+        "global_batch_size",
+        "first_step",
+        "replica_devices",
+        "cross_device_ops",
+        "parameter_bytes",
+        "moved",
+    ),
 }
-"""Fields of the events that go to viewers as they are."""
-SEGMENT_NEWS = (
-    "segment",
-    "strategy",
-    "num_replicas",
-    "num_workers",
-    "global_batch_size",
-    "first_step",
-    "replica_devices",
-    "cross_device_ops",
-    "parameter_bytes",
-    "moved",
-)
+"""By kind of event the fields that go to viewers; steps go as rows, other kinds not at all."""
 
 
 class LiveRun:
@@ -66,20 +59,17 @@ class LiveRun:
         self.folder = folder
         self.status = Status("incomplete")
         self.spec: dict[str, Any] | None = None
+        """What was asked; None where `run.json` does not say."""
         self.segments: list[Record] = []
+        self.last_step: int | None = None
         self._tail = Tail(folder)
         self._lock = threading.Lock()
         self._clock = clock
         self._status_at = -math.inf
         self._origin_ns: int | None = None
-        self._recent: deque[str] = deque()
-        self._recent_rows = recent_rows
-        self._old: list[str] = []
-        self._stride, self._skipped = 1, 0
-        self._num_rows = 0
+        self._rows = StepRows(recent_rows)
         self._news: list[str] = []
         self._sources: dict[tuple[Any, Any], EventSource] = {}
-        self._last_step: int | None = None
 
     def advance(self) -> bool:
         """Read what is new; True where viewers have something to learn."""
@@ -87,7 +77,8 @@ class LiveRun:
             records = self._tail.read()
             for record in records:
                 self._take(record)
-            return self._refresh_status(force=bool(self._kinds(records))) or bool(records)
+            is_news = any(record["kind"] not in ("step", "memory") for record in records)
+            return self._refresh_status(force=is_news) or bool(records)
 
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.
@@ -96,20 +87,14 @@ class LiveRun:
         """
         with self._lock:
             rows_seen, news_seen = _parse_cursor(cursor)
-            missed = self._num_rows - rows_seen
-            reset = not cursor or not 0 <= missed <= len(self._recent)
-            reset = reset or not 0 <= news_seen <= len(self._news)
-            if reset:
-                rows: list[str] = [*self._old, *self._recent]
-                news = self._news
-            else:
-                start = len(self._recent) - missed
-                rows = [self._recent[i] for i in range(start, len(self._recent))]
-                news = self._news[news_seen:]
-            after = f"{self._num_rows}-{len(self._news)}"
+            rows = self._rows.since(rows_seen)
+            reset = rows_seen < 0 or rows is None or news_seen > len(self._news)
+            shown = self._rows.kept() if reset or rows is None else rows
+            news = self._news if reset else self._news[news_seen:]
+            after = f"{self._rows.total}-{len(self._news)}"
             text = (
-                f'{{"cursor":"{after}","reset":{json.dumps(reset)},"status":{self._status_json()},'
-                f'"steps":[{",".join(rows)}],"news":[{",".join(news)}]}}'
+                f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
+                f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )
             return text, after
 
@@ -119,33 +104,34 @@ class LiveRun:
             return [json.loads(text) for text in self._news]
 
     @property
-    def last_step(self) -> int | None:
-        """Number of the last step that was written."""
-        return self._last_step
-
-    @property
     def applied_spec(self) -> dict[str, Any] | None:
         """The spec in force: the last segment's, or what was asked for before there is one."""
         return self.segments[-1].get("spec") if self.segments else self.spec
 
-    def _kinds(self, records: list[Record]) -> set[str]:
-        return {record["kind"] for record in records} - {"step", "memory"}
-
     def _take(self, record: Record) -> None:
         kind = record["kind"]
         if self._origin_ns is None:
-            self._origin_ns = _integer(record.get("at_ns"))
+            self._origin_ns = integer(record.get("at_ns"))
         if kind == "step":
-            self._take_step(record)
+            start_ns = integer(record.get("start_ns")) or integer(record.get("at_ns")) or 0
+            self._rows.add(record, self._since_start_ms(start_ns))
+            step = integer(record.get("step"))
+            self.last_step = self.last_step if step is None else step
             return
         if kind != "memory":
             self._remember(record)
+        if kind not in TOLD or len(self._news) >= MAX_NEWS:
+            return
+        told = {name: record.get(name) for name in TOLD[kind]}
         if kind == "segment":
-            self._take_segment(record)
+            if integer(record.get("worker")):
+                return  # every worker opens it; the first one's word is enough
+            told["changes"] = self._changes(record)
+            self.segments.append(record)
         elif kind == "window":
-            self._take_window(record)
-        elif kind in PLAIN_NEWS:
-            self._tell(record, {name: record.get(name) for name in PLAIN_NEWS[kind]})
+            told |= self._summary(record)
+        at_ms = self._since_start_ms(integer(record.get("at_ns")) or 0)
+        self._news.append(dumps({"kind": kind, "at_ms": at_ms} | plain(told)))
 
     def _remember(self, record: Record) -> None:
         """Keep what the status is derived from."""
@@ -155,68 +141,23 @@ class LiveRun:
             self._sources[key] = EventSource("", key[0], key[1], [], 0)
         self._sources[key].records.append(record)
 
-    def _take_step(self, record: Record) -> None:
-        phases = split_step(record)
-        start_ns = _integer(record.get("start_ns")) or _integer(record.get("at_ns")) or 0
-        step = _integer(record.get("step"))
-        row = [
-            _integer(record.get("worker")) or 0,
-            step,
-            _integer(record.get("segment")),
-            self._since_start_ms(start_ns),
-            _rounded(record.get("wall_ms")),
-            _rounded(record.get("loss"), 6),
-            _integer(record.get("examples")),
-            None if phases is None else [_rounded(ms) for replica in phases for ms in replica],
-        ]
-        self._last_step = self._last_step if step is None else step
-        self._recent.append(json.dumps(row, separators=(",", ":")))
-        self._num_rows += 1
-        if len(self._recent) > self._recent_rows:
-            self._thin(self._recent.popleft())
-
-    def _thin(self, row: str) -> None:
-        """Keep every so many of the rows that are no longer recent."""
-        self._skipped += 1
-        if self._skipped < self._stride:
-            return
-        self._skipped = 0
-        self._old.append(row)
-        if len(self._old) > OLD_ROWS:
-            self._old = self._old[::2]
-            self._stride *= 2
-
-    def _take_segment(self, record: Record) -> None:
-        if (_integer(record.get("worker")) or 0) != 0:
-            return
+    def _changes(self, segment: Record) -> list[str]:
+        """What a segment changed of the one before it, in words."""
         before = self.segments[-1].get("spec") if self.segments else None
-        after = record.get("spec")
-        changes = (
-            describe(before, after)
-            if isinstance(before, Mapping) and isinstance(after, Mapping)
-            else []
-        )
-        self.segments.append(record)
-        told = {name: record.get(name) for name in SEGMENT_NEWS}
-        self._tell(record, told | {"changes": changes})
+        after = segment.get("spec")
+        if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+            return []
+        return describe(before, after)
 
-    def _take_window(self, record: Record) -> None:
-        names = ("window", "segment", "first_step", "num_steps", "num_spans", "error")
-        told = {name: record.get(name) for name in names} | {"worker": record.get("worker", 0)}
-        origin = f"worker-{record.get('worker', 0)}-{record.get('generation', 0)}"
-        folder = self.folder / origin / Path(str(record.get("folder"))).name
-        if not record.get("error"):
-            try:
-                told |= summarise_window(folder)
-            except (OSError, ValueError, KeyError) as error:
-                told["error"] = f"Its tables cannot be read ({type(error).__name__})."
-        self._tell(record, told)
-
-    def _tell(self, record: Record, fields: dict[str, Any]) -> None:
-        at_ms = self._since_start_ms(_integer(record.get("at_ns")) or 0)
-        told = {"kind": record["kind"], "at_ms": at_ms} | _plain(fields)
-        if len(self._news) < MAX_NEWS:
-            self._news.append(json.dumps(told, separators=(",", ":")))
+    def _summary(self, window: Record) -> dict[str, Any]:
+        """Breakdown and traffic of a capture window, or why there is none."""
+        if window.get("error"):
+            return {}
+        origin = f"worker-{window.get('worker', 0)}-{window.get('generation', 0)}"
+        try:
+            return summarise_window(self.folder / origin / Path(str(window.get("folder"))).name)
+        except (OSError, ValueError, KeyError) as error:
+            return {"error": f"Its tables cannot be read ({type(error).__name__})."}
 
     def _refresh_status(self, *, force: bool) -> bool:
         if not force and self._clock() - self._status_at < STATUS_EVERY_S:
@@ -229,40 +170,18 @@ class LiveRun:
         changed, self.status = status != self.status, status
         return changed
 
-    def _status_json(self) -> str:
+    def _status_text(self) -> str:
         spec = self.applied_spec or {}
-        told = asdict(self.status) | {"steps": spec.get("steps"), "workload": spec.get("workload")}
-        return json.dumps(_plain(told), separators=(",", ":"))
+        asked = {"steps": spec.get("steps"), "workload": spec.get("workload")}
+        return dumps(plain(asdict(self.status) | asked))
 
     def _since_start_ms(self, at_ns: int) -> float:
         return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)
 
 
 def _parse_cursor(text: str) -> tuple[int, int]:
+    """Rows and news that a viewer has seen; negative where the text is no cursor."""
     rows, _, news = text.partition("-")
     if rows.isascii() and rows.isdigit() and news.isascii() and news.isdigit():
         return int(rows), int(news)
     return -1, -1
-
-
-def _integer(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _rounded(value: Any, digits: int = 4) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return round(value, digits)
-
-
-def _plain(value: Any) -> Any:
-    """JSON-ready: text cut to a length, numbers finite."""
-    if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT else value[:MAX_TEXT] + "…"
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from app import state
+from app.preload import preload_soon
 from app.routes import build_routes
 from app.theme import theme_options
 from profiles.errors import SpecError
@@ -68,9 +68,7 @@ def free_port(host: str, port: int) -> int:
 async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     lab = state.lab()
     lab.open()
-    # What is loaded by now stays for good: the collector need not look at it again.
-    gc.collect()
-    gc.freeze()
+    preload_soon()
     try:
         yield {}
     finally:

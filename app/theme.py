@@ -13,7 +13,7 @@ LIGHT = {
     "linkColor": "#0060A0",
 }
 DARK = {
-    "primaryColor": "#4AA3DF",
+    "primaryColor": "#2878B5",
     "backgroundColor": "#10151C",
     "secondaryBackgroundColor": "#1A212B",
     "textColor": "#E8EDF3",

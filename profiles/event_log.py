@@ -27,7 +27,10 @@ class EventLog:
     def write(self, event: Event) -> None:
         """Append one event; raises RunFolderError where the disk refuses it."""
         record = to_record(event, self._now_ns())
-        line = json.dumps(_finite(record), allow_nan=False, default=str)
+        try:
+            line = json.dumps(record, allow_nan=False, default=str)
+        except ValueError:
+            line = json.dumps(_finite(record), allow_nan=False, default=str)
         data = line.encode() + b"\n"
         try:
             written = self._file.write(data)

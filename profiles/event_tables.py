@@ -22,6 +22,7 @@ _REQUIRED = {
     "steps": ("segment", "step", "start_ns", "wall_ms"),
     "memory": ("worker", "device", "step", "bytes_in_use"),
 }
+_LONGEST_MS = 2**62 / 1e6
 _INT_LIMIT = {pa.int32(): 2**31, pa.int64(): 2**63}
 
 
@@ -56,7 +57,14 @@ def steps_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
             key = (_hashable(record.get("segment")), _hashable(record.get("step")))
             if writer.setdefault(key, source.worker) == source.worker:
                 rows[key] = record
-    return _table("steps", rows.values())
+    lasting = [row for row in rows.values() if _can_last(row.get("wall_ms"))]
+    table, num_bad = _table("steps", lasting)
+    return table, num_bad + len(rows) - len(lasting)
+
+
+def _can_last(wall_ms: object) -> bool:
+    """Whether a step can have taken so long: nanoseconds of it are a whole number of 64 bits."""
+    return not isinstance(wall_ms, int | float) or 0 <= wall_ms < _LONGEST_MS
 
 
 def memory_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:

@@ -9,7 +9,8 @@ RUN/
     graph-000.parquet               the same graph with its edges, for `profiles.capture`
     window-000003/                  one per capture window, renamed into place when complete
       spans.parquet  replica_steps.parquet  collectives.parquet  transfers.parquet
-    contexts.parquet                where the context tracer was on
+        contexts-000.parquet            contexts of a segment's first step, where asked for;
+        contexts-000.json               the same as a recording to step through
     xplane/plugins/profile/...      raw captures, the layout that TensorBoard opens
     checkpoint/                     state carried from one process to the next
     stdout.log  stderr.log
@@ -51,6 +52,10 @@ class WorkerFolder:
 
     def window(self, number: int) -> Path:
         return self.path / f"window-{number:06d}"
+
+    def contexts(self, segment: int) -> Path:
+        """The table of contexts; the recording to step through lies beside it as `.json`."""
+        return self.path / f"contexts-{segment:03d}.parquet"
 
     def placement(self, segment: int) -> Path:
         return self.path / f"placement-{segment:03d}.parquet"

@@ -23,13 +23,11 @@ def table_files(run: Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
     for folder in worker_folders(run):
         files["placement"] += sorted(folder.path.glob("placement-*.parquet"))
-        files["contexts"] += sorted(folder.path.glob("contexts.parquet"))
+        files["contexts"] += sorted(folder.path.glob("contexts-*.parquet"))
         for window in window_folders(folder):
             for name in WINDOW_TABLES:
-                path = window / f"{name}.parquet"
-                if path.exists():
-                    files[name].append(path)
-    return files
+                files[name].append(window / f"{name}.parquet")
+    return {name: [path for path in paths if path.is_file()] for name, paths in files.items()}
 
 
 def window_folders(folder: WorkerFolder) -> list[Path]:
@@ -63,7 +61,10 @@ def _read(name: str, path: Path, noted: Noted) -> pa.Table | None:
         return None
     try:
         with pq.ParquetFile(path) as file:
-            return _conform(file.read(), TABLES[name])
+            table = file.read()
+        # A flipped bit can make an index point outside its dictionary, or text that is not UTF-8.
+        table.validate(full=True)
+        return _conform(table, TABLES[name])
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         noted(f"{path.name} in {path.parent.name} cannot be read ({reason}): left out of {name}")

@@ -60,8 +60,8 @@ def create_run_file(
 def read_run_file(run: Path) -> RunIdentity | None:
     """The identity in `run.json`; None where there is none yet, or only half of one."""
     try:
-        document = json.loads((run / RUN_FILE).read_text(encoding="utf-8"))
-        return _identity(run, document)
+        file = run / RUN_FILE
+        return _identity(run, json.loads(file.read_text("utf-8"))) if file.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -146,6 +146,7 @@ TABLES: dict[str, pa.Schema] = {
             ("line", I32),
             ("depth", I32),
             ("parent", I64),
+            ("segment", I32),
             ("end_seq", I64),  # when control left again, on the counter of seq
             ("function", TEXT),
             ("phase", TEXT),  # eager, or tracing: inside a tf.function contexts switch once

@@ -46,10 +46,9 @@ def read_sources(run: Path) -> tuple[EventSource, ...]:
 
 
 def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    if not path.is_file():  # a pipe under this name would be waited for without end
         return None
+    data = path.read_bytes()
     records, num_unreadable = parse_lines(data)
     return EventSource(
         file=path.relative_to(run).as_posix(),

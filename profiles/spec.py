@@ -7,6 +7,7 @@ in `strategy_core.devices`; everything that the text alone can tell is checked h
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +54,20 @@ class Capture(_Model):
     """Light per-replica timestamps on every step."""
     keep_xplane: bool = True
     """Keep the raw XPlane files, so that TensorBoard and XProf open the same run."""
+    contexts: bool = False
+    """Trace the context switches of each segment's first step."""
+
+
+class TpuLayout(_Model):
+    """How a TPU's cores are laid out and shared among replicas."""
+
+    topology: tuple[int, int, int, int] | None = None
+    """The mesh (x, y, z, core); None: the usual one for the number of cores."""
+    cores_per_replica: int = Field(1, ge=1)
+    split_axis: int | None = Field(None, ge=0)
+    """Axis of the features that is split over a replica's cores; None: the first core has all."""
+    spmd: bool = False
+    """One program partitioned over the cores, instead of ops assigned to cores."""
 
 
 class Delay(_Model):
@@ -93,6 +108,7 @@ class RunSpec(_Model):
     cross_device_ops: CrossDeviceOps = "auto"
     num_packs: int = Field(1, ge=0)
     bytes_per_pack: int = Field(0, ge=0)
+    tpu: TpuLayout = TpuLayout()
     gpu_memory_mb: int | None = Field(None, ge=64)
     """Memory of each logical GPU where several share one card."""
     capture: Capture = Capture()
@@ -114,7 +130,10 @@ class RunSpec(_Model):
         if self.strategy in SINGLE_REPLICA_STRATEGIES:
             return 1
         count = self.device_request.count
-        return None if count is None else count * self.workers
+        if count is None:
+            return None
+        cores = self.tpu.cores_per_replica if self.strategy == "tpu" else 1
+        return max(1, count // cores) * self.workers
 
     def with_changes(self, changes: Mapping[str, Any]) -> RunSpec:
         """A new spec with dotted paths set, e.g. `{"capture.every_step": True}`."""
@@ -169,6 +188,8 @@ def parse_devices(text: str) -> DeviceRequest:
 def check_consistency(spec: RunSpec) -> None:
     """What two fields say of each other; raises SpecError."""
     parse_devices(spec.devices)
+    if spec.strategy == "tpu" and spec.device_request.count is not None:
+        check_cores(spec.tpu, spec.device_request.count)
     check_batch(spec.global_batch_size, spec.num_replicas)
     replicas = spec.num_replicas
     for delay in spec.inject:
@@ -184,6 +205,23 @@ def check_consistency(spec: RunSpec) -> None:
             f"devices={spec.devices!r}",
             "Name one device, or choose mirrored",
             field="devices",
+        )
+
+
+def check_cores(layout: TpuLayout, num_cores: int) -> None:
+    """The cores fill their mesh and are shared evenly by the replicas; raises SpecError."""
+    if num_cores % layout.cores_per_replica:
+        raise SpecError(
+            "The number of TPU cores is a multiple of the cores per replica",
+            f"{num_cores} cores, {layout.cores_per_replica} per replica",
+            field="tpu.cores_per_replica",
+        )
+    if layout.topology is not None and math.prod(layout.topology) != num_cores:
+        raise SpecError(
+            "A TPU topology has as many places as there are cores",
+            f"{layout.topology} for {num_cores} cores",
+            "Leave tpu.topology out for the usual mesh",
+            field="tpu.topology",
         )
 
 

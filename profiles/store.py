@@ -59,12 +59,16 @@ class Profile:
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
-        """What the run ran on (see `events.Environment`); None where it never got so far."""
-        for record in self.records(Environment.kind):
-            found = as_event(record, Environment)
-            if found:
-                return asdict(found)
-        return None
+        """What the run ran on (see `events.Environment`), the devices of all its processes.
+
+        None where it never got so far.
+        """
+        every = [as_event(record, Environment) for record in self.records(Environment.kind)]
+        found = [environment for environment in every if environment]
+        if not found:
+            return None
+        devices = {str(device.get("name")): device for item in found for device in item.devices}
+        return asdict(found[0]) | {"devices": list(devices.values())}
 
     @property
     def notes(self) -> tuple[str, ...]:

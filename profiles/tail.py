@@ -54,7 +54,7 @@ def read_since(run: Path, cursor: Cursor) -> tuple[list[Record], Cursor]:
         file = path.relative_to(run).as_posix()
         start = offsets.get(file, 0)
         try:
-            if path.stat().st_size <= start:
+            if not path.is_file() or path.stat().st_size <= start:
                 continue
             new, offsets[file] = read_events(path, start)
         except OSError:

@@ -12,11 +12,16 @@ _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """At least `digits` significant digits, thousands apart: `0.0123`, `12.3`, `12,345`."""
+    """At least `digits` significant digits, thousands apart: `0.0123`, `12.3`, `12,345`.
+
+    Below 0.0001 in powers of ten: `3.68e-05`.
+    """
     if value is None or not math.isfinite(value):
         return MISSING
     if value == 0:
         return "0"
+    if abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{value:,.{min(max(decimals, 0), 9)}f}"
 

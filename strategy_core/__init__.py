@@ -1,7 +1,7 @@
 """Run and record real tf.distribute programs. TensorFlow lives in here and nowhere else.
 
-`lab.record` and `lab.RecorderCallback` are loaded when they are first asked for: importing this
-package imports no TensorFlow.
+`lab.record`, `lab.RecorderCallback` and `lab.trace_contexts` are loaded when they are first asked
+for: importing this package imports no TensorFlow.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from strategy_core.contexts.tracer import trace_contexts
     from strategy_core.recorder.fit_callback import RecorderCallback
     from strategy_core.recorder.program import record
 
-__all__ = ["RecorderCallback", "record"]
+__all__ = ["RecorderCallback", "record", "trace_contexts"]
 
 _HOMES = {
     "record": "strategy_core.recorder.program",
     "RecorderCallback": "strategy_core.recorder.fit_callback",
+    "trace_contexts": "strategy_core.contexts.tracer",
 }
 
 

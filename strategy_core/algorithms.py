@@ -37,6 +37,8 @@ def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
     """The algorithm of a run; raises SpecError where the one asked for cannot run there."""
     if spec.strategy in SINGLE_REPLICA_STRATEGIES:
         return Algorithm("none", note=_unused(spec, "there is one replica, and nothing to reduce"))
+    if spec.strategy == "tpu":
+        return Algorithm("cross-replica-sum", note=_unused(spec, "TPU cores sum among themselves"))
     if spec.strategy == "central-storage":
         return Algorithm(
             "reduction-to-one-device",

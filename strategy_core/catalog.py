@@ -112,9 +112,10 @@ STRATEGIES: tuple[StrategyRow, ...] = (
     StrategyRow(
         name="tpu",
         title="TPUStrategy",
-        explanation="A replica on every TPU core or group of cores, compiled as one program.",
-        needs="a TPU, or virtual TPU cores",
+        explanation="A replica on every TPU core or group of cores. Without a TPU, virtual devices "
+        "stand for its cores.",
+        needs="a TPU, or devices that stand for its cores",
         link=f"{_API}TPUStrategy",
-        unavailable=_not_built("a TPU or an emulated one"),
+        unavailable=_anywhere,
     ),
 )

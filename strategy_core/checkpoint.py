@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def load(path: Path) -> Checkpoint:
         with np.load(path / "state.npz", allow_pickle=False) as archive:
             arrays = [archive[f"arr_{index}"] for index in range(len(archive.files))]
         loaded = Checkpoint(state=arrays, **position)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise LabError("A checkpoint can be read", f"{path} ({error})") from error
     if state.checksum(loaded.state) != loaded.checksum:
         raise LabError("A checkpoint holds what was saved", f"{path}, changed since")

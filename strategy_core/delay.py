@@ -20,15 +20,17 @@ from strategy_core import private_tf
 def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float], replica: Any) -> list[Any]:
     """The same gradients, later: by `delays_ms[replica]` where this replica has a delay.
 
-    `replica` is a number while the graph is built: every replica has its own part of it.
+    `replica` is a number while the graph is built where every replica has its own part of it; on
+    TPU cores one trace serves all, and the number is known when the step runs.
     Gradients may be None or IndexedSlices.
     """
-    ms = delays_ms.get(int(tf.get_static_value(tf.convert_to_tensor(replica))), 0.0)
-    if not ms:
+    number = tf.get_static_value(tf.convert_to_tensor(replica))
+    if not delays_ms or (number is not None and not delays_ms.get(int(number))):
         return list(gradients)
 
-    def sleep(_witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        time.sleep(ms / 1e3)  # releases the interpreter's lock: other replicas go on
+    def sleep(number: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        # Releases the interpreter's lock: other replicas go on.
+        time.sleep(delays_ms.get(int(number), 0.0) / 1e3)
         return np.zeros((), np.float32)
 
     present = tf.nest.flatten(
@@ -39,7 +41,7 @@ def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float], replica: A
     with tf.control_dependencies(present):
         # Stateful, or TensorFlow would drop an op whose output nobody uses.
         slept = tf.numpy_function(
-            sleep, [witness], tf.float32, stateful=True, name="injected_delay"
+            sleep, [replica, witness], tf.float32, stateful=True, name="injected_delay"
         )
     private_tf.run_unordered(slept)  # else two delayed replicas would sleep one after the other
     with tf.control_dependencies([slept]):

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiles.errors import SpecError
-from profiles.spec import SINGLE_REPLICA_STRATEGIES, RunSpec
+from profiles.spec import SINGLE_REPLICA_STRATEGIES, RunSpec, check_cores
 from strategy_core.inventory import Inventory
 
 AUTO_CPUS = 4
 """Logical CPUs that `auto` takes where there is no GPU and the strategy has replicas."""
+
+EMULATED_CORES = 8
+"""Virtual CPUs that stand for a TPU's cores where nobody says how many."""
 
 _FULL_NAME = "/job:localhost/replica:0/task:0/device:{kind}:{index}"
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
-    """One logical device per replica."""
+    """The logical devices of a run: one per replica, or one per TPU core."""
 
     kind: str
-    """`CPU` or `GPU`."""
+    """`CPU`, `GPU` or `TPU`."""
     indices: tuple[int, ...]
-    """Logical device numbers, by replica."""
+    """Logical device numbers, by replica or core."""
     per_card: int = 1
     """Logical GPUs on each card; 1 where cards are whole."""
+    cores_per_replica: int = 1
+    """Devices that one replica takes: more than one for a TPU's replica of several cores."""
+
+    @property
+    def num_replicas(self) -> int:
+        return len(self.indices) // self.cores_per_replica
 
     @property
     def names(self) -> list[str]:
-        """Full device names, by replica."""
+        """Full device names, by replica or core."""
         return [_FULL_NAME.format(kind=self.kind, index=index) for index in self.indices]
 
     @property
@@ -43,11 +52,18 @@ class DevicePlan:
 
 def plan(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     """The devices that `spec` asks for on a machine with `inventory`; raises SpecError."""
+    if spec.strategy == "tpu":
+        return _tpu(spec, inventory)
+    return _plain(spec, inventory)
+
+
+def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     request = spec.device_request
     if request.kind == "tpu":
         raise SpecError(
-            "TPU cores are for the tpu strategy, which is not built into the lab yet",
-            f"devices={spec.devices!r}",
+            "TPU cores are for the tpu strategy",
+            f"devices={spec.devices!r} with {spec.strategy}",
+            "Choose the tpu strategy, or other devices",
             field="devices",
         )
     if request.kind == "auto":
@@ -67,6 +83,32 @@ def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     if spec.strategy in SINGLE_REPLICA_STRATEGIES:
         count = 1
     return DevicePlan("GPU" if gpus else "CPU", tuple(range(count)))
+
+
+def _tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The cores of a real TPU, or the logical devices that stand for them."""
+    request, cores = spec.device_request, inventory.count("TPU")
+    if request.kind == "tpu" and not cores:
+        raise SpecError(
+            "devices=tpu asks for a real TPU, and this machine has none",
+            f"devices={spec.devices!r}",
+            f"Emulate one on virtual CPUs: cpu:{EMULATED_CORES}",
+            field="devices",
+        )
+    if request.indices and request.indices != tuple(range(len(request.indices))):
+        raise SpecError(
+            "Emulated TPU cores are the first devices of their kind",
+            f"devices={spec.devices!r}",
+            f"Give a number, such as cpu:{EMULATED_CORES}",
+            field="devices",
+        )
+    if request.kind in ("tpu", "auto"):
+        count, kind = cores or EMULATED_CORES, "TPU" if cores else "CPU"
+        found = DevicePlan(kind, tuple(range(count)))
+    else:
+        found = _plain(spec, inventory)
+    check_cores(spec.tpu, len(found.indices))
+    return replace(found, cores_per_replica=spec.tpu.cores_per_replica)
 
 
 def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:

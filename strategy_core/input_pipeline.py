@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
+from strategy_core import private_tf
 from strategy_core.user_code import explained
 from strategy_core.workload import Workload
 
@@ -33,7 +34,11 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> tf.data
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
     """(per-replica batch, per-replica shares), fetched ahead of the steps."""
-    return iter(strategy.experimental_distribute_dataset(with_shares(dataset).prefetch(2)))
+    options = tf.data.Options()
+    options.autotune.enabled = False  # its thread may take a minute to end: see private_tf
+    ahead = with_shares(dataset).prefetch(2).with_options(options)
+    with private_tf.iterators_without_autotune():
+        return iter(strategy.experimental_distribute_dataset(ahead))
 
 
 def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:

@@ -15,9 +15,14 @@ from strategy_core.workload import Workload
 
 
 def build_model(
-    spec: RunSpec, work: Workload, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset
+    spec: RunSpec,
+    work: Workload,
+    strategy: tf.distribute.Strategy,
+    dataset: tf.data.Dataset | None = None,
 ) -> tuple[Any, Any]:
-    """(model, optimizer), built for the features of `dataset`; raises SpecError.
+    """(model, optimizer); raises SpecError.
+
+    A model that waits for its first input to build its weights gets the features of `dataset`.
 
     The same seed gives the same weights under every strategy.
     """
@@ -38,8 +43,15 @@ def build_model(
     return model, optimizer
 
 
-def _build(work: Workload, model: Any, dataset: tf.data.Dataset) -> None:
+def _build(work: Workload, model: Any, dataset: tf.data.Dataset | None) -> None:
     """Create the weights of a model that waits for its first input."""
+    if dataset is None:
+        raise SpecError(
+            "A model for data of your own names its input shape",
+            f"build_model of {work.path.name} without one",
+            "Begin it with keras.Input(shape)",
+            field="workload",
+        )
     features = tf.nest.map_structure(
         lambda part: tf.zeros([1, *part.shape[1:]], part.dtype), dataset.element_spec[0]
     )

@@ -51,7 +51,7 @@ def _check_devices(spec: RunSpec, inventory: Inventory) -> None:
     if reason is not None:
         raise SpecError("The strategy can run on this machine", reason, field="strategy")
     planned = plan(spec, inventory)
-    num_replicas = len(planned.indices)
+    num_replicas = planned.num_replicas
     check_batch(spec.global_batch_size, num_replicas)
     for delay in spec.inject:
         if delay.replica >= num_replicas:

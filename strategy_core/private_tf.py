@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.data.ops import multi_device_iterator_ops
 
 Pair = tuple[Any, Any]
 """A gradient and its variable."""
@@ -50,6 +52,29 @@ def mirrored_strategy(
     return strategy
 
 
+@contextmanager
+def iterators_without_autotune() -> Iterator[None]:
+    """Distributed iterators created inside get no tuning thread of tf.data on their devices.
+
+    The end of such a thread is announced before the flag that it looks at is set
+    (`CancellationManager::StartCancel`): on a busy machine it misses that, sleeps on for up to a
+    minute, and whoever drops the iterator waits for it with Python's lock held. A data set's
+    options keep the thread from the host's part, but nothing public reaches the devices' parts.
+    """
+    stock = multi_device_iterator_ops._create_device_dataset
+    options = tf.data.Options()
+    options.autotune.enabled = False
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        return stock(*args, **kwargs).with_options(options)
+
+    multi_device_iterator_ops._create_device_dataset = create
+    try:
+        yield
+    finally:
+        multi_device_iterator_ops._create_device_dataset = stock
+
+
 def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequence[Pair]]) -> None:
     """Put `all_reduce` in the place of the one that a Keras optimizer does inside `apply`.
 
@@ -66,6 +91,10 @@ def stock_all_reduce(optimizer: Any, pairs: Iterable[Pair]) -> list[Pair]:
     return list(type(optimizer)._all_reduce_sum_gradients(optimizer, list(pairs)))
 
 
+INDEPENDENT = "_independent_side_effects"
+"""Attribute of ops that `run_unordered` was called for."""
+
+
 def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
     """The same tensor, its stateful op freed from the program order of the graph being built.
 
@@ -73,8 +102,25 @@ def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
     one that was created before it, in whichever replica that was: the replicas would take turns,
     and their timestamps would show it. `AutomaticControlDependencies` lets ops be excepted.
     """
-    graph = tensor.graph if not tf.executing_eagerly() else None
-    manager = getattr(graph, "experimental_acd_manager", None)
+    if tf.executing_eagerly():
+        return tensor
+    manager = getattr(tensor.graph, "experimental_acd_manager", None)
     if manager is not None:
         manager.run_independently(tensor.op)
+    else:  # a graph that another one will be made from: the mark is taken over from the op
+        value = tf.compat.v1.AttrValue(b=True)
+        tensor.op._set_attr(INDEPENDENT, value)
     return tensor
+
+
+def profiler_session() -> Any:
+    """A profiler session of one's own, with `start(folder, options)` and `export_to_tb()`.
+
+    `tf.profiler.experimental.stop` returns when a capture is converted and written, and only then
+    lets the next one start: about 3 ms per captured step, most of a short step's cost. The runtime
+    itself allows the next session as soon as it has taken the events out of the last one. There is
+    no public way to begin it then.
+    """
+    from tensorflow.python.profiler.internal import _pywrap_profiler
+
+    return _pywrap_profiler.ProfilerSession()

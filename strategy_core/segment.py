@@ -11,7 +11,15 @@ import tensorflow as tf
 
 from profiles.events import SegmentOpened
 from profiles.spec import RunSpec, check_batch
-from strategy_core import algorithms, devices, state, strategies, workload
+from strategy_core import (
+    algorithms,
+    data,
+    devices,
+    state,
+    strategies,
+    tpu_strategy,
+    workload,
+)
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.model import build_model
@@ -46,6 +54,7 @@ class Segment:
     ) -> SegmentOpened:
         """The event that puts the segment on record, in force from now on."""
         weights = self.model.trainable_variables
+        cores = tpu_strategy.core_devices(self.strategy)
         checksum_after = state.checksum(self.take_state()) if checksum_before else None
         return SegmentOpened(
             segment=number,
@@ -55,7 +64,8 @@ class Segment:
             global_batch_size=self.spec.global_batch_size,
             first_step=first_step,
             started_ns=time.time_ns(),
-            replica_devices=self.plan.names,
+            replica_devices=[devices[0] for devices in cores] if cores else self.plan.names,
+            core_devices=cores,
             cross_device_ops=self.algorithm.name,
             spec=self.spec.to_json(),
             parameter_bytes=sum(w.value.dtype.size * w.value.shape.num_elements() for w in weights),
@@ -71,12 +81,18 @@ def build(spec: RunSpec, *, carried: state.State | None = None, first_example: i
     Raises LabError; nothing of another segment is touched.
     """
     planned = plan(spec, devices.inventory())
-    check_batch(spec.global_batch_size, len(planned.indices))
+    check_batch(spec.global_batch_size, planned.num_replicas)
     algorithm = algorithms.decide(spec, planned)
     work = workload.load(spec.workload, spec.workload_options)
     strategy = strategies.build(spec, planned.names, algorithm)
-    dataset = global_batches(spec, work, first_example)
-    model, optimizer = build_model(spec, work, strategy, dataset)
+    if spec.data is None:
+        dataset = global_batches(spec, work, first_example)
+        model, optimizer = build_model(spec, work, strategy, dataset)
+    else:
+        model, optimizer = build_model(spec, work, strategy)
+        dataset = data.read(spec.data).batches(
+            spec.global_batch_size, spec.seed, first_example, model
+        )
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     step = build_step(
@@ -86,6 +102,7 @@ def build(spec: RunSpec, *, carried: state.State | None = None, first_example: i
         work,
         delays_ms={delay.replica: delay.ms for delay in spec.inject},
         with_marks=spec.capture.marks,
+        split=tpu_strategy.splitter(strategy, spec),
     )
     notes = [algorithm.note] if algorithm.note else []
     batches = distributed(strategy, dataset)

@@ -44,12 +44,14 @@ def build_step(
     *,
     delays_ms: Mapping[int, float],
     with_marks: bool,
+    split: Callable[[Any], Any] = lambda features: features,
 ) -> Step:
     """The step of `workload` under `strategy`, traced when it is first called.
 
     Args:
       delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
       with_marks: whether the step returns its light per-replica timestamps.
+      split: what is done to a replica's batch first: a TPU's cores may share it.
     """
     make = lesson_step if workload.train_step is None else own_step
     replica_step = make(model, optimizer, workload, delays_ms)
@@ -58,6 +60,8 @@ def build_step(
         inputs_ready = mark(batch, shares)
         if with_marks:
             batch = _after(inputs_ready, batch)
+        features, *rest = batch
+        batch = (split(features), *rest)
         loss, later_marks = replica_step(batch, shares)
         examples = tf.cast(tf.size(shares), tf.float32)
         return tf.stack([loss, examples]), tf.stack([inputs_ready, *tf.unstack(later_marks)])
@@ -153,8 +157,9 @@ def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
 
 
 def _number(replica: Any) -> int:
-    """The id of a replica: a number while the graph is built, for each has its own part of it."""
-    return int(tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group)))
+    """Which part of the graph this replica has: its own, or 0 where all share one (TPU cores)."""
+    static = tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group))
+    return 0 if static is None else int(static)
 
 
 def _present(

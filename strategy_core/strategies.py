@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
-from strategy_core import private_tf
+from strategy_core import private_tf, tpu_strategy
 from strategy_core.algorithms import Algorithm
 
 Builder = Callable[[RunSpec, Sequence[str], Algorithm], tf.distribute.Strategy]
@@ -68,9 +68,14 @@ def _central_storage(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorit
     return tf.distribute.experimental.CentralStorageStrategy(list(devices), "CPU:0")
 
 
+def _tpu(spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tpu_strategy.build(spec, len(devices))
+
+
 BUILDERS: dict[str, Builder] = {
     "default": _default,
     "one-device": _one_device,
     "mirrored": _mirrored,
     "central-storage": _central_storage,
+    "tpu": _tpu,
 }

@@ -5,16 +5,14 @@ The worker drives it: `open`, then `run_step` until done, `reconfigure` between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
 from profiles.errors import LabError
 from profiles.events import Note
 from profiles.spec import RunSpec
-from strategy_core import checkpoint, segment, state
+from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 
@@ -31,11 +29,9 @@ class Training:
         self._recorder = recorder
         self._resume = resume
         self._segment: Segment | None = None
+        self._is_expansion_told = False
         self._left: Segment | None = None
         """The segment to go back to while the one in force has not done a step."""
-        self._retired: list[Iterator[Any]] = []
-        """Iterators of segments that are over. To delete one can wait for ever for a thread of its
-        own (seen with 16 devices); kept, it holds two batches."""
 
     def open(self) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
@@ -56,15 +52,17 @@ class Training:
         """
         try:
             self._run_step()
-        except (tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
+        except (LabError, tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
             if self._left is None:
                 raise
             self._go_back()
+            if isinstance(error, LabError):
+                raise
             said = str(error).strip().partition("\n")[0]
             raise LabError("The first step of a change succeeds", said) from error
-        if self._left is not None:
-            self._retired.append(self._left.batches)
-            self._left = None
+        self._left = None
+        if not self._is_expansion_told:
+            self._tell_expansion()
 
     def reconfigure(self, spec: RunSpec) -> None:
         """Go on under another spec, state carried over; raises LabError and stays as it was."""
@@ -121,15 +119,22 @@ class Training:
             self._num_segments, self.step, checksum_before=checksum_before, moved=moved
         )
         self._recorder.capture = built.spec.capture
-        self._recorder.open_segment(opened)
+        self._recorder.open_segment(opened, lambda: state.variables(built.model, built.optimizer))
         for note in built.notes:
             self._recorder.write(Note("info", note))
         self._segment, self.spec = built, built.spec
+        self._is_expansion_told = False
         self._num_segments += 1
+
+    def _tell_expansion(self) -> None:
+        """Put on record how the step that was just traced is spread over TPU cores, if it is."""
+        self._is_expansion_told = True
+        told = tpu_strategy.expansion(self._current.strategy, self._num_segments - 1)
+        if told is not None:
+            self._recorder.write(told)
 
     def _go_back(self) -> None:
         """Put the segment before in force again: its variables were never touched."""
         assert self._left is not None
         before, self._left = self._left, None
-        self._retired.append(self._current.batches)
         self._enter(before, state.checksum(before.take_state()), "same-worker")

@@ -15,7 +15,7 @@ def explained(path: Path, rule: str) -> Iterator[None]:
     """Turn whatever the code of `path` raises into a SpecError that names file and line."""
     try:
         yield
-    except LabError:
+    except (LabError, MemoryError):  # a full machine is no mistake of the file
         raise
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}"

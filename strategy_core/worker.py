@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr, pipe):
         stream.flush()
     # TensorFlow's own way out takes seconds, and there is nothing left to save. `run` is still
-    # held: to delete a distributed iterator can wait for a thread of its own for ever.
+    # held: what a user's own iterators would take to be deleted is not waited for either.
     os._exit(code)
 
 

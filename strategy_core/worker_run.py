@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ from strategy_core.recorder import Recorder
 from strategy_core.training import Training
 
 Say = Callable[[dict[str, Any]], None]
+MAX_CHANGES = 50
+"""Changes in one worker. Each leaves graphs of the segment before behind (5 to 20 MB), which
+TensorFlow does not give back; a fresh worker starts without them."""
 _SCRIPTED = 0
 """Number of an answer to a change that the spec planned."""
 
@@ -58,6 +62,7 @@ class WorkerRun:
         self._training = Training(self._spec, self._recorder, resume=resume)
         self._has_opened = False
         self._scripted_up_to = -1
+        self._num_changes = 0
 
     def run(self) -> int:
         """The whole run; returns the exit code of the process."""
@@ -129,11 +134,12 @@ class WorkerRun:
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
             preflight.check(spec, devices.inventory())
-            if devices.needs_fresh_worker(spec):
+            if self._num_changes >= MAX_CHANGES or devices.needs_fresh_worker(spec):
                 self._hand_over(number, spec, began_ns)
                 return
             self._training.reconfigure(spec)
             self._training.run_step()
+            self._num_changes += 1
         except LabError as error:
             self._answer(number, "rejected", str(error), (time.monotonic() - began) * 1e3)
             return
@@ -169,10 +175,10 @@ class WorkerRun:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
         failed = Failed(message, traceback.format_exc())
         self._say({"failed": asdict(failed)})
-        try:
+        with suppress(RunFolderError):
             self._recorder.write(failed)
-        except RunFolderError:
-            print(failed.detail, flush=True)
+        with suppress(OSError):
+            traceback.print_exc()
 
 
 def _first_line(error: BaseException) -> str:

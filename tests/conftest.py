@@ -8,9 +8,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import settings
 
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+
+# The machine may be busy: how long an example takes says nothing.
+settings.register_profile("lab", deadline=None)
+settings.load_profile("lab")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,65 +21,17 @@ from profiles import events
 from profiles.event_log import EventLog
 from profiles.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
 from profiles.run_file import create_run_file
-from profiles.spec import RunSpec
 from tests import synthetic_tables as tables
+from tests.synthetic_recipe import (
+    EPOCH_NS,
+    HOSTILE,
+    Recipe,
+    replica_device,
+    spec_of,
+    step_phases,
+)
 
-EPOCH_NS = 1_760_000_000_000_000_000
-HOSTILE = "<script>alert('x')</script>\"&'\n\u202e"
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What the run is made of. Times in milliseconds."""
-
-    replicas: int = 4
-    steps: int = 200
-    """Of the whole run, shared evenly by the segments."""
-    workers: int = 1
-    segments: int | Sequence[dict[str, Any]] = 1
-    """A count, or one mapping of changed fields of this recipe per segment.
-    `moved="fresh-worker"` in it starts a new worker generation."""
-    strategy: str = "mirrored"
-    device_kind: str = "CPU"
-    global_batch_size: int = 256
-    step_ms: float = 20.0
-    """Compute of a replica's step."""
-    input_ms: float = 1.0
-    transfer_ms: float = 2.0
-    idle_ms: float = 0.5
-    noise: float = 0.03
-    """Relative standard deviation of each replica's compute."""
-    drift: float = 0.3
-    """Lag-1 autocorrelation of the part of the noise that all replicas share."""
-    tracing_ms: float = 800.0
-    """Extra length of the first step of a segment."""
-    straggler: tuple[int, float] | None = None
-    """(replica, extra milliseconds in its compute)."""
-    windows: int = 3
-    """Capture windows per segment."""
-    window_steps: int = 10
-    ops_per_step: int = 24
-    """Compute ops per replica and step."""
-    collective_bytes: Sequence[int] = (2_097_152, 262_144)
-    """One all-reduce per entry and step, where there is more than one replica."""
-    marks: bool = True
-    memory: bool = True
-    placement: bool = True
-    contexts: bool = False
-    captured: bool = True
-    """Whether the windows' Parquet files exist."""
-    ending: str | None = "finished"
-    """`finished`, `stopped`, `failed`, `crashed`, or None: cut off without a word."""
-    missing: Sequence[str] = ()
-    """Pieces left out: `run.json`, `launcher`, `environment`, or a window table's name."""
-    cut: Sequence[tuple[str, int]] = ()
-    """(path in the run folder, bytes to keep): files cut off after writing."""
-    prefix: str = ""
-    """Put before every op, variable and workload name: long or hostile text."""
-    nan_loss_from: int | None = None
-    moved: str | None = None
-    pid: int = 2**22 - 1
-    seed: int = 0
+__all__ = ["HOSTILE", "Recipe", "write_run"]
 
 
 def write_run(folder: str | Path, **options: Any) -> Path:
@@ -99,60 +51,6 @@ def write_run(folder: str | Path, **options: Any) -> Path:
         target = run / path
         target.write_bytes(target.read_bytes()[:keep])
     return run
-
-
-def spec_of(recipe: Recipe) -> RunSpec:
-    """The RunSpec that this recipe would come from."""
-    count = recipe.replicas // recipe.workers
-    return RunSpec.model_validate(
-        {
-            "strategy": recipe.strategy,
-            "devices": f"{recipe.device_kind.lower()}:{count}",
-            "workers": recipe.workers,
-            "workload": f"{recipe.prefix}digits-cnn",
-            "global_batch_size": recipe.global_batch_size,
-            "steps": max(1, recipe.steps),
-            "seed": recipe.seed,
-        }
-    )
-
-
-def replica_device(recipe: Recipe, replica: int) -> str:
-    """Full device name of a global replica."""
-    local = recipe.replicas // recipe.workers
-    job = "worker" if recipe.workers > 1 else "localhost"
-    return (
-        f"/job:{job}/replica:0/task:{replica // local}"
-        f"/device:{recipe.device_kind}:{replica % local}"
-    )
-
-
-def step_phases(recipe: Recipe, num_steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Milliseconds of each phase, `[steps, replicas]`; every row of a step adds up to one wall."""
-    shape = (num_steps, recipe.replicas)
-    shared = np.zeros(num_steps)
-    shocks = rng.normal(0, 1, num_steps) * np.sqrt(1 - recipe.drift**2)
-    for i in range(1, num_steps):
-        shared[i] = recipe.drift * shared[i - 1] + shocks[i]
-    wobble = 0.5 * shared[:, None] + rng.normal(0, 1, shape) * 0.5
-    compute = recipe.step_ms * np.clip(1 + recipe.noise * wobble, 0.2, None)
-    if recipe.straggler is not None:
-        compute[:, recipe.straggler[0]] += recipe.straggler[1]
-    input_ms = np.full(shape, 1.0) * recipe.input_ms * rng.uniform(0.8, 1.2, (num_steps, 1))
-    idle = np.full(shape, recipe.idle_ms)
-    if num_steps:
-        idle[0] += recipe.tracing_ms
-    alone = recipe.replicas == 1
-    wait = compute.max(axis=1, keepdims=True) - compute
-    transfer = np.full(shape, 0.0 if alone else recipe.transfer_ms)
-    return {
-        "input": input_ms,
-        "compute": compute,
-        "wait": wait,
-        "transfer": transfer,
-        "idle": idle,
-        "wall": input_ms + compute + wait + transfer + idle,
-    }
 
 
 class _Clocked(EventLog):
@@ -304,7 +202,7 @@ def _write_segment(
         if recipe.captured and i + 1 - recipe.window_steps in window_starts:
             _write_window(folder, log, made, i + 1 - recipe.window_steps)
     if recipe.contexts:
-        tables.write_contexts(folder.path / "contexts.parquet", made)
+        tables.write_contexts(folder.contexts(0), made)
     return log.at_ns
 
 

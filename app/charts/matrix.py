@@ -28,6 +28,7 @@ def traffic(devices: Sequence[str], bytes_per_step: np.ndarray) -> go.Figure:
         hovertemplate="%{y} to %{x}: %{customdata} a step<extra></extra>",
         colorscale=[[0, "#CFE3F3"], [1, "#0B3C6F"]],
         zmin=0,
+        zmax=max(float(bytes_per_step.max(initial=0)), 1.0),
         showscale=len(devices) > 9,
         colorbar={"title": "B/step", "thickness": 12, "exponentformat": "SI"},
         xgap=2,

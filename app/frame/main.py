@@ -18,6 +18,7 @@ PAGES = (
     ("timeline", "Timeline"),
     ("communication", "Communication"),
     ("placement", "Placement"),
+    ("cores", "TPU cores"),
     ("contexts", "Contexts"),
     ("compare", "Compare"),
     ("runs", "Runs"),

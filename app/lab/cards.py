@@ -42,10 +42,9 @@ def _card(offer: Offer, *, is_chosen: bool) -> None:
             args=(row.name,),
             help=f"Needs {row.needs}.",
         )
-        st.markdown(f":small[{row.explanation}]")
+        st.markdown(f":small[{row.explanation} [Documentation]({row.link})]")
         if offer.reason:
             st.markdown(f":small[:orange[**Not here.** {offer.reason}.]]")
-        st.markdown(f":small[[Documentation]({row.link})]")
 
 
 def _choose(name: str) -> None:

@@ -14,6 +14,7 @@ from app.lab.cards import choose_strategy
 from app.lab.complaints import Complaints
 from app.lab.delays import pick_delays
 from app.lab.device_picker import pick_devices
+from app.lab.tpu_layout import pick_layout
 from app.lab.workload_picker import pick_workload
 from app.parts.picker import LAST_RUN
 from profiles.errors import LabError, SpecError
@@ -43,16 +44,20 @@ def configure_page() -> None:
     found = inventory or state.HOST_ONLY
     strategy = choose_strategy(found)
     complaints.below("strategy")
+    place_of_layout = st.container()
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("#### Devices and data")
-        devices = pick_devices(found, strategy, key="devices", bound=True)
+        document = pick_devices(found, strategy, key="devices", bound=True)
         complaints.below("devices")
-        document = pick_workload(complaints)
+        complaints.below("gpu_memory_mb")
+        document |= pick_workload(complaints) | {"strategy": strategy}
+    if strategy == "tpu":
+        with place_of_layout:
+            document["tpu"] = pick_layout(document["devices"], complaints)
     with middle:
         st.markdown("#### Training")
         document |= _training(complaints)
-        document |= {"strategy": strategy, "devices": devices}
     with right:
         st.markdown("#### Communication and recording")
         document |= _communication(strategy, complaints)
@@ -143,7 +148,15 @@ def _capture() -> dict[str, Any]:
         keep = st.toggle(
             "Keep raw files for TensorBoard", value=True, key="keep_xplane", bind="query-params"
         )
+        contexts = st.toggle(
+            "Trace contexts",
+            key="contexts",
+            help="Every switch between replica and cross-replica context, while a segment's first "
+            "step is traced. See them on the Contexts page.",
+            bind="query-params",
+        )
     return {
+        "contexts": contexts,
         "every_step": every,
         "overhead_budget": round(budget / 100, 6),
         "marks": marks,
@@ -155,7 +168,8 @@ def _num_replicas(document: dict[str, Any]) -> int:
     if document["strategy"] in SINGLE_REPLICA_STRATEGIES:
         return 1
     count = str(document["devices"]).rpartition(":")[2]
-    return int(count) if count.isdigit() else 1
+    cores: int = document.get("tpu", {}).get("cores_per_replica", 1)
+    return max(1, int(count) // cores) if count.isdigit() else 1
 
 
 def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None:

@@ -1,56 +1,100 @@
-"""Which devices a run gets: so many virtual CPUs, or the GPUs that were found."""
+"""Which devices a run gets: so many virtual CPUs, or GPUs, several on one card where wished."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
 from profiles.errors import SpecError
 from profiles.spec import MAX_DEVICES, SINGLE_REPLICA_STRATEGIES, parse_devices
+from strategy_core.device_plan import EMULATED_CORES
 from strategy_core.inventory import Inventory
 
 DEFAULT_CPUS = 4
+DEFAULT_GPU_MEMORY_MB = 2048
 
 
 def pick_devices(
-    inventory: Inventory, strategy: str, *, key: str, applied: str = "", bound: bool = False
-) -> str:
-    """Draw the picker; a `devices` text such as `cpu:4`. `applied` is what is in force."""
-    if strategy == "tpu":
-        st.markdown(":small[The cores that the TPU, or its emulation, offers.]")
-        return "tpu"
-    gpus = inventory.count("GPU")
-    before = _parsed(applied)
-    kind = "cpu"
-    if gpus:
-        kind = st.segmented_control(
-            "Kind of device",
-            ["cpu", "gpu"],
-            default=before[0] or "gpu",
-            format_func=str.upper,
-            required=True,
-            key=f"{key}_kind",
+    inventory: Inventory,
+    strategy: str,
+    *,
+    key: str,
+    applied: Mapping[str, Any] | None = None,
+    bound: bool = False,
+) -> dict[str, Any]:
+    """Draw the picker; the fields `devices` and `gpu_memory_mb`. `applied` is a spec in force."""
+    before = applied or {}
+    if strategy == "tpu" and inventory.count("TPU"):
+        st.markdown(f":small[The {inventory.count('TPU')} cores of this machine's TPU.]")
+        return {"devices": "tpu", "gpu_memory_mb": None}
+    kind = _pick_kind(inventory, before, key, bound=bound)
+    count = _pick_count(inventory, strategy, kind, before, key, bound=bound)
+    memory_mb = None
+    if kind == "gpu" and count > inventory.count("GPU"):
+        memory_mb = st.number_input(
+            "Memory of each logical GPU, MB",
+            min_value=64,
+            value=int(before.get("gpu_memory_mb") or DEFAULT_GPU_MEMORY_MB),
+            step=256,
+            key=f"{key}_memory",
+            help="Several logical GPUs share a card. NCCL cannot serve such; another algorithm is "
+            "taken.",
             bind="query-params" if bound else None,
         )
+    return {"devices": f"{kind}:{count}", "gpu_memory_mb": memory_mb}
+
+
+def _pick_kind(inventory: Inventory, before: Mapping[str, Any], key: str, *, bound: bool) -> str:
+    if not inventory.count("GPU"):
+        return "cpu"
+    kind: str = st.segmented_control(
+        "Kind of device",
+        ["cpu", "gpu"],
+        default=_asked(before)[0] or "gpu",
+        format_func=str.upper,
+        required=True,
+        key=f"{key}_kind",
+        bind="query-params" if bound else None,
+    )
+    return kind
+
+
+def _pick_count(
+    inventory: Inventory,
+    strategy: str,
+    kind: str,
+    before: Mapping[str, Any],
+    key: str,
+    *,
+    bound: bool,
+) -> int:
+    gpus = inventory.count("GPU")
     single = strategy in SINGLE_REPLICA_STRATEGIES
-    most = gpus if kind == "gpu" else MAX_DEVICES
-    count = st.number_input(
+    is_tpu = strategy == "tpu"
+    usual = gpus if kind == "gpu" else EMULATED_CORES if is_tpu else DEFAULT_CPUS
+    found = (
+        f"{gpus} found; more share a card." if kind == "gpu" else "They share this machine's cores."
+    )
+    count: int = st.number_input(
         "GPUs" if kind == "gpu" else "Virtual CPU devices",
         min_value=1,
-        max_value=max(most, 1),
-        value=1 if single else min(before[1] or DEFAULT_CPUS, max(most, 1)),
+        max_value=MAX_DEVICES,
+        value=1 if single else _asked(before)[1] or usual,
         step=1,
         disabled=single,
-        key=f"{key}_{'one' if single else 'many'}_{kind}",
-        help="One replica each. "
-        + (f"{gpus} found." if kind == "gpu" else "They share this machine's cores."),
+        key=f"{key}_{'one' if single else 'cores' if is_tpu else 'many'}_{kind}",
+        help=f"{'One stands for each TPU core.' if is_tpu else 'One replica each.'} {found}",
         bind="query-params" if bound and not single else None,
     )
-    return f"{kind}:{count}"
+    return count
 
 
-def _parsed(text: str) -> tuple[str | None, int | None]:
+def _asked(spec: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """Kind and count that a spec names; None where it leaves them open."""
     try:
-        request = parse_devices(text)
+        request = parse_devices(str(spec.get("devices", "auto")))
     except SpecError:
         return None, None
     return (request.kind if request.kind in ("cpu", "gpu") else None), request.count

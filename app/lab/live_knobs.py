@@ -75,9 +75,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         key=f"{key}_strategy",
     )
     complaints.below("strategy")
-    devices = pick_devices(
-        inventory, strategy, key=f"{key}_devices", applied=str(applied.get("devices", ""))
-    )
+    devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
     complaints.below("devices")
     batch = st.number_input(
         "Global batch size",
@@ -103,7 +101,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     complaints.below("")
     return {
         "strategy": strategy,
-        "devices": devices,
+        **devices,
         "global_batch_size": batch,
         "cross_device_ops": ops,
         "capture.every_step": every,

@@ -43,7 +43,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     chosen = show_collectives(calls)
     left, right = st.columns(2)
     with left:
-        show_replicas(calls, chosen)
+        show_replicas(chosen, facts.breakdown)
     with right:
         show_matrix(facts.communication.traffic, segment.replica_devices)
     show_sends(opened.ask(sends, segment.segment))

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.parts.recording import Key, recordings
 from app.parts.text import as_markdown
+from app.parts.traced_runs import pick_recording
 from app.server import LOOPBACK
 from app.state import lab
 from profiles.stepper import page
@@ -17,6 +18,7 @@ STRATEGIES = {
     "one-device": "OneDeviceStrategy",
     "default": "default strategy",
 }
+SHOWN = ("Demonstrations", "The first step of a run")
 SINGLE = ("one-device", "default")
 HEIGHT = 920
 
@@ -113,6 +115,16 @@ def show(key: Key) -> None:
         st.iframe(page(held.done[key], theme=theme, step=first_step(key)), height=HEIGHT)
 
 
+def show_course() -> None:
+    """A demonstration, or a program in its place, under one strategy or two side by side."""
+    keys = choose()
+    for place, key in zip(st.columns(len(keys)), keys, strict=True):
+        with place:
+            if len(keys) > 1:
+                st.subheader(STRATEGIES[key[1]])
+            show(key)
+
+
 def first_step(key: Key) -> int:
     """Where the picture of `key` opens: at the step of the address, the first time it is drawn.
 
@@ -130,9 +142,9 @@ st.caption(
     "What tf.distribute really does between replica, cross-replica and update context: a real run, "
     "recorded. Step with the buttons, the slider or the arrow keys."
 )
-keys = choose()
-for place, key in zip(st.columns(len(keys)), keys, strict=True):
-    with place:
-        if len(keys) > 1:
-            st.subheader(STRATEGIES[key[1]])
-        show(key)
+if st.segmented_control("Show", SHOWN, default=SHOWN[0], required=True, key="shown") == SHOWN[0]:
+    show_course()
+else:
+    recording = pick_recording(lab().runs)
+    if recording:
+        st.iframe(page(recording, theme=str(st.context.theme.type or "auto")), height=HEIGHT)

@@ -22,6 +22,7 @@ LINKS = (
     ("timeline", "Timeline"),
     ("communication", "Communication"),
     ("placement", "Placement"),
+    ("compare", "Compare"),
 )
 
 

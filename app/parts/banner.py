@@ -20,7 +20,7 @@ def show_status(profile: Profile) -> None:
     elif status.state == "incomplete":
         st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
     elif status.state == "running":
-        st.info("**This run is still running.** The page follows it.")
+        st.info("**This run is still running.**")
     warnings = [
         str(record.get("message"))
         for record in profile.records("note")

@@ -9,7 +9,8 @@ import streamlit as st
 
 from app.charts.waiting import wait_and_transfer
 from app.parts.text import as_markdown, plain
-from profiles.analysis.collective_calls import CollectiveCall
+from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
 from profiles.definitions import DEFINITIONS
 
 TABLE = "collectives_table"
@@ -43,35 +44,29 @@ def formulas() -> str:
     return as_markdown(f"{lines} ({found[1].source}). n is the group size; GB/s is 10^9 bytes/s.")
 
 
-def show_replicas(calls: Sequence[CollectiveCall], chosen: CollectiveCall | None) -> None:
-    """Who waits, and how long tensors move: in all collectives of a step, or in the chosen op."""
+def show_replicas(chosen: CollectiveCall | None, breakdown: StepBreakdown) -> None:
+    """Who waits, and how long tensors move: in the whole step, or in one call of the chosen op.
+
+    The whole step is the breakdown's: collectives that run side by side are never summed.
+    """
     st.subheader("Wait and transfer per replica", help=DEFINITIONS["wait"].text)
-    shown = [chosen] if chosen else list(calls)
-    numbers = sorted({part.replica for call in shown for part in call.replicas})
-    if not numbers:
-        st.markdown("Per replica: not recorded.")
+    parts: Sequence[ReplicaCall | ReplicaBreakdown] = (
+        chosen.replicas if chosen else breakdown.replicas
+    )
+    if not parts or all(part.wait_ms is None for part in parts):
+        st.markdown("Not recorded per replica.")
         return
-    wait = [_per_step(shown, number, "wait_ms") for number in numbers]
-    transfer = [_per_step(shown, number, "transfer_ms") for number in numbers]
     chart = wait_and_transfer(
-        [f"replica {number}" for number in numbers], wait, transfer, unit="ms per step"
+        [f"replica {part.replica}" for part in parts],
+        [part.wait_ms for part in parts],
+        [part.transfer_ms for part in parts],
+        unit="ms per call" if chosen else "ms per step",
     )
     st.plotly_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
     if chosen:
         st.caption(f"Only {as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
-    elif len(calls) > 1:
-        st.caption("All collectives of a step. Choose a row of the table to see one op alone.")
-
-
-def _per_step(calls: Sequence[CollectiveCall], replica: int, name: str) -> float | None:
-    """Milliseconds a step; ops that run side by side count each."""
-    known = [
-        value * call.per_step
-        for call in calls
-        for part in call.replicas
-        if part.replica == replica and (value := getattr(part, name)) is not None
-    ]
-    return sum(known) if known else None
+    else:
+        st.caption("All of a step. Choose a row of the table to see one op alone.")
 
 
 def _row(call: CollectiveCall) -> dict[str, object]:
@@ -103,7 +98,7 @@ def _columns() -> dict[str, object]:
     column = st.column_config
     return {
         "op": column.TextColumn("Collective", width="small"),
-        "name": column.TextColumn("Op in the graph", width="large"),
+        "name": column.TextColumn("Op in the graph", width="medium"),
         "place": column.NumberColumn(
             "Call", width="small", help="Its place among the calls of its kind in a step."
         ),
@@ -116,16 +111,16 @@ def _columns() -> dict[str, object]:
             "MB", width="small", format="%.4g", help="S: size of one call, in 10^6 bytes."
         ),
         "wait_ms": column.NumberColumn(
-            "Wait, ms", width="small", format="%.3f", help=DEFINITIONS["wait"].text
+            "Wait, ms", width=95, format="%.3f", help=DEFINITIONS["wait"].text
         ),
         "transfer_ms": column.NumberColumn(
-            "Transfer, ms", width="small", format="%.3f", help=DEFINITIONS["transfer"].text
+            "Transfer, ms", width=95, format="%.3f", help=DEFINITIONS["transfer"].text
         ),
         "algbw": column.NumberColumn(
-            "algbw, GB/s", width="small", format="%.3g", help=DEFINITIONS["algbw"].text
+            "algbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["algbw"].text
         ),
         "busbw": column.NumberColumn(
-            "busbw, GB/s", width="small", format="%.3g", help=DEFINITIONS["busbw"].text
+            "busbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
         ),
         "time": column.TextColumn("Time from", width="small", help="Where the times came from."),
         "size": column.TextColumn("Bytes from", width="small", help="Where the size came from."),

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from app.charts.devices import short_names
 from app.charts.placement import ops_by_type, variable_bytes
 from app.parts.text import plain
 from profiles.analysis.columns import of_segment, texts
-from profiles.analysis.placement import UNPLACED, Placement
+from profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
+from profiles.device_names import short_names
 from profiles.store import Profile
 
 MAX_VARIABLES = 5_000
@@ -65,23 +65,28 @@ def show_variables(placed: Placement) -> None:
             "copies": len(item.devices),
             "devices": [short[device] for device in item.devices],
         }
-        for item in placed.variables[:MAX_VARIABLES]
+        for item in sorted(placed.variables, key=_by_size)[:MAX_VARIABLES]
     ]
     column = st.column_config
     st.dataframe(
         pd.DataFrame(rows, columns=["variable", "kind", "bytes", "copies", "devices"]),
         column_config={
-            "variable": column.TextColumn("Variable", width="medium"),
+            "variable": column.TextColumn("Variable", width="large"),
             "kind": column.TextColumn("Kind", width="small"),
             "bytes": column.NumberColumn("Bytes of a copy", width="small", format="localized"),
             "copies": column.NumberColumn("Copies", width="small"),
-            "devices": column.ListColumn("Sits on", width="large"),
+            "devices": column.ListColumn("Sits on", width="medium"),
         },
         hide_index=True,
         placeholder="–",
         key="placement_variables",
         height=min(38 + 35 * max(len(rows), 1), 38 + 35 * 8),
     )
+
+
+def _by_size(item: VariablePlacement) -> tuple[float, str]:
+    """Largest first: a model's weights before its counters."""
+    return -(item.bytes_per_copy or 0.0), item.name
 
 
 def _bytes_by_kind(placed: Placement, devices: list[str]) -> dict[str, list[float]]:

@@ -12,11 +12,12 @@ from profiles.layout import worker_folders
 from profiles.store import Profile
 
 OPEN_WITH = {
-    "html": "One file that opens offline, with every chart and the definitions: made to be mailed.",
-    "chrome-trace": "In Perfetto: open **ui.perfetto.dev**, press *Open trace file*, choose it.",
-    "xplane": "Unpack it, then `tensorboard --logdir FOLDER` or `xprof --logdir FOLDER`.",
-    "parquet": "In DuckDB: `select * from 'steps.parquet'`; in pandas: `pandas.read_parquet`.",
+    "html": "Made to be mailed.",
+    "chrome-trace": "There, press *Open trace file*. The file stays on this machine.",
+    "xplane": "Unpack it first; `xprof --logdir FOLDER` opens it, too.",
+    "parquet": "In DuckDB: `select * from 'steps.parquet'`.",
 }
+"""What to do with a file, beyond its format's own description."""
 ORDER = ("html", "chrome-trace", "xplane", "parquet", "csv", "json")
 
 

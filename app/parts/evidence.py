@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 
 from app.charts import steps as step_charts
-from app.charts.devices import short_names
 from app.charts.memory import memory as memory_chart
 from app.charts.phases import breakdown as breakdown_chart
 from app.charts.thin import Array
@@ -20,6 +19,7 @@ from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from profiles.analysis.columns import floats, texts
 from profiles.analysis.memory import memory_use
 from profiles.definitions import DEFINITIONS
+from profiles.device_names import short_names
 from profiles.schema import CATEGORIES
 from profiles.store import Profile
 

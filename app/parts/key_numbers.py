@@ -104,7 +104,7 @@ def _straggler(facts: Facts) -> Tile:
         units.milliseconds(found.straggler.late_ms),
         "derived",
         label="Straggler",
-        note=f"replica {found.straggler.replica} is late by so much",
+        note=f"replica {found.straggler.replica}, later than the others",
     )
 
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from app.charts.devices import short_names
 from app.parts.text import plain
 from profiles.analysis.columns import of_segment
+from profiles.device_names import short_names
 from profiles.store import Profile
 
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.charts.devices import short_names
 from app.parts.opened import OpenRun
 from app.parts.segments import segment_title
 from app.parts.text import as_markdown, plain
-from profiles.analysis.placement_change import Change, How, placement_change
+from profiles import units
+from profiles.analysis.placement_change import How, PlacementChange, placement_change
+from profiles.device_names import short_names
 from profiles.events import SegmentOpened
 
 MAX_ROWS = 5_000
@@ -24,7 +25,7 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
     before = earlier[-1]
     st.subheader(
         "What the reconfiguration moved",
-        help="Ops and variables by name, in the segment before and in this one.",
+        help="Variables by name, ops by device: in the segment before and in this one.",
     )
     found = opened.ask(placement_change, before.segment, segment.segment)
     if found.reason:
@@ -32,43 +33,45 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
         return
     st.markdown(
         f"From **{as_markdown(segment_title(before))}** to "
-        f"**{as_markdown(segment_title(segment))}**: {_counted(found.changes)} "
-        f"{found.num_same:,} stayed where they were."
+        f"**{as_markdown(segment_title(segment))}**: {_counted(found)}."
     )
-    if found.changes:
-        _show_changes(found.changes)
+    left, right = st.columns([3, 2])
+    with left:
+        _show_variables(found)
+    with right:
+        _show_ops(found)
 
 
-def _counted(changes: tuple[Change, ...]) -> str:
-    parts = []
-    for kind, plural in (("variable", "variables"), ("op", "ops")):
-        of_kind = [change for change in changes if change.kind == kind]
-        counts = [(how, sum(change.how == how for change in of_kind)) for how in WAYS]
-        words = [f"{num:,} {how}" for how, num in counts if num]
-        if words:
-            parts.append(f"{plural} {', '.join(words)};")
-    return " ".join(parts) or "nothing changed;"
+def _counted(found: PlacementChange) -> str:
+    """`35 variables moved, 2 gone; 3 stayed`."""
+    counts = [(how, sum(move.how == how for move in found.variables)) for how in WAYS]
+    words = [f"{num:,} {how}" for how, num in counts if num]
+    if not words:
+        return "every variable stayed where it was"
+    number, _, rest = ", ".join(words).partition(" ")
+    noun = "variable" if number == "1" else "variables"
+    return f"{number} {noun} {rest}; {found.num_same:,} stayed"
 
 
-def _show_changes(changes: tuple[Change, ...]) -> None:
-    short = short_names(name for change in changes for name in (*change.before, *change.after))
+def _show_variables(found: PlacementChange) -> None:
+    short = short_names(name for move in found.variables for name in (*move.before, *move.after))
     rows = [
         {
-            "how": change.how,
-            "kind": change.kind,
-            "name": plain(change.name, 200),
-            "before": [short[name] for name in change.before],
-            "after": [short[name] for name in change.after],
+            "how": move.how,
+            "name": plain(move.name, 200),
+            "before": [short[name] for name in move.before],
+            "after": [short[name] for name in move.after],
         }
-        for change in changes[:MAX_ROWS]
+        for move in found.variables[:MAX_ROWS]
     ]
+    if not rows:
+        return
     column = st.column_config
     st.dataframe(
         pd.DataFrame(rows),
         column_config={
             "how": column.TextColumn("Change", width="small"),
-            "kind": column.TextColumn("Kind", width="small"),
-            "name": column.TextColumn("Name", width="large"),
+            "name": column.TextColumn("Variable", width="medium"),
             "before": column.ListColumn("Was on", width="medium"),
             "after": column.ListColumn("Is on", width="medium"),
         },
@@ -76,5 +79,26 @@ def _show_changes(changes: tuple[Change, ...]) -> None:
         key="placement_changes",
         height=min(38 + 35 * len(rows), 38 + 35 * 8),
     )
-    if len(changes) > MAX_ROWS:
-        st.caption(f"The first {MAX_ROWS:,} of {len(changes):,} are shown.")
+    if len(found.variables) > MAX_ROWS:
+        st.caption(f"The first {units.counted(MAX_ROWS, 'row')} are shown.")
+
+
+def _show_ops(found: PlacementChange) -> None:
+    short = short_names(item.device for item in found.ops)
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {"device": plain(short[item.device]), "before": item.before, "after": item.after}
+                for item in found.ops
+            ]
+        ),
+        column_config={
+            "device": column.TextColumn("Device"),
+            "before": column.NumberColumn("Ops before", format="localized"),
+            "after": column.NumberColumn("Ops after", format="localized"),
+        },
+        hide_index=True,
+        key="placement_op_counts",
+        height=min(38 + 35 * max(len(found.ops), 1), 38 + 35 * 8),
+    )

@@ -55,7 +55,9 @@ def _show_answer(profile: Profile, query: str) -> None:
     if answer.num_rows > MAX_ROWS:
         rows += f"; the first {MAX_ROWS:,} are shown"
     st.caption(rows)
-    st.dataframe(_plain(answer.slice(0, MAX_ROWS)), hide_index=True, key="sql_answer")
+    st.dataframe(
+        _plain(answer.slice(0, MAX_ROWS)), hide_index=True, placeholder="null", key="sql_answer"
+    )
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -42,15 +42,15 @@ STYLE = """<style>
 .lab-tile.large .unit {font-size:1.2rem}
 .lab-tile.missing .value {opacity:.45}
 .lab-tile .definition {display:none; position:absolute; left:0; top:calc(100% + 4px); z-index:50;
-  width:max-content; max-width:min(22rem,80vw); padding:.55rem .7rem; border-radius:.4rem;
+  width:max-content; max-width:min(18rem,80vw); padding:.55rem .7rem; border-radius:.4rem;
   background:#16202B; color:#F3F5F8; font-size:.8rem; line-height:1.4; white-space:pre-line;
   box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
 .lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
-.lab-tile:nth-child(n+4) .definition {left:auto; right:0}
-@media (max-width:40rem) {
+.lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
+@media (max-width:48rem) {
   .lab-tiles {grid-template-columns:repeat(2,minmax(0,1fr))}
-  .lab-tile:nth-child(odd) .definition {left:0; right:auto}
-  .lab-tile:nth-child(even) .definition {left:auto; right:0}
+  .lab-tile:nth-child(even) .definition {left:0; right:auto; transform:none}
+  .lab-tile:nth-child(odd):not(.large) .definition {left:auto; right:0; transform:none}
   .lab-tile.large .value {font-size:2.3rem}
 }
 </style>"""

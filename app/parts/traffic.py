@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.charts.devices import short_names
 from app.charts.matrix import traffic as traffic_chart
 from app.parts.text import plain
 from profiles.analysis.communication import Traffic
 from profiles.analysis.sends import Send
 from profiles.definitions import DEFINITIONS
+from profiles.device_names import short_names
 
 MAX_SENDS = 5_000
 KINDS = {

@@ -6,13 +6,11 @@ import streamlit as st
 
 from app.parts.text import as_html, as_markdown
 from profiles import units
-from profiles.analysis.findings import Facts, Finding, findings
+from profiles.analysis.findings import Facts, Finding, findings, main_finding
 from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 SHOWN = 3
-WORTH_SAYING = 0.1
-"""A finding is named in the headline where it explains this share of a step."""
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem}
@@ -47,9 +45,9 @@ def headline(profile: Profile, facts: Facts) -> str:
 
 def _limit(facts: Facts) -> str:
     """The finding that explains the largest share; where all are small, where the step went."""
-    largest = next((item for item in findings(facts) if (item.share or 0) >= WORTH_SAYING), None)
-    if largest and largest.key != "costly-capture":
-        return as_html(largest.sentence)
+    main = main_finding(facts)
+    if main is not None:
+        return as_html(main.sentence)
     wall = facts.breakdown.mean_ms("wall")
     if not wall:
         return "What limits it cannot be said without a capture window or per-replica marks."
@@ -84,7 +82,9 @@ def show_findings(facts: Facts) -> None:
 
 
 def _show_one(finding: Finding) -> None:
-    share = f"**{units.share(finding.share)} of a step.** " if finding.share is not None else ""
+    share = "" if finding.share is None else units.share(finding.share)
+    # Some sentences begin with their share already.
+    lead = f"**{share} of a step.** " if share and share not in finding.sentence else ""
     with st.container(border=True):
-        st.markdown(f"{share}{as_markdown(finding.sentence)}")
+        st.markdown(f"{lead}{as_markdown(finding.sentence)}")
         st.caption(f"Try: {as_markdown(finding.advice)}")

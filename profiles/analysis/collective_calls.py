@@ -1,6 +1,7 @@
 """Every collective op of a segment by itself: how often, how large, how fast, who waited in it.
 
-The same figures as in `communication`, there by kind, here by the op in the graph and its replicas.
+The same figures as in `communication`, there by kind, here by the op in the graph and its replicas:
+calls and bytes of all captured steps, times of the typical ones.
 """
 
 from __future__ import annotations
@@ -8,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from profiles.analysis.columns import floats, ints, of_segment
 from profiles.analysis.communication import bus_factor
+from profiles.analysis.steps import typical_steps
 from profiles.sql import run_query
 
 if TYPE_CHECKING:
@@ -59,29 +64,28 @@ _CALLS = """
         from collectives where segment = {segment})
     select op, place, group_size, replica, any_value(name) as name,
            min(instance) as first_instance, max(instance) as last_instance, count(*) as calls,
-           count(distinct step) as steps, avg(bytes) as bytes, avg(wait_ms) as wait_ms,
-           avg(transfer_ms) as transfer_ms, any_value(source) as source,
+           count(distinct step) as steps, avg(bytes) as bytes,
+           avg(wait_ms) filter ({timed}) as wait_ms,
+           avg(transfer_ms) filter ({timed}) as transfer_ms, any_value(source) as source,
            any_value(bytes_source) as bytes_source,
-           sum(bytes::double) filter (transfer_ms is not null) as moved_bytes,
-           sum(transfer_ms) filter (bytes is not null) as moving_ms
+           sum(bytes::double) filter ({timed} and transfer_ms is not null) as moved_bytes,
+           sum(transfer_ms) filter ({timed} and bytes is not null) as moving_ms
     from placed group by op, place, group_size, replica order by op, group_size, place, replica
 """
 
 
 def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ...]:
     """The collectives of a segment's captured steps, the largest traffic first."""
-    rows = run_query(profile, _CALLS.format(segment=int(segment))).to_pylist()
-    num_steps = _num_captured_steps(profile, segment)
+    captured = of_segment(profile.table("replica_steps"), segment)
+    step = ints(captured, "step")
+    typical = ", ".join(map(str, typical_steps(step, floats(captured, "wall_ms")).tolist()))
+    timed = f"step in ({typical})" if typical else "true"
+    rows = run_query(profile, _CALLS.format(segment=int(segment), timed=timed)).to_pylist()
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["op"], row["group_size"], row["place"]), []).append(row)
-    calls = [_one(members, num_steps) for members in groups.values()]
+    calls = [_one(members, len(np.unique(step))) for members in groups.values()]
     return tuple(sorted(calls, key=lambda call: -(call.bytes or 0) * call.per_step))
-
-
-def _num_captured_steps(profile: Profile, segment: int) -> int:
-    query = f"select count(distinct step) as num from replica_steps where segment = {int(segment)}"
-    return int(run_query(profile, query)["num"][0].as_py())
 
 
 def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:

@@ -21,7 +21,7 @@ def of_segment(table: pa.Table, segment: int) -> pa.Table:
 
 def floats(table: pa.Table, name: str) -> Floats:
     """A numeric column; a missing or infinite value is NaN."""
-    column: Floats = table[name].cast(pa.float64()).to_numpy(zero_copy_only=False)
+    column: Floats = table[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.where(np.isfinite(column), column, np.nan)
 
 

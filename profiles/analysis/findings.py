@@ -31,6 +31,8 @@ MANY_CALLS = 8
 TINY_BATCH = 8
 UNSTEADY = 2.0
 COSTLY_CAPTURE = 1.05
+WORTH_SAYING = 0.1
+"""A finding is named in a headline where it explains this share of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,21 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
     """Everything that explains a slow step of this segment, the largest share first."""
     found = [finding for question in _QUESTIONS for finding in question(facts)]
     return tuple(sorted(found, key=lambda item: -(item.share or 0.0)))
+
+
+def main_finding(facts: Facts) -> Finding | None:
+    """The finding that a sentence about the segment names; None where all are small.
+
+    What recording cost is never the answer to why a program is slow.
+    """
+    return next(
+        (
+            item
+            for item in findings(facts)
+            if (item.share or 0.0) >= WORTH_SAYING and item.key != "costly-capture"
+        ),
+        None,
+    )
 
 
 def _straggler(facts: Facts) -> Iterator[Finding]:

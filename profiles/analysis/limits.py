@@ -2,8 +2,9 @@
 
 A limit is a metric, a colon, a sign and a size: `+` fails where B is more than that above A, `-`
 where B is more than that below A; with `%` the size is relative to A, without it is absolute.
-A step time is beyond its limit only where the difference is real: its confidence interval
-excludes no change (with too few steps for an interval, the plain ratio decides).
+A step time, or a throughput at the same batch, is beyond its limit only where the difference is
+real: the confidence interval of the step times excludes no change (with too few steps for an
+interval, the plain ratio decides).
 """
 
 from __future__ import annotations
@@ -70,12 +71,18 @@ def check_limit(compared: RunComparison, limit: Limit) -> LimitCheck:
     allowed = limit.size * abs(found.a) if limit.is_relative else limit.size
     if moved <= allowed:
         return LimitCheck(limit, found, False)
-    if limit.metric == "step_time_ms" and compared.times.reason is None:
-        times = compared.times
-        if not times.is_different:
-            remark = (
-                f"the ratio is {times.ratio:.3f}, and between {times.low:.3f} and "
-                f"{times.high:.3f} with 95 % confidence: it may be noise"
-            )
-            return LimitCheck(limit, found, False, remark)
+    times = compared.times
+    if _rests_on_times(compared, limit.metric) and times.reason is None and not times.is_different:
+        remark = (
+            f"the ratio of step times is {times.ratio:.3f}, and between {times.low:.3f} and "
+            f"{times.high:.3f} with 95 % confidence: it may be noise"
+        )
+        return LimitCheck(limit, found, False, remark)
     return LimitCheck(limit, found, True)
+
+
+def _rests_on_times(compared: RunComparison, metric: str) -> bool:
+    """Whether the metric can only change as the step times do."""
+    batches = [run["global_batch_size"] for run in (compared.a_summary, compared.b_summary)]
+    is_throughput = metric == "examples_per_second" and batches[0] == batches[1]
+    return metric == "step_time_ms" or is_throughput

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profiles.analysis.columns import bools, ints, of_segment
+from profiles.analysis.steps import typical_captured_steps
 from profiles.capture.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ COMMUNICATION = ("collective", "transfer", "wait")
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Of one replica, mean over its captured steps. `overlap` is None where nothing was sent."""
+    """Of one replica, mean over its typical steps. `overlap` is None where nothing was sent."""
 
     replica: int
     num_steps: int
@@ -36,6 +37,9 @@ class Overlap:
 def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
     """The overlap of every replica that has spans in the segment; empty without any window."""
     rows = of_segment(profile.table("spans"), segment)
+    typical = typical_captured_steps(profile, segment)
+    if typical.size:
+        rows = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     replicas = ints(rows, "replica")
     return tuple(
         _of_replica(int(replica), rows.filter(pa.array(replicas == replica)))

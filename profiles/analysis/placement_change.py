@@ -1,68 +1,120 @@
-"""What did a live reconfiguration move? Two segments' placements, name by name."""
+"""What did a live reconfiguration move? Two segments' placements: variables by name, ops by device.
+
+A model that is built again gets its names counted on (`dense_1` becomes `dense_3`), so variables
+are matched by their name without the counters, in order. Names of ops follow the strategy and
+the optimizer of graphs too closely to match one by one: of them the devices are compared.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from profiles.analysis.columns import of_segment, texts
+from profiles.analysis.placement import UNPLACED
 
 if TYPE_CHECKING:
     from profiles.store import Profile
 
 How = Literal["moved", "added", "gone"]
-Places = dict[tuple[str, str], tuple[str, ...]]
+Places = dict[tuple[str, int], tuple[str, tuple[str, ...]]]
+_COUNTER = re.compile(r"_\d+(?=_|/|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One op or variable that does not sit where it did. No device: it is not there."""
+class VariableMove:
+    """A variable that does not sit where it did. No device: it is not there."""
 
-    kind: str
     name: str
+    """As the later segment calls it, where it has it."""
     how: How
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceOps:
+    """How many ops a device ran before and runs after."""
+
+    device: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementChange:
-    """`num_same` ops and variables stayed on the same devices; variables come first."""
+    """`num_same` variables stayed on the same devices."""
 
     before: int
     after: int
     num_same: int
-    changes: tuple[Change, ...]
+    variables: tuple[VariableMove, ...]
+    ops: tuple[DeviceOps, ...]
     reason: str | None = None
     """Why there is no answer, where there is none."""
 
 
 def placement_change(profile: Profile, before: int, after: int) -> PlacementChange:
     """Compare the placements of two segments of a run."""
-    old, new = _places(profile, before), _places(profile, after)
-    if not old or not new:
-        which = before if not old else after
-        return PlacementChange(before, after, 0, (), f"segment {which} recorded no placement")
-    changed = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
-    changes = [
-        Change(*key, _how(key, old, new), old.get(key, ()), new.get(key, ()))
-        for key in sorted(changed, key=lambda key: (key[0] != "variable", key[1]))
-    ]
-    num_same = sum(new.get(key) == devices for key, devices in old.items())
-    return PlacementChange(before, after, num_same, tuple(changes))
+    rows = [of_segment(profile.table("placement"), number) for number in (before, after)]
+    for number, table in zip((before, after), rows, strict=True):
+        if not table.num_rows:
+            reason = f"segment {number} recorded no placement"
+            return PlacementChange(before, after, 0, (), (), reason)
+    old, new = (_places(table) for table in rows)
+    moves = [_move(old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys())]
+    counts = [_op_counts(table) for table in rows]
+    return PlacementChange(
+        before=before,
+        after=after,
+        num_same=sum(move is None for move in moves),
+        variables=tuple(move for move in moves if move is not None),
+        ops=tuple(
+            DeviceOps(device, counts[0][device], counts[1][device])
+            for device in sorted(counts[0].keys() | counts[1].keys())
+        ),
+    )
 
 
-def _how(key: tuple[str, str], old: Places, new: Places) -> How:
-    if key not in old:
-        return "added"
-    return "moved" if key in new else "gone"
+def _move(
+    old: tuple[str, tuple[str, ...]] | None, new: tuple[str, tuple[str, ...]] | None
+) -> VariableMove | None:
+    if old is None and new is not None:
+        return VariableMove(new[0], "added", (), new[1])
+    if old is not None and new is None:
+        return VariableMove(old[0], "gone", old[1], ())
+    if old is None or new is None or old[1] == new[1]:
+        return None
+    return VariableMove(new[0], "moved", old[1], new[1])
 
 
-def _places(profile: Profile, segment: int) -> Places:
-    rows = of_segment(profile.table("placement"), segment)
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+def _places(rows: pa.Table) -> Places:
+    """Name and devices of every variable, by its name without counters and its turn."""
+    held: dict[str, set[str]] = defaultdict(set)
     columns = (texts(rows, name) for name in ("kind", "name", "device"))
     for kind, name, device in zip(*columns, strict=True):
-        found[kind or "op", name or ""].add(device or "(no device)")
-    return {key: tuple(sorted(devices)) for key, devices in found.items()}
+        if kind == "variable":
+            held[name or ""].add(device or UNPLACED)
+    turns: Counter[str] = Counter()
+    found: Places = {}
+    for name in sorted(held, key=_natural):
+        plain = _COUNTER.sub("", name)
+        found[plain, turns[plain]] = name, tuple(sorted(held[name]))
+        turns[plain] += 1
+    return found
+
+
+def _op_counts(rows: pa.Table) -> Counter[str]:
+    kinds, devices = texts(rows, "kind"), texts(rows, "device")
+    pairs = zip(kinds, devices, strict=True)
+    return Counter(device or UNPLACED for kind, device in pairs if kind != "variable")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sorts `dense_2` before `dense_10`, and `dense` before both."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from profiles.analysis.steps import typical_captured_steps
 from profiles.sql import run_query
 
 if TYPE_CHECKING:
@@ -22,14 +23,15 @@ class Send:
     bytes: float | None
     """Of one send."""
     duration_ms: float | None
-    """Mean from send to receipt."""
+    """Mean from send to receipt, in the typical steps."""
     source: str | None
     bytes_source: str | None
 
 
 _SENDS = """
     select tensor, send_device, recv_device, count(*) as num, avg(bytes) as bytes,
-           avg(duration_ms) as duration_ms, any_value(source) as source,
+           avg(duration_ms) filter (step in ({typical})) as duration_ms,
+           any_value(source) as source,
            any_value(bytes_source) as bytes_source
     from transfers where segment = {segment}
     group by tensor, send_device, recv_device
@@ -40,7 +42,10 @@ _STEPS = "select count(distinct step) as num from {table} where segment = {segme
 
 def sends(profile: Profile, segment: int) -> tuple[Send, ...]:
     """The sends of a segment's captured steps, the largest traffic first."""
-    rows = run_query(profile, _SENDS.format(segment=int(segment))).to_pylist()
+    steps = typical_captured_steps(profile, segment).tolist()
+    typical = ", ".join(map(str, steps)) or "null"
+    query = _SENDS.format(segment=int(segment), typical=typical)
+    rows = run_query(profile, query).to_pylist()
     if not rows:
         return ()
     num_steps = max(

@@ -106,3 +106,12 @@ def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
     high = np.quantile(wall, 0.75, method="higher")
     typical: Ints = numbers[(low <= wall) & (wall <= high)]
     return typical
+
+
+def typical_captured_steps(profile: Profile, segment: int) -> Ints:
+    """The captured steps of a segment whose times count: the typical ones, tracing left out."""
+    captured = of_segment(profile.table("replica_steps"), segment)
+    step, wall_ms = ints(captured, "step"), floats(captured, "wall_ms")
+    steps = step_times(profile, segment)
+    counts = ~np.isin(step, steps.step[: steps.num_warm_up])
+    return typical_steps(step[counts], wall_ms[counts])

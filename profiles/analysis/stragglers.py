@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 NOTICEABLE_SHARE = 0.05
 """A straggler is late by at least this share of a step..."""
-NOTICEABLE_MS = 0.2
-"""...and by at least this long..."""
+NOTICEABLE_MS = 0.5
+"""...by at least this long..."""
+NOTICEABLE_SCORE = 1.5
+"""...by more than it varies from step to step..."""
 MOSTLY_LAST = 0.5
 """...and the last one to arrive in at least this share of the steps."""
 MIN_STEPS = 3
@@ -69,78 +71,100 @@ class Stragglers:
         return max(self.replicas, key=lambda item: item.late_ms, default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The steps in which every replica's time is known: `[step, replica]`, and `[step]`."""
+
+    source: Literal["measured", "marks"]
+    replicas: list[int]
+    wait: Floats
+    work: Floats
+    """What a replica does before it can wait for the others."""
+    wall: Floats
+
+
 def stragglers(profile: Profile, segment: int) -> Stragglers:
-    """Compare the replicas of a segment, its tracing step left out."""
-    steps = step_times(profile, segment)
-    marks = _timed(of_segment(profile.table("marks"), segment), steps)
-    captured = _timed(of_segment(profile.table("replica_steps"), segment), steps)
-    use_marks = len(np.unique(ints(marks, "step"))) >= len(np.unique(ints(captured, "step")))
-    rows = marks if use_marks else captured
-    source: Literal["measured", "marks"] = "marks" if use_marks else "measured"
-    replicas, number, wait, work = _matrices(rows, source)
-    if len(replicas) < 2:
+    """Compare the replicas of a segment, its tracing step left out.
+
+    From the light marks or from the captured steps, whichever has more steps.
+    """
+    found = _gather(profile, segment)
+    if len(found.replicas) < 2:
         return _unanswered(segment, "a straggler needs two replicas with measured times")
-    if len(number) < MIN_STEPS:
+    if len(found.wall) < MIN_STEPS:
         return _unanswered(segment, f"fewer than {MIN_STEPS} steps with every replica's time")
-    wall = steps.wall_ms[np.searchsorted(steps.step, number)]
-    found = _compare(replicas, wait, work, wall)
-    worst = max(found, key=lambda item: item.late_ms)
-    typical, rest = _typical(work), wall - work.max(axis=1)
-    replay = work.max(axis=1).sum() + np.median(rest) * len(wall)
+    slowest, typical = found.work.max(axis=1), _typical(found.work)
+    rest = max(float(np.median(found.wall - slowest)), 0.0) * len(found.wall)
+    replay, total = float(slowest.sum()) + rest, float(found.wall.sum())
+    ideal = max(float(typical.sum()) + rest, 1e-6)
+    replicas = _compare(found, ideal)
+    worst = max(replicas, key=lambda item: item.late_ms)
     return Stragglers(
         segment=segment,
-        num_steps=len(number),
-        source=source,
-        replicas=found,
-        straggler=worst if _stands_out(worst, float(np.median(wall))) else None,
-        slowdown=float(replay / (typical.sum() + np.median(rest) * len(wall))),
-        replay_error=float(abs(replay - wall.sum()) / wall.sum()),
+        num_steps=len(found.wall),
+        source=found.source,
+        replicas=replicas,
+        straggler=worst if _stands_out(worst, float(np.median(found.wall))) else None,
+        slowdown=replay / ideal,
+        replay_error=abs(replay - total) / total,
     )
 
 
-def _timed(rows: pa.Table, steps: StepTimes) -> pa.Table:
-    """The rows of steps that count, and whose length is known."""
-    known = steps.step[steps.num_warm_up :][np.isfinite(steps.timed_ms)]
-    return rows.filter(pa.array(np.isin(ints(rows, "step"), known)))
+def _gather(profile: Profile, segment: int) -> _Work:
+    steps = step_times(profile, segment)
+    marks = of_segment(profile.table("marks"), segment)
+    captured = of_segment(profile.table("replica_steps"), segment)
+    place = np.searchsorted(steps.step, ints(marks, "step")).clip(max=max(steps.count - 1, 0))
+    wall = steps.wall_ms[place] if steps.count else np.full(marks.num_rows, np.nan)
+    from_marks = _matrices(marks, "marks", steps, floats(marks, "compute_ms"), wall)
+    work = floats(captured, "compute_ms") + np.nan_to_num(floats(captured, "input_ms"))
+    measured = _matrices(captured, "measured", steps, work, floats(captured, "wall_ms"))
+    return from_marks if len(from_marks.wall) >= len(measured.wall) else measured
 
 
-def _matrices(rows: pa.Table, source: str) -> tuple[list[int], np.ndarray, Floats, Floats]:
-    """Replicas, steps, and `[step, replica]` wait and work (what it does before it can wait)."""
-    replica, step = ints(rows, "replica"), ints(rows, "step")
-    wait, work = floats(rows, "wait_ms"), floats(rows, "compute_ms")
-    if source == "measured":
-        work = work + np.nan_to_num(floats(rows, "input_ms"))
-    replicas, column = np.unique(replica, return_inverse=True)
-    number, row = np.unique(step, return_inverse=True)
+def _matrices(
+    rows: pa.Table,
+    source: Literal["measured", "marks"],
+    steps: StepTimes,
+    work: Floats,
+    wall: Floats,
+) -> _Work:
+    """Columns of `rows` by step and replica; the tracing step is left out."""
+    timed = ~np.isin(ints(rows, "step"), steps.step[: steps.num_warm_up])
+    replicas, column = np.unique(ints(rows, "replica")[timed], return_inverse=True)
+    number, row = np.unique(ints(rows, "step")[timed], return_inverse=True)
     shape = (len(number), len(replicas))
-    waits, works = np.full(shape, np.nan), np.full(shape, np.nan)
-    waits[row, column], works[row, column] = wait, work
-    whole = np.isfinite(waits).all(axis=1) & np.isfinite(works).all(axis=1)
-    return replicas.tolist(), number[whole], waits[whole], works[whole]
+    filled = []
+    for values in (floats(rows, "wait_ms"), work, wall):
+        matrix = np.full(shape, np.nan)
+        matrix[row, column] = values[timed]
+        filled.append(matrix)
+    waits, works, walls = filled
+    whole = np.isfinite(waits + works).all(axis=1) & (walls > 0).all(axis=1)
+    longest = walls[whole].max(axis=1, initial=0.0)
+    return _Work(source, replicas.tolist(), waits[whole], works[whole], longest)
 
 
-def _compare(
-    replicas: list[int], wait: Floats, work: Floats, wall: Floats
-) -> tuple[ReplicaLateness, ...]:
-    typical, rest = _typical(work), float(np.median(wall - work.max(axis=1))) * len(wall)
-    last = wait.argmin(axis=1)
-    found = []
-    for column, replica in enumerate(replicas):
-        others = np.delete(wait, column, axis=1)
-        late = np.median(others, axis=1) - wait[:, column]
+def _compare(found: _Work, ideal: float) -> tuple[ReplicaLateness, ...]:
+    """Each replica against the others; `ideal` is the length of the ideal run."""
+    typical, last = _typical(found.work), found.wait.argmin(axis=1)
+    compared = []
+    for column, replica in enumerate(found.replicas):
+        others = np.delete(found.wait, column, axis=1)
+        late = np.median(others, axis=1) - found.wait[:, column]
         late_ms = float(np.median(late))
         spread = 1.4826 * float(np.median(np.abs(late - late_ms)))
-        alone = np.maximum(typical, work[:, column]).sum()
-        found.append(
+        longer = float((np.maximum(typical, found.work[:, column]) - typical).sum())
+        compared.append(
             ReplicaLateness(
                 replica=replica,
                 late_ms=late_ms,
                 last_share=float(np.mean(last == column)),
                 score=late_ms / max(spread, 1e-3),
-                slowdown=float((alone + rest) / (typical.sum() + rest)),
+                slowdown=1 + longer / ideal,
             )
         )
-    return tuple(found)
+    return tuple(compared)
 
 
 def _typical(work: Floats) -> Floats:
@@ -153,6 +177,7 @@ def _typical(work: Floats) -> Floats:
 def _stands_out(worst: ReplicaLateness, wall_ms: float) -> bool:
     return (
         worst.late_ms >= max(NOTICEABLE_MS, NOTICEABLE_SHARE * wall_ms)
+        and worst.score >= NOTICEABLE_SCORE
         and worst.last_share >= MOSTLY_LAST
     )
 

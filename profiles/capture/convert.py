@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,12 +91,19 @@ def to_tables(joined: Joined, window: WindowOf) -> dict[str, pa.Table]:
 
 
 def write_tables(tables: dict[str, pa.Table], folder: Path) -> None:
-    """Write beside the folder and rename: a window is complete, or it is not there."""
+    """Write beside the folder and rename: a window is complete, or it is not there.
+
+    A window that was converted before is replaced.
+    """
     scratch = folder.with_name(f".{folder.name}.part")
-    scratch.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        pq.write_table(table, scratch / f"{name}.parquet", compression="lz4")
-    scratch.rename(folder)
+    try:
+        scratch.mkdir(parents=True, exist_ok=True)
+        for name, table in tables.items():
+            pq.write_table(table, scratch / f"{name}.parquet", compression="lz4")
+        shutil.rmtree(folder, ignore_errors=True)
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _table(name: str, columns: dict[str, Any], window: WindowOf) -> pa.Table:

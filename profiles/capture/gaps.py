@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from profiles.capture.graph import SENDS
 from profiles.capture.intervals import Intervals
 from profiles.capture.joined import Joined, Occurrences, OpEvents
 
@@ -135,8 +134,7 @@ def _send_times(joined: Joined, receive: Ints, issued: Ints, done: Ints) -> Ints
         for index in np.unique(receive)
         if (send := joined.graph.peer(joined.node(int(index)))) is not None
     }
-    is_send = np.asarray([node.op in SENDS for node in joined.graph.nodes] + [False])
-    at = np.flatnonzero(is_send[ops.node])
+    at = np.flatnonzero(joined.graph.is_send[ops.node])
     wanted = np.asarray([peer.get(int(index), -1) for index in receive], np.int64)
     found = Occurrences(ops.node[at], ops.start_ns[at]).last_until(wanted, done)
     return np.where(found >= 0, ops.start_ns[at[found]] if at.size else issued, issued)

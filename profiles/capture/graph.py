@@ -6,13 +6,15 @@ The recorder writes this table once per segment from the partition graphs of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from profiles.errors import RunFolderError
 
@@ -108,6 +110,11 @@ class Graph:
         return found
 
     @cached_property
+    def is_send(self) -> NDArray[np.bool_]:
+        """Which nodes are sends; the last entry is for index -1, no node."""
+        return np.asarray([node.op in SENDS for node in self.nodes] + [False])
+
+    @cached_property
     def _in_function(self) -> dict[tuple[int, str, str], Node]:
         return {(node.function, node.device, node.name): node for node in self.nodes}
 
@@ -128,13 +135,21 @@ class Graph:
                 found.setdefault(producer.index, []).append(node)
         return found
 
-    def producers(self, node: Node) -> Iterator[Node]:
+    @cached_property
+    def _producers(self) -> list[list[Node]]:
+        known = self._in_function
+        return [
+            [
+                producer
+                for text in node.inputs
+                if (producer := known.get((node.function, node.device, _source(text))))
+            ]
+            for node in self.nodes
+        ]
+
+    def producers(self, node: Node) -> list[Node]:
         """The nodes that feed a node (control edges included), on its device."""
-        for text in node.inputs:
-            name = text.removeprefix("^").split(":")[0]
-            producer = self._in_function.get((node.function, node.device, name))
-            if producer is not None:
-                yield producer
+        return self._producers[node.index]
 
     def peer(self, node: Node) -> Node | None:
         """The receive of a send, the send of a receive."""
@@ -161,6 +176,11 @@ class Graph:
             elif not has_event(producer):
                 stack.extend(self.producers(producer))
         return found
+
+
+def _source(text: str) -> str:
+    """The node behind an input: `node:1`, `^node`."""
+    return text.removeprefix("^").partition(":")[0]
 
 
 def read_graph(path: Path, replica_devices: Sequence[str]) -> Graph:

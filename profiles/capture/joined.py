@@ -169,7 +169,11 @@ def _steps(events: Events) -> Steps:
     outer = np.ones(len(start), bool)
     if len(start) > 1:
         outer[1:] = start[1:] >= np.maximum.accumulate(end)[:-1]
-    return Steps(number[outer], start[outer], end[outer])
+    number, start, end = number[outer], start[outer], end[outer]
+    # A step that was begun and given up (the data had ended) is begun again under its number.
+    last = np.ones(len(number), bool)
+    last[:-1] = number[1:] != number[:-1]
+    return Steps(number[last], start[last], end[last])
 
 
 def _op_events(

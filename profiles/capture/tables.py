@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from profiles.capture.attribution import Attribution, ReplicaSteps
 from profiles.capture.collectives import CollectiveRows, bandwidth_factor
-from profiles.capture.graph import RECEIVES, SENDS
+from profiles.capture.graph import RECEIVES
 from profiles.capture.joined import CATEGORY_NAMES, INPUT, TRANSFER, WAIT, Joined, Occurrences
 
 Ints = NDArray[np.int64]
@@ -77,8 +77,7 @@ def collective_table(joined: Joined, kinds: Sequence[CollectiveRows]) -> Columns
 def transfer_table(joined: Joined) -> Columns:
     """Every send between devices in a captured step, from its start to its receive's end."""
     ops, received = joined.ops, joined.received
-    is_send = np.asarray([node.op in SENDS for node in joined.graph.nodes] + [False])
-    at = np.flatnonzero(is_send[ops.node] & (ops.step >= 0))
+    at = np.flatnonzero(joined.graph.is_send[ops.node] & (ops.step >= 0))
     nodes = [joined.node(int(index)) for index in ops.node[at]]
     peers = {node.index: joined.graph.peer(node) for node in set(nodes)}
     receive = np.asarray([p.index if (p := peers[n.index]) else -1 for n in nodes], np.int64)

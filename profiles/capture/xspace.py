@@ -11,14 +11,15 @@ by their metadata id, before anything else of them is decoded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from profiles.capture import wire
+from profiles.capture.graph import COLLECTIVES
 from profiles.capture.xplane_message import xspace_class
 from profiles.errors import LabError
 
@@ -28,7 +29,12 @@ STEP_EVENT = "train"
 INPUT_EVENT = "strategy-lab input"
 """What the recorder's own annotations are called in a capture."""
 
-DROP, OP, STEP, INPUT, CALL, ISSUED, DONE = range(7)
+DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, _COLLECTIVE = range(8)
+"""Kinds of events. Collectives are read apart, for their instance key, and filed under `OP`."""
+
+_BATCH_BYTES = 32_000_000
+"""Lines are decoded together up to so many bytes: few passes for small captures, little memory for
+large ones."""
 _ASYNC = "ExecutorState::ProcessAsync::"
 _OP_NAME = re.compile(r"(?P<node>.*[^:\s]):(?P<op>[A-Za-z_]\w*)", re.DOTALL)
 _GET_NEXT = re.compile(r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)")
@@ -101,9 +107,6 @@ class _Names:
         self._columns = columns
         self._index: dict[tuple[str, str], int] = {}
 
-    def op(self, index: int) -> str:
-        return self._columns.ops[index]
-
     def index(self, name: str, op: str) -> int:
         found = self._index.setdefault((name, op), len(self._columns.names))
         if found == len(self._columns.names):
@@ -137,6 +140,10 @@ class _PlaneNames:
     stat_text: dict[int, str]
 
 
+def _classify_op(op: str) -> int:
+    return _COLLECTIVE if op in COLLECTIVES else OP
+
+
 def _classify(text: str) -> int:
     if text.startswith(_ASYNC):
         return ISSUED if text.endswith("Start") else DONE
@@ -153,7 +160,7 @@ def _read_names(plane: Any, names: _Names) -> _PlaneNames:
     for entry in plane.event_metadata:
         text = entry.value.name.decode("utf-8", "replace")
         node = split_op_name(text)
-        kind[entry.key] = OP if node else _classify(text)
+        kind[entry.key] = _classify_op(node[1]) if node else _classify(text)
         if kind[entry.key] != DROP:
             name[entry.key] = names.index(*(node or (text, "")))
     stats = {e.key: e.value.name.decode("utf-8", "replace") for e in plane.stat_metadata}
@@ -168,53 +175,78 @@ def _read_host_plane(
     columns: XSpaceColumns,
 ) -> None:
     meaning = _read_names(plane, names)
-    for line in plane.lines:
-        buffer, positions, ends = _event_bytes(line)
-        columns.num_events += len(positions)
-        ids, after = wire.read_metadata_ids(buffer, positions)
+    for batch in _batches(plane.lines, profile_start_ns):
+        ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
         kinds = meaning.kind[np.clip(ids, 0, len(meaning.kind) - 1)]
+        columns.num_events += len(kinds)
         columns.num_dropped += int(np.count_nonzero(kinds == DROP))
-        for kind in range(OP, DONE + 1):
+        for kind in range(OP, _COLLECTIVE + 1):
             at = np.flatnonzero(kinds == kind)
             if at.size:
-                lines = _Line(buffer, _line_start_ns(line, profile_start_ns), line.id)
-                parts.setdefault(kind, []).append(
-                    _read_kind(kind, lines, ids[at], after[at], ends[at], meaning, names)
-                )
+                found = _read_kind(kind, batch.take(at), ids[at], after[at], meaning, names)
+                parts.setdefault(OP if kind == _COLLECTIVE else kind, []).append(found)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _Batch:
+    """Events of some lines in one buffer, and what their lines say of them."""
+
     buffer: wire.Bytes
-    start_ns: int
-    thread: int
+    positions: Ints
+    ends: Ints
+    line_start_ns: Ints
+    thread: Ints
+
+    def take(self, index: Any) -> _Batch:
+        columns = (self.positions, self.ends, self.line_start_ns, self.thread)
+        return _Batch(self.buffer, *(column[index] for column in columns))
+
+
+def _batches(lines: Iterable[Any], profile_start_ns: int) -> Iterator[_Batch]:
+    held: list[bytes] = []
+    counts: list[tuple[int, int, int]] = []
+    size = 0
+    for line in lines:
+        events = list(line.events)
+        held += events
+        counts.append((len(events), _line_start_ns(line, profile_start_ns), int(line.id)))
+        size += sum(map(len, events))
+        if size > _BATCH_BYTES:
+            yield _batch(held, counts)
+            held, counts, size = [], [], 0
+    if held:
+        yield _batch(held, counts)
+
+
+def _batch(events: list[bytes], counts: list[tuple[int, int, int]]) -> _Batch:
+    lengths = np.fromiter(map(len, events), np.int64, len(events))
+    ends = np.cumsum(lengths)
+    buffer = np.frombuffer(b"".join([*events, wire.PADDING]), np.uint8)
+    num, start_ns, thread = np.asarray(counts, np.int64).T
+    return _Batch(buffer, ends - lengths, ends, np.repeat(start_ns, num), np.repeat(thread, num))
+
+
+_KEYS = {_COLLECTIVE: "instance_key", STEP: "step_num", ISSUED: "step_id", DONE: "step_id"}
 
 
 def _read_kind(
-    kind: int,
-    line: _Line,
-    ids: Ints,
-    positions: Ints,
-    ends: Ints,
-    meaning: _PlaneNames,
-    names: _Names,
+    kind: int, batch: _Batch, ids: Ints, after: Ints, meaning: _PlaneNames, names: _Names
 ) -> Events:
-    offset_ps, duration_ps, stats_at = wire.read_event_times(line.buffer, positions, ends)
-    start_ns = line.start_ns + offset_ps // 1000
-    end_ns = line.start_ns + (offset_ps + duration_ps) // 1000
+    offset_ps, duration_ps, stats_at = wire.read_event_times(batch.buffer, after, batch.ends)
     name, key = meaning.name[ids], np.full(len(ids), -1, np.int64)
-    stat = {OP: "instance_key", STEP: "step_num", ISSUED: "step_id", DONE: "step_id"}.get(kind)
-    if stat in meaning.stat_ids and (kind != OP or _has_collectives(names, name)):
-        wanted = meaning.stat_ids[stat]
-        found = wire.read_integer_stats(line.buffer, stats_at, ends, (wanted,))
-        key = found[wanted]
+    stat = meaning.stat_ids.get(_KEYS.get(kind, ""))
+    if stat is not None:
+        found = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
+        key = found[stat]
     if kind in (ISSUED, DONE):
-        name = _async_names(line.buffer, stats_at, ends, meaning, names)
-    return Events(name, start_ns, end_ns, np.full(len(ids), line.thread, np.int64), key)
-
-
-def _has_collectives(names: _Names, name: Ints) -> bool:
-    return any("Collective" in names.op(index) for index in np.unique(name))
+        name = _async_names(batch.buffer, stats_at, batch.ends, meaning, names)
+    return Events(
+        name,
+        batch.line_start_ns + offset_ps // 1000,
+        batch.line_start_ns + (offset_ps + duration_ps) // 1000,
+        batch.thread,
+        key,
+    )
 
 
 def _async_names(
@@ -224,12 +256,15 @@ def _async_names(
     stats = meaning.stat_ids
     wanted = (stats.get("name", -2), stats.get("kernel_type", -2))
     found = wire.read_integer_stats(buffer, stats_at, ends, wanted)
-    pairs, inverse = np.unique(
-        np.stack([found[wanted[0]], found[wanted[1]]]), axis=1, return_inverse=True
-    )
+    node, op = found[wanted[0]], found[wanted[1]]
+    width = int(op.max()) + 2
+    pairs, inverse = np.unique((node + 1) * width + op + 1, return_inverse=True)
     text = meaning.stat_text
-    index = [names.index(text.get(int(n), ""), text.get(int(op), "")) for n, op in pairs.T]
-    return np.asarray(index, np.int64)[inverse.ravel()]
+    index = [
+        names.index(text.get(pair // width - 1, ""), text.get(pair % width - 1, ""))
+        for pair in pairs.tolist()
+    ]
+    return np.asarray(index, np.int64)[inverse]
 
 
 def _read_device_plane(
@@ -241,30 +276,22 @@ def _read_device_plane(
     """
     meaning = _read_names(plane, names)
     tf_op = meaning.stat_ids.get("tf_op")
+    streams = [line for line in plane.lines if "Stream" in line.name]
+    # Derived lines ("TensorFlow Ops", "XLA Modules") repeat what the streams already say.
+    derived = sum(len(line.events) for line in plane.lines if "Stream" not in line.name)
+    columns.num_events += derived
+    columns.num_dropped += derived
     found = []
-    for line in plane.lines:
-        buffer, positions, ends = _event_bytes(line)
-        columns.num_events += len(positions)
-        # Derived lines ("TensorFlow Ops", "XLA Modules") repeat what the streams already say.
-        if tf_op is None or not positions.size or "Stream" not in line.name:
-            columns.num_dropped += len(positions)
-            continue
-        _ids, after = wire.read_metadata_ids(buffer, positions)
-        offset_ps, duration_ps, stats_at = wire.read_event_times(buffer, after, ends)
-        references = wire.read_integer_stats(buffer, stats_at, ends, (tf_op,))[tf_op]
-        launched = {
-            int(r): split_op_name(meaning.stat_text.get(int(r), "")) for r in np.unique(references)
-        }
-        index = {r: names.index(*(node or ("", ""))) for r, node in launched.items()}
-        start = _line_start_ns(line, profile_start_ns)
+    for batch in _batches(streams if tf_op is not None else [], profile_start_ns):
+        columns.num_events += len(batch.positions)
+        ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
+        stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
+        launched = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (tf_op or 0,))
+        references, inverse = np.unique(launched[tf_op or 0], return_inverse=True)
+        nodes = [split_op_name(meaning.stat_text.get(int(r), "")) for r in references]
+        index = np.asarray([names.index(*(node or ("", ""))) for node in nodes], np.int64)
         found.append(
-            Events(
-                np.asarray([index[int(r)] for r in references], np.int64),
-                start + offset_ps // 1000,
-                start + (offset_ps + duration_ps) // 1000,
-                np.full(len(offset_ps), line.id, np.int64),
-                np.full(len(offset_ps), -1, np.int64),
-            )
+            replace(_read_kind(OP, batch, ids, after, meaning, names), name=index[inverse])
         )
     return _concatenate(found)
 
@@ -272,15 +299,6 @@ def _read_device_plane(
 def _line_start_ns(line: Any, profile_start_ns: int) -> int:
     started = int(line.timestamp_ns)
     return started if started > _EPOCH_NS else profile_start_ns + started
-
-
-def _event_bytes(line: Any) -> tuple[wire.Bytes, Ints, Ints]:
-    """The line's events in one buffer, and where each begins and ends."""
-    events = list(line.events)
-    lengths = np.fromiter(map(len, events), np.int64, len(events))
-    ends = np.cumsum(lengths)
-    events.append(wire.PADDING)
-    return np.frombuffer(b"".join(events), np.uint8), ends - lengths, ends
 
 
 def _empty() -> Events:

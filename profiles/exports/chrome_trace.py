@@ -26,6 +26,8 @@ from profiles.exports.trace.tracks import TraceEvent, Tracks
 from profiles.schema import SCHEMA_VERSION
 from profiles.store import Profile
 
+_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+"""Text as it is: Perfetto shows escapes in a track's name letter by letter."""
 _SEGMENT_ARGS = ("global_batch_size", "num_workers", "cross_device_ops", "moved")
 _STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
 
@@ -111,18 +113,18 @@ def _write(profile: Profile, path: Path) -> None:
     }
     with _opened(path) as file:
         file.write('{"displayTimeUnit":"ms",\n"otherData":')
-        file.write(json.dumps(about, allow_nan=False))
+        file.write(_json(about))
         file.write(',\n"traceEvents":[\n')
         for number, event in enumerate(trace_events(profile)):
             file.write(",\n" if number else "")
-            file.write(json.dumps(_finite(event), allow_nan=False, separators=(",", ":")))
+            file.write(_json(_finite(event)))
         file.write("\n]}\n")
 
 
 def _opened(path: Path) -> IO[str]:
     if path.suffix == ".gz":
-        return gzip.open(path, "wt", encoding="utf-8", compresslevel=6)
-    return path.open("w", encoding="utf-8")
+        return gzip.open(path, "wt", encoding="utf-8", errors="replace", compresslevel=6)
+    return path.open("w", encoding="utf-8", errors="replace")
 
 
 def _finite(event: TraceEvent) -> TraceEvent:

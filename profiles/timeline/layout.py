@@ -52,7 +52,7 @@ class Timeline:
     steps: dict[str, list[Any]]
     """Captured steps: `step`, `segment`, `start` and `end`, in order of time."""
     links: dict[str, Ints]
-    """Ranks of collectives, by group: `group`, `track`, `start`, `end`, in order of start."""
+    """Ranks of collectives: `group`, `row`, `start`, `end`, in order of start."""
 
     @property
     def num_spans(self) -> int:
@@ -80,6 +80,7 @@ def lay_out(profile: Profile) -> Timeline:
     by_row = np.argsort(rows, kind="stable")
     order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
     num_rows = tracks[-1].first_row + tracks[-1].num_rows if tracks else 0
+    row_starts = np.searchsorted(rows, np.arange(num_rows + 1)).astype(np.int64)
     columns = {name: _dictionary(table[name]) for name in ("name", "op", "category")}
     for key in ("start", "end"):
         steps[key] = [value - origin for value in steps[key]]
@@ -88,7 +89,7 @@ def lay_out(profile: Profile) -> Timeline:
         origin_ns=origin,
         length_ns=max(int(end.max()) if len(end) else 0, last_step, 1),
         tracks=tuple(tracks),
-        row_starts=np.searchsorted(rows, np.arange(num_rows + 1)).astype(np.int64),
+        row_starts=row_starts,
         start=start,
         end=end,
         step=_ints(table["step"])[order].astype(np.int32),
@@ -99,7 +100,7 @@ def lay_out(profile: Profile) -> Timeline:
         ops=columns["op"][1],
         categories=columns["category"][1],
         steps=steps,
-        links=_links(profile, tracks, origin),
+        links=_links(profile, tracks, origin, start, row_starts),
     )
 
 
@@ -180,25 +181,42 @@ def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
     }
 
 
-def _links(profile: Profile, tracks: list[Track], origin: int) -> dict[str, Ints]:
+def _links(
+    profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
+) -> dict[str, Ints]:
+    """Ranks of one collective share a group: its instance, or where it has none its name."""
     table = profile.table("collectives")
     numbers = {(track.worker, track.device): i for i, track in enumerate(tracks)}
     devices, names = _dictionary(table["device"])
-    workers = _ints(table["worker"])
+    workers = _ints(table["worker"]).tolist()
     track = np.array(
-        [numbers.get((w, names[d]), -1) for w, d in zip(workers.tolist(), devices, strict=True)],
+        [numbers.get((worker, names[d]), -1) for worker, d in zip(workers, devices, strict=True)],
         np.int64,
     )
+    instance = _ints(table["instance"])
+    name = np.where(instance < 0, _dictionary(table["name"])[0], -1)
     group = np.zeros(len(track), np.int64)
-    parts = [_ints(table[name]) for name in ("segment", "step", "instance")]
-    for part in (*parts, _dictionary(table["name"])[0]):
-        group = np.unique(
-            group * (int(np.max(part, initial=0)) + 2) + part + 1, return_inverse=True
-        )[1]
+    for part in (_ints(table["segment"]), _ints(table["step"]), instance, name):
+        numbered = group * (int(np.max(part, initial=0)) + 2) + part + 1
+        group = np.unique(numbered, return_inverse=True)[1]
     start = _ints(table["start_ns"]) - origin
-    lasted = [table[name].fill_null(0.0).to_numpy() for name in ("wait_ms", "transfer_ms")]
+    lasted = [table[column].fill_null(0.0).to_numpy() for column in ("wait_ms", "transfer_ms")]
     end = start + ((lasted[0] + lasted[1]) * 1e6).astype(np.int64)
+    row = np.zeros(len(track), np.int64)
+    for number, found in enumerate(tracks):
+        mine = track == number
+        row[mine] = _rows_of(start[mine], found, start_of, row_starts)
     order = np.argsort(start, kind="stable")
     order = order[track[order] >= 0]
-    columns = {"group": group, "track": track, "start": start, "end": end}
-    return {name: values[order].astype(np.int64) for name, values in columns.items()}
+    columns = {"group": group, "row": row, "start": start, "end": end}
+    return {key: values[order].astype(np.int64) for key, values in columns.items()}
+
+
+def _rows_of(start: Ints, track: Track, start_of: Ints, row_starts: Ints) -> Ints:
+    """The row of the track on which a span starts at that very time; its first row where none."""
+    rows = np.full(len(start), track.first_row, np.int64)
+    for row in range(track.first_row, track.first_row + track.num_rows):
+        starts = start_of[row_starts[row] : row_starts[row + 1]]
+        at = np.minimum(np.searchsorted(starts, start), len(starts) - 1)
+        rows[starts[at] == start] = row
+    return rows

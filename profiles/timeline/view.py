@@ -31,7 +31,7 @@ class View:
     covered: npt.NDArray[np.uint8]
     """0 to 255: how much of the rectangle its spans cover."""
     links: list[list[list[int]]]
-    """Per collective in view `[track, start, end]` of each rank; empty where there are too many."""
+    """Per collective in view `[row, start, end]` of each rank; empty where there are too many."""
 
 
 def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) -> View:
@@ -121,6 +121,6 @@ def _links_in(timeline: Timeline, from_ns: float, to_ns: float) -> list[list[lis
         return []
     groups: dict[int, list[list[int]]] = {}
     for i in range(low, high):
-        rank = [int(links[name][i]) for name in ("track", "start", "end")]
+        rank = [int(links[name][i]) for name in ("row", "start", "end")]
         groups.setdefault(int(links["group"][i]), []).append(rank)
     return [ranks for ranks in groups.values() if len(ranks) > 1]

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import profiles
+from profiles.analysis.comparison import CONFIDENCE
 from profiles.analysis.limits import LimitCheck, check_limit, parse_limit
 from profiles.analysis.run_comparison import METRICS, RunComparison, compare_runs
 from profiles.errors import LabError
@@ -60,6 +61,7 @@ def _document(compared: RunComparison, checks: list[LimitCheck]) -> dict[str, An
     return {
         "schema_version": 1,
         "comparable": True,
+        "confidence": CONFIDENCE,
         "a": {"run": compared.a_name, "segment": compared.a_segment},
         "b": {"run": compared.b_name, "segment": compared.b_segment},
         "verdict": compared.times.verdict,

@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_summary(summary)
         print(f"\nRecorded in {folder}")
+        if not is_done:
+            print("What its worker printed: stderr.log in the worker's folder there")
     refused = [r for r in records if r["kind"] == "answer" and r.get("status") == "rejected"]
     return 0 if is_done and not refused else 1
 

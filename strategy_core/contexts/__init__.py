@@ -1,7 +1,7 @@
 """See every switch between default, replica, cross-replica and update context.
 
-    from strategy_core.contexts.tracer import trace_contexts
-    with trace_contexts() as trace:
+    import strategy_core as lab
+    with lab.trace_contexts() as trace:
         strategy.run(step, args=(batch,))
     trace.save("contexts.html")           a page to step through; or .json, or .parquet
 

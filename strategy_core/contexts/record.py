@@ -60,8 +60,11 @@ def recording_of(
     )
 
 
-def save(trace: ContextTrace, path: Path) -> None:
-    """Write a trace as `.html` (a page to step through), `.json` or `.parquet` (the table)."""
+def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
+    """Write a trace as `.html` (a page to step through), `.json` or `.parquet` (the table).
+
+    `segment` is the run's segment that the table's rows belong to, where there is a run.
+    """
     recording = asdict(recording_of(trace))
     part = path.with_name(f"{path.name}.part")
     if path.suffix == ".html":
@@ -69,7 +72,7 @@ def save(trace: ContextTrace, path: Path) -> None:
     elif path.suffix == ".json":
         part.write_text(json.dumps(recording, default=str), encoding="utf-8")
     elif path.suffix == ".parquet":
-        pq.write_table(to_table(trace), part)
+        pq.write_table(to_table(trace, segment), part)
     else:
         raise SpecError("A trace is saved as .html, .json or .parquet", path.name)
     part.replace(path)
@@ -84,9 +87,12 @@ def to_json(trace: ContextTrace) -> dict[str, Any]:
     }
 
 
-def to_table(trace: ContextTrace) -> pa.Table:
+def to_table(trace: ContextTrace, segment: int | None = None) -> pa.Table:
     """The `contexts` table, one row per entry, by `seq`."""
-    rows = [_row(entry) for entry in sorted(trace.entries, key=lambda entry: entry.seq)]
+    rows = [
+        _row(entry) | {"segment": segment}
+        for entry in sorted(trace.entries, key=lambda entry: entry.seq)
+    ]
     return pa.Table.from_pylist(rows, schema=TABLES["contexts"])
 
 

@@ -270,7 +270,9 @@ class RunHandle:
         self._worker.observe(time.monotonic())
         verdict = self._worker.verdict()
         self.exit_code = self._worker.process.poll()
-        self.failure_detail = str((self._worker.failed or {}).get("detail") or "")
+        failed = self._worker.failed or {}
+        if verdict.verdict not in _STATES:
+            self.failure_detail = str(failed.get("detail") or self._worker.process.said())
         if self._candidate is not None:
             self._candidate.kill("asked")
         self._record_exit(self._worker, verdict)

@@ -29,7 +29,7 @@ class Ending:
     out_of_memory: bool = False
     memory_note: str = ""
     last_words: str = ""
-    """Last lines of its stderr."""
+    """See `last_words`."""
     last_step: int | None = None
 
 

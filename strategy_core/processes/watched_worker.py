@@ -7,6 +7,7 @@ from typing import Any
 
 from profiles.event_log import read_events
 from profiles.layout import WorkerFolder
+from strategy_core.processes.last_words import last_words
 from strategy_core.processes.memory_evidence import MemoryReading, oom_evidence, read_memory
 from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
 from strategy_core.processes.worker_process import WorkerProcess
@@ -107,7 +108,7 @@ class WatchedWorker:
                 kill_note=self.kill_note,
                 out_of_memory=is_oom,
                 memory_note=note,
-                last_words=self.process.last_words(self.folder.path / "stderr.log"),
+                last_words=last_words(self.process.said(self.folder.path / "stderr.log")),
                 last_step=self.step,
             )
         )

@@ -25,8 +25,7 @@ from strategy_core.processes import protocol
 
 Message = dict[str, Any]
 WORKER_COMMAND = (sys.executable, "-P", "-m", "strategy_core.worker")
-_LAST_WORDS_BYTES = 4000
-_LAST_WORDS_LINES = 12
+_TAIL_BYTES = 64_000
 
 
 class WorkerProcess:
@@ -104,16 +103,15 @@ class WorkerProcess:
         except psutil.Error:
             return "gone"
 
-    def last_words(self, log: Path | None = None) -> str:
-        """The end of what it wrote to stderr, in `log` or, before it had one, to its launcher."""
+    def said(self, log: Path | None = None) -> str:
+        """The end of what it wrote to stderr: in `log` or, before it had one, to its launcher."""
         text = _tail_of(log) if log else ""
         if not text:
             with contextlib.suppress(OSError, ValueError):
                 size = self._stderr.seek(0, os.SEEK_END)
-                self._stderr.seek(max(0, size - _LAST_WORDS_BYTES))
+                self._stderr.seek(max(0, size - _TAIL_BYTES))
                 text = self._stderr.read().decode(errors="replace")
-        lines = [line for line in text.splitlines() if line.strip()]
-        return "\n".join(lines[-_LAST_WORDS_LINES:])
+        return text
 
     def _listen(self) -> None:
         assert self._popen.stdout is not None
@@ -183,7 +181,7 @@ def _tail_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _LAST_WORDS_BYTES))
+            file.seek(max(0, size - _TAIL_BYTES))
             return file.read().decode(errors="replace")
     except OSError:
         return ""

@@ -41,6 +41,8 @@ def read_nodes(metadata: Any) -> list[Node]:
     """The nodes of all partitions, sizes included where shapes are static."""
     found: list[Node] = []
     for function, graphs in enumerate(metadata.function_graphs):
+        if _is_of_export(graphs):
+            continue
         sizes = _tensor_bytes(graphs.post_optimization_graph)
         constants = _constants(graphs.partition_graphs)
         for partition in graphs.partition_graphs:
@@ -92,7 +94,7 @@ def _copies(variable: Any) -> Iterable[Row]:
     held = variable.value if hasattr(variable, "path") else variable  # Keras wraps TensorFlow's
     for copy in getattr(held, "values", None) or (held,):
         size = _bytes(tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype))
-        yield "variable", name, None, copy.device, size, None
+        yield "variable", name, type(held).__name__, copy.device, size, None
 
 
 def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
@@ -108,11 +110,31 @@ def _read_metadata(folder: Path) -> Any:
     from tensorflow.core.util.event_pb2 import Event
 
     for file in folder.glob("*"):
-        for record in tf.data.TFRecordDataset(str(file)):
-            for value in Event.FromString(record.numpy()).summary.value:
+        for record in _records(file.read_bytes()):
+            for value in Event.FromString(record).summary.value:
                 if value.tensor.string_val:
                     return RunMetadata.FromString(value.tensor.string_val[0])
     return None
+
+
+def _records(data: bytes) -> Iterable[bytes]:
+    """The records of a TFRecord file: length, checksum, bytes, checksum.
+
+    Read here, as `tf.data` would run ops that show up in the next trace.
+    """
+    at = 0
+    while at + 12 <= len(data):
+        length = int.from_bytes(data[at : at + 8], "little")
+        yield data[at + 12 : at + 12 + length]
+        at += 16 + length
+
+
+def _is_of_export(graphs: Any) -> bool:
+    """The export's own eager ops run as functions, too."""
+    nodes = graphs.partition_graphs[0].node if graphs.partition_graphs else ()
+    return any(node.op.endswith(("SummaryWriter", "SummaryFileWriter")) for node in nodes) or any(
+        node.op == "WriteSummary" and len(nodes) <= 8 for node in nodes
+    )
 
 
 def _node(

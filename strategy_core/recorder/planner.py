@@ -17,6 +17,8 @@ EARLY_STEP = 2
 EARLY_NUM_STEPS = 5
 _RECENT_STEPS = 32
 _LONGEST_EARLY_MS = 10_000.0
+_LONGEST_BACK_TO_BACK_MS = 500.0
+"""The page is that far behind, at most, where every step is captured."""
 
 
 class WindowPlanner:
@@ -48,7 +50,7 @@ class WindowPlanner:
         if self._steps_of_segment < EARLY_STEP:
             return 0
         if self.every_step:
-            return self.window_steps
+            return self._back_to_back_steps()
         if self._wants_early:
             return min(EARLY_NUM_STEPS, self.window_steps, self._affordable_early())
         if self._cost_per_step_ms is None:
@@ -89,6 +91,12 @@ class WindowPlanner:
         shared_ms = convert_ms / self._num_cpus
         self.spent_ms += shared_ms
         self._cost_per_step_ms = (cost_ms + shared_ms) / max(num_steps, 1)
+
+    def _back_to_back_steps(self) -> int:
+        """More short steps at a time than asked for: a window has costs of its own."""
+        seen = self._bare or self._in_window
+        typical = statistics.median(seen) if seen else _LONGEST_BACK_TO_BACK_MS
+        return max(self.window_steps, min(50, int(_LONGEST_BACK_TO_BACK_MS / max(typical, 1e-3))))
 
     def _affordable_early(self) -> int:
         """Fewer steps where a step takes seconds, so that the first view is there in seconds."""

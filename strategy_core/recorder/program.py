@@ -49,7 +49,6 @@ class ProgramRecorder:
         self._global_batch_size = global_batch_size
         self._variables = variables
         self._is_open = False
-        self._asked_ns: int | None = None
 
     @contextmanager
     def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
@@ -61,22 +60,12 @@ class ProgramRecorder:
         self.open()
         given = examples if examples is not None else self._global_batch_size
         with self.recorder.step(given) as step:
-            if self._asked_ns is not None:
-                step.waited_before(self._asked_ns)
-                self._asked_ns = None
             yield step
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches; the time that the program waits for each counts as its step's input."""
-        iterator = iter(batches)
-        while True:
-            begin = time.monotonic_ns()
-            try:
-                batch = next(iterator)
-            except StopIteration:
-                return
-            self._asked_ns = time.monotonic_ns() - begin
-            yield batch
+        self.open()
+        return self.recorder.dataset(batches)
 
     def open(self) -> None:
         """Open the segment, unless it is. The first step does; before it a strategy may be set."""

@@ -6,7 +6,8 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
@@ -14,6 +15,7 @@ from profiles.events import (
     Event,
     Failed,
     Finished,
+    Note,
     SegmentOpened,
     StepDone,
     WorkerStarted,
@@ -54,6 +56,9 @@ class Recorder:
         self._segment: SegmentOpened | None = None
         self._next_step = 0
         self._windows = Windows(folder, self.capture)
+        self._observing = ExitStack()
+        self._ahead: RecordedStep | None = None
+        """A step that began with asking for its batch, and waits to be entered."""
         self._memory_due_ns = 0
         self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
@@ -92,25 +97,76 @@ class Recorder:
     @contextmanager
     def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
         """Around one step, from asking for its batch until its result is there."""
-        if self._segment is None:
-            raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
-        step = RecordedStep(self._next_step, examples)
-        with self._windows.observe(step.number):
-            step.begin(self._windows.is_capturing)
+        ahead, self._ahead = self._ahead, None
+        step = ahead or self._begin()
+        if examples is not None:
+            step.examples = examples
+        with self._observing:
             yield step
             step.end()
-        self._record(step, self._segment)
+        self._record(step)
+
+    def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The same batches. The step that follows each of them begins with asking for it."""
+        iterator = iter(batches)
+        while True:
+            self._leave_ahead()
+            self._ahead = self._begin()
+            try:
+                with self._ahead.input():
+                    batch = next(iterator)
+            except StopIteration:
+                self._leave_ahead()
+                return
+            yield batch
 
     def close(self, status: str) -> None:
         """Close the books: `finished`, `stopped` or `replaced`."""
         if self._is_closed:
             return
         self._is_closed = True
+        self._leave_ahead()
         self._write_all(self._windows.finish())
         self.write(Finished(status, self._next_step))
         self._log.close()
 
-    def _record(self, step: RecordedStep, segment: SegmentOpened) -> None:
+    def _begin(self) -> RecordedStep:
+        if self._segment is None:
+            raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
+        step = RecordedStep(self._next_step)
+        self._observing.enter_context(self._contexts())
+        self._observing.enter_context(self._windows.observe(step.number))
+        step.begin(self._windows.is_capturing)
+        return step
+
+    def _leave_ahead(self) -> None:
+        """A batch was asked for, but no step followed."""
+        if self._ahead is not None:
+            self._ahead = None
+            self._observing.close()
+
+    @contextmanager
+    def _contexts(self) -> Iterator[None]:
+        """Around a segment's first step, where its contexts were asked for: they are traced."""
+        segment = self._segment
+        if segment is None or not self.capture.contexts or self._next_step != segment.first_step:
+            yield
+            return
+        from strategy_core.contexts.record import save
+        from strategy_core.contexts.tracer import trace_contexts
+
+        with trace_contexts() as trace:
+            yield
+        table = self.folder.contexts(segment.segment)
+        try:
+            for path in (table, table.with_suffix(".json")):
+                save(trace, path, segment.segment)
+        except OSError as error:
+            self.write(Note("warning", f"The contexts could not be kept: {error}"))
+
+    def _record(self, step: RecordedStep) -> None:
+        segment = self._segment
+        assert segment is not None
         self._next_step = step.number + 1
         self.write(
             StepDone(

@@ -45,12 +45,6 @@ class RecordedStep:
         finally:
             self._input_ns = (self._input_ns or 0) + time.monotonic_ns() - begin
 
-    def waited_before(self, input_ns: int) -> None:
-        """The step's batch was waited for just before it began: it counts from there."""
-        self._input_ns = input_ns
-        self._begin_ns -= input_ns
-        self.start_ns -= input_ns
-
     def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
         """What the step gave: a scalar loss, and per replica its marks (int64 ns).
 

@@ -6,33 +6,49 @@ the training: the error is kept and told.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import threading
 import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from strategy_core import private_tf
 
-@dataclass
+_ALREADY_RUNNING = "Another profiler is running"
+_POLL_S = 0.0005
+
+
 class Window:
-    """A window that is open, or was: its steps, its cost, its file."""
+    """A window that is open, or was: its steps, its cost, its file.
 
-    number: int
-    segment: int
-    first_step: int
-    num_steps: int
-    scratch: Path
-    """A folder of this window alone: the profiler names its files by the second."""
-    start_ms: float = 0.0
-    stop_ms: float = 0.0
-    captured: int = 0
-    error: str | None = None
-    xplane: Path | None = field(default=None)
+    `scratch` is a folder of this window alone: the profiler names its files by the second.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        segment: int,
+        first_step: int,
+        num_steps: int,
+        scratch: Path,
+    ) -> None:
+        self.number = number
+        self.segment = segment
+        self.first_step = first_step
+        self.num_steps = num_steps
+        self.scratch = scratch
+        self.start_ms = 0.0
+        self.stop_ms = 0.0
+        self.captured = 0
+        self.error: str | None = None
 
     def start(self) -> None:
+        """Start the profiler; `error` says why it did not."""
         begin = time.perf_counter_ns()
         try:
             tf.profiler.experimental.start(str(self.scratch), profiler_options())
@@ -42,7 +58,6 @@ class Window:
 
     def annotate(self, step: int) -> AbstractContextManager[Any]:
         """Marks one step in the capture, in the way that XProf knows steps."""
-        self.captured += 1
         return tf.profiler.experimental.Trace("train", step_num=step, _r=1)
 
     @property
@@ -50,23 +65,96 @@ class Window:
         return self.captured >= self.num_steps
 
     def stop(self) -> None:
-        """Stop the profiler; afterwards `xplane` is the file, or `error` says why there is none."""
+        """Stop the profiler and write the capture."""
+        if self.error is not None:
+            return  # it never started: one that is running is somebody else's
         begin = time.perf_counter_ns()
-        try:
-            tf.profiler.experimental.stop()
-        except Exception as error:
-            self.error = f"The profiler did not stop cleanly: {_first_line(error)}"
+        self._write(tf.profiler.experimental.stop)
         self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
-        if self.error is None:
-            self.xplane = next(self.scratch.rglob("*.xplane.pb"), None)
-            if self.xplane is None:
-                self.error = "The profiler left no file (is the disk full?)"
+
+    @property
+    def is_written(self) -> bool:
+        """Nothing more will come: the capture is there, or `error` says why not."""
+        return True
+
+    def wait(self) -> None:
+        """Until the capture is written."""
+
+    def xplane(self) -> Path | None:
+        """The capture; None, and `error` set, where there is none."""
+        found = None if self.error else next(self.scratch.rglob("*.xplane.pb"), None)
+        if found is None and self.error is None:
+            self.error = "The profiler left no file (is the disk full?)"
+        return found
 
     def discard(self) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
+    def _write(self, export: Any) -> None:
+        try:
+            export()
+        except Exception as error:
+            self.error = f"The profiler did not stop cleanly: {_first_line(error)}"
+
+
+class FollowedWindow(Window):
+    """A window that another follows at once: its capture is converted and written beside it.
+
+    `before` is the one that it follows itself. Its events may still be on their way out of the
+    runtime: the start waits for that, and no longer.
+    """
+
+    def __init__(self, *args: Any, before: Window | None) -> None:
+        super().__init__(*args)
+        self._before = before
+        self._session: Any = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        begin = time.perf_counter_ns()
+        before, self._before = self._before, None
+        while True:
+            may_retry = before is not None and not before.is_written
+            self._session = private_tf.profiler_session()
+            try:
+                self._session.start(str(self.scratch), dict(profiler_options()._asdict()))
+                break
+            except Exception as error:
+                if not may_retry:
+                    self.error = f"{_ALREADY_RUNNING}: {_first_line(error)}"
+                    break
+            time.sleep(_POLL_S)
+        if isinstance(before, FollowedWindow):
+            before.step_back()
+        self.start_ms = (time.perf_counter_ns() - begin) / 1e6
+
+    def stop(self) -> None:
+        if self.error is not None:
+            return
+        begin = time.perf_counter_ns()
+        self._thread = threading.Thread(
+            target=self._write, args=(self._session.export_to_tb,), daemon=True
+        )
+        self._thread.start()
+        self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
+
+    @property
+    def is_written(self) -> bool:
+        return self._thread is None or not self._thread.is_alive()
+
+    def wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def step_back(self) -> None:
+        """The events are out: what is left to do with them gives way to the training."""
+        if self._thread is not None and self._thread.native_id is not None:
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self._thread.native_id, 19)
+
 
 def profiler_options() -> Any:
+    """No Python calls. TensorFlow 2.21 records the same events whatever the host's level is."""
     return tf.profiler.experimental.ProfilerOptions(
         host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from profiles.spec import Capture
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import WindowPlanner
-from strategy_core.recorder.window import Window
+from strategy_core.recorder.window import FollowedWindow, Window
 
 _LAST_CONVERSIONS_S = 120.0
 
@@ -25,11 +24,15 @@ _LAST_CONVERSIONS_S = 120.0
 class _Captured:
     """A window that is stopped and waits for its tables."""
 
-    event: WindowCaptured
-    xplane: Path
-    scratch: Path
+    window: Window
     trace: GraphTrace
     cost_ms: float
+    event: WindowCaptured | None = None
+    """Once it is written and handed over."""
+
+    @property
+    def is_ready(self) -> bool:
+        return self.window.is_written and self.trace.is_settled
 
 
 class Windows:
@@ -78,6 +81,8 @@ class Windows:
     def step_done(self, wall_ms: float) -> list[Event]:
         """After each step: end a full window, take what the converter has."""
         self._planner.step_done(wall_ms, self.is_capturing)
+        if self._open is not None and self.is_capturing:
+            self._open.captured += 1
         events: list[Event] = []
         if self._trace is not None and self._trace.is_tracing:
             self._trace.first_step_done()
@@ -90,8 +95,9 @@ class Windows:
         events = self._stop()
         if self._trace is not None:
             self._trace.abandon()
+        for captured in self._to_submit:
+            captured.window.wait()
         events += self._placement(wait=True)
-        self._submit_ready()
         events += self._collect(self._converter.finish(_LAST_CONVERSIONS_S))
         self._converter.close()
         return events
@@ -99,7 +105,12 @@ class Windows:
     def _begin(self, step: int, num_steps: int) -> None:
         assert self._trace is not None
         scratch = self._folder.path / f".window-{self._number:06d}"
-        self._open = Window(self._number, self._trace.segment, step, num_steps, scratch)
+        what = (self._number, self._trace.segment, step, num_steps, scratch)
+        if self._planner.every_step:
+            before = self._to_submit[-1].window if self._to_submit else None
+            self._open = FollowedWindow(*what, before=before)
+        else:
+            self._open = Window(*what)
         self._number += 1
         self._planner.window_begun()
         self._open.start()
@@ -109,9 +120,44 @@ class Windows:
         if window is None or self._trace is None:
             return []
         window.stop()
-        profiler_ms = window.start_ms + window.stop_ms
-        cost_ms = self._planner.window_stopped(profiler_ms)
-        event = WindowCaptured(
+        cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
+        self._to_submit.append(_Captured(window, self._trace, cost_ms))
+        return self._submit_ready()
+
+    def _submit_ready(self) -> list[Event]:
+        """Hand over captures that are written and whose graph is settled, in order."""
+        events: list[Event] = []
+        while self._to_submit and self._to_submit[0].is_ready:
+            captured = self._to_submit.pop(0)
+            window, trace = captured.window, captured.trace
+            xplane = window.xplane()
+            kept = self._keep(xplane, window.number) if xplane is not None else None
+            event = self._event(captured, kept)
+            if xplane is None:
+                window.discard()
+                events.append(event)
+                continue
+            if kept is not None:
+                window.discard()
+            captured.event = event
+            self._submitted[window.number] = captured
+            self._converter.submit(
+                Job(
+                    window.number,
+                    str(kept or xplane),
+                    trace.graph_file,
+                    str(self._folder.window(window.number)),
+                    window.segment,
+                    self._folder.worker,
+                    trace.replica_devices,
+                )
+            )
+        return events
+
+    def _event(self, captured: _Captured, kept: Path | None) -> WindowCaptured:
+        """The window as far as it is known before its conversion."""
+        window = captured.window
+        return WindowCaptured(
             window=window.number,
             segment=window.segment,
             first_step=window.first_step,
@@ -122,72 +168,41 @@ class Windows:
             start_ms=window.start_ms,
             stop_ms=window.stop_ms,
             convert_ms=0.0,
+            xplane=str(kept.relative_to(self._folder.path)) if kept else None,
             error=window.error,
-            slower_ms=cost_ms - profiler_ms,
+            slower_ms=captured.cost_ms - window.start_ms - window.stop_ms,
         )
-        if window.xplane is None:
-            window.discard()
-            return [event]
-        xplane = self._keep(window.xplane, window.number)
-        kept = xplane.is_relative_to(self._folder.xplane)
-        event = replace(event, xplane=self._relative(xplane) if kept else None)
-        self._to_submit.append(_Captured(event, xplane, window.scratch, self._trace, cost_ms))
-        if kept:
-            window.discard()
-        self._submit_ready()
-        return []
 
-    def _keep(self, xplane: Path, number: int) -> Path:
-        """Move a raw capture to where TensorBoard looks, if it is to be kept."""
+    def _keep(self, xplane: Path, number: int) -> Path | None:
+        """Move a raw capture to where TensorBoard looks; None where it is not to be kept."""
         if not self._capture.keep_xplane:
-            return xplane
+            return None
         home = self._folder.xplane / "plugins" / "profile" / f"window_{number:06d}"
         try:
             home.mkdir(parents=True, exist_ok=True)
             return xplane.rename(home / xplane.name)
         except OSError:
-            return xplane
-
-    def _submit_ready(self) -> None:
-        """Hand over captures whose segment's graph is settled, in order."""
-        while self._to_submit and self._to_submit[0].trace.is_settled:
-            captured = self._to_submit.pop(0)
-            event, trace = captured.event, captured.trace
-            self._submitted[event.window] = captured
-            self._converter.submit(
-                Job(
-                    event.window,
-                    str(captured.xplane),
-                    trace.graph_file,
-                    str(self._folder.window(event.window)),
-                    event.segment,
-                    self._folder.worker,
-                    trace.replica_devices,
-                )
-            )
+            return None
 
     def _placement(self, wait: bool = False) -> list[Event]:
         if self._trace is None:
             return []
         outcome: PlacementRecorded | None = self._trace.outcome(wait)
-        self._submit_ready()
-        return [] if outcome is None else [outcome]
+        return [*([] if outcome is None else [outcome]), *self._submit_ready()]
 
     def _collect(self, answers: list[Answer]) -> list[Event]:
         events: list[Event] = []
         for answer in answers:
             captured = self._submitted.pop(answer["number"])
+            assert captured.event is not None
             error = answer["error"]
             found = {} if error else {key: answer[key] for key in _FOUND}
             event = replace(captured.event, error=error, **found)
             self._planner.window_converted(captured.cost_ms, event.convert_ms, event.num_steps)
-            if event.xplane is None and error is None:
-                shutil.rmtree(captured.scratch, ignore_errors=True)
+            if error is None:
+                captured.window.discard()
             events.append(event)
         return events
-
-    def _relative(self, path: Path) -> str:
-        return str(path.relative_to(self._folder.path))
 
 
 _FOUND = ("num_events", "num_spans", "convert_ms", "num_unmatched", "num_ambiguous")

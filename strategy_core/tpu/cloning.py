@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.private_tf import INDEPENDENT, run_unordered
 from strategy_core.tpu import private_tf
 
 _KEPT_PRIVATE_ATTRS = frozenset(
@@ -30,6 +31,7 @@ class Template:
             for name, value in op.node_def.attr.items()
             if not name.startswith("_") or name in _KEPT_PRIVATE_ATTRS
         }
+        self.is_unordered = op.node_def.attr[INDEPENDENT].b
         self.is_seeded = "seed2" in self.attrs and bool(
             self.attrs["seed"].i or self.attrs["seed2"].i
         )
@@ -53,9 +55,10 @@ class Template:
         if replica and self.is_seeded:
             seed = self.attrs["seed2"].i + _SEED_STRIDE * replica
             wanted = {**wanted, "seed2": attr(i=seed)}
-        return private_tf.create_op(
-            self.op, inputs, self.dtypes, name, wanted, device, keep_handles
-        )
+        new = private_tf.create_op(self.op, inputs, self.dtypes, name, wanted, device, keep_handles)
+        if self.is_unordered and new.outputs:
+            run_unordered(new.outputs[0])
+        return new
 
 
 def function_names(attrs: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import pytest
 
 from app.charts import comparing, placement, steps, thin
 from app.charts.base import label
-from app.charts.devices import short_names
 from app.charts.matrix import traffic
 from app.charts.memory import memory
 from app.charts.phases import breakdown
@@ -71,17 +70,6 @@ def test_traffic_of_nothing_is_blank() -> None:
     chart = traffic(["a", "b"], np.array([[0, 2_000_000], [0, 0]]))
     assert np.isnan(chart.data[0].z[0][0])
     assert chart.data[0].text[0][1] == "2.00 MB"
-
-
-def test_devices_are_named_as_short_as_they_can_be() -> None:
-    one = "/job:localhost/replica:0/task:0/device:CPU:1"
-    other = "/job:worker/replica:0/task:1/device:GPU:0"
-    assert short_names([one]) == {one: "CPU:1"}
-    assert short_names([one, other, "odd"]) == {
-        one: "localhost 0 CPU:1",
-        other: "worker 1 GPU:0",
-        "odd": "odd",
-    }
 
 
 def test_names_are_text_and_short() -> None:

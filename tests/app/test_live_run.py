@@ -151,10 +151,17 @@ def test_numbers_that_are_none_are_null(tmp_path: Path, live: LiveRun) -> None:
     line = (
         '{"kind": "step", "at_ns": 5, "step": 1, "wall_ms": NaN, "loss": 1e999, "marks_ns": [[1]]}'
     )
-    path.write_text(line + "\n" + '{"kind": "step", "at_ns": 6, "step": "y", "start_ns": "x"}\n')
+    path.write_text(
+        line
+        + "\n"
+        + line.replace("NaN", "5").replace("[[1]]", "[[0, 1e999, 5]]")
+        + "\n"
+        + '{"kind": "step", "at_ns": 6, "step": "y", "start_ns": "x"}\n'
+    )
     message, _ = told(live)
     assert message["steps"][0][4:] == [None, None, None, None]
-    assert message["steps"][1][1] is None
+    assert message["steps"][1][7] is None
+    assert message["steps"][2][1] is None
 
 
 @pytest.mark.parametrize("keep", [0, 10, 500, 1500, 5000, 20_000])

@@ -11,10 +11,22 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import IS_DRAWN
+from tests.growing_run import add_step, begin_run, end_run
 from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
+WATCH_FOR_BLANKS = """() => {
+    const drawn = () => document.querySelectorAll('[data-testid=stPlotlyChart] .main-svg').length;
+    const atFirst = drawn();
+    window.numBlank = 0;
+    const look = () => {
+        if (drawn() < atFirst) window.numBlank++;
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+"""Counts the frames in which a chart that was there is not."""
 CHARTS = {"overview": 4, "communication": 2, "placement": 2}
 
 
@@ -101,6 +113,25 @@ def test_no_page_is_wider_than_its_window(visit: Visit, scheme: str, width: int)
     page = visit("overview", run="late", options=options)
     inner = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     assert inner <= width
+
+
+def test_a_live_run_is_followed_in_place(visit: Visit, runs: Path) -> None:
+    """New steps come without a blank frame, and the page stays where it was scrolled to."""
+    live = begin_run(runs / "growing", steps=20)
+    try:
+        page = visit("overview", run="growing")
+        note = page.locator(".lab-tile .note").first
+        expect(note).to_contain_text("19 steps")
+        page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")
+        page.evaluate(WATCH_FOR_BLANKS)
+        for step in range(20, 40):
+            add_step(live, step)
+        expect(note).to_contain_text("39 steps", timeout=20_000)
+        page.wait_for_function(IS_DRAWN)
+        assert page.evaluate("window.numBlank") == 0
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 300
+    finally:
+        end_run(live)
 
 
 def test_an_export_is_downloaded(visit: Visit, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import profiles
 from profiles.event_log import parse_lines
+from profiles.schema import TABLES
 from tests.synthetic import write_run
 
 EVENTS = "worker-0-0/events.jsonl"
@@ -79,6 +80,28 @@ def test_parquet_cut_anywhere_is_a_note(whole: Path, cut: Path, data: st.DataObj
         assert profile.table(name).num_rows == 0
         assert any("cut off" in note and file.name in note for note in profile.notes)
         assert profile.table("steps").num_rows == 16
+    finally:
+        target.write_bytes(content)
+
+
+@SETTINGS
+@given(data=st.data())
+def test_parquet_with_flipped_bytes_is_read_or_noted(
+    whole: Path, cut: Path, data: st.DataObject
+) -> None:
+    (cut / EVENTS).write_bytes((whole / EVENTS).read_bytes())
+    file = data.draw(st.sampled_from(sorted(whole.rglob("*.parquet"))))
+    content = file.read_bytes()
+    flipped = bytearray(content)
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=5)):
+        flipped[place] ^= data.draw(st.integers(1, 255))
+    target = cut / file.relative_to(whole)
+    target.write_bytes(bytes(flipped))
+    try:
+        profile = profiles.load(cut)
+        for name, schema in TABLES.items():
+            assert profile.table(name).schema == schema
+        json.dumps(profile.summary(), allow_nan=False)
     finally:
         target.write_bytes(content)
 

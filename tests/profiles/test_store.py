@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import profiles
 from profiles.errors import LabError, RunFolderError
 from profiles.run_file import create_run_file
 from profiles.schema import TABLES
+from profiles.tail import Tail
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -156,3 +158,14 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="A run folder holds one run"):
         create_run_file(tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30, windows=1)
+    for name in ("run.json", "launcher.jsonl", "worker-0-0/window-000000/spans.parquet"):
+        (run / name).unlink()
+        os.mkfifo(run / name)
+    profile = profiles.load(run)
+    assert profile.identity is None
+    assert profile.table("spans").num_rows == 0
+    assert Tail(run).read()

@@ -82,7 +82,7 @@ def test_ranks_of_a_collective_are_linked(timeline: Timeline) -> None:
     first, last = timeline.steps["start"][0], timeline.steps["end"][0]
     view = cut_view(timeline, first, last, 1500)
     assert len(view.links) == 2
-    assert [sorted(track for track, _, _ in ranks) for ranks in view.links] == [[0, 1, 2, 3]] * 2
+    assert [sorted(row for row, _, _ in ranks) for ranks in view.links] == [[0, 1, 2, 3]] * 2
     latest = [max(ranks, key=lambda rank: rank[1])[0] for ranks in view.links]
     assert latest[0] == 2
 

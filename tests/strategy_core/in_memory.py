@@ -23,7 +23,7 @@ class InMemoryRecorder:
         self.marks: list[Any] = []
         self.examples: list[int] = []
 
-    def open_segment(self, segment: SegmentOpened) -> None:
+    def open_segment(self, segment: SegmentOpened, variables: Any = None) -> None:  # noqa: ARG002
         self.segments.append(segment)
 
     def write(self, event: Event) -> None:

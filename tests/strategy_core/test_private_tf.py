@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,40 @@ def test_unordered_ops_run_side_by_side_and_ordered_ones_do_not() -> None:
 
     assert both_slept(unordered=False) == 1
     assert both_slept(unordered=True) == 2
+
+
+def test_a_profiler_session_of_ones_own_leaves_a_capture(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    session = private_tf.profiler_session()
+    session.start(str(tmp_path), {})
+    tf.constant(1.0) + tf.constant(2.0)
+    session.export_to_tb()
+    assert list(tmp_path.rglob("*.xplane.pb"))
+
+
+def test_distributed_iterators_end_at_once_for_they_have_no_tuning_thread() -> None:
+    """The thread is `tf.data`'s model; each part of an iterator would have one."""
+    import psutil
+    import tensorflow as tf
+
+    from profiles.spec import RunSpec
+    from strategy_core import input_pipeline, private_tf
+    from strategy_core.workload import load
+
+    spec = RunSpec(devices="cpu:4", workload="digits-mlp", global_batch_size=8)
+    strategy = private_tf.mirrored_strategy([f"CPU:{index}" for index in range(4)])
+    dataset = input_pipeline.global_batches(spec, load("digits-mlp"), 0)
+
+    def num_threads(iterator: object) -> int:
+        next(iterator)  # type: ignore[call-overload]
+        return psutil.Process().num_threads()
+
+    before = psutil.Process().num_threads()
+    ours = num_threads(input_pipeline.distributed(strategy, dataset)) - before
+    stock_data = input_pipeline.with_shares(dataset).prefetch(2)
+    stock = num_threads(iter(strategy.experimental_distribute_dataset(stock_data))) - before
+    assert ours < stock, "multi_device_iterator_ops._create_device_dataset is no longer asked"
+    assert tf.distribute.get_strategy() is not strategy

@@ -1,10 +1,13 @@
 // A chart of lines over the shared axis: what lies in one pixel is drawn as its mean and its range.
 
+import { number } from "../shared/format.js";
 import { niceTicks, tickText } from "../shared/scale.js";
 import { fitCanvas } from "../shared/theme.js";
 
 const TOP = 8;
 const GAP_BELOW = 20;
+const SAMPLED = 2000; // values of a line that its scale is judged by
+const TOWERING = 4;
 
 export class Chart {
   constructor(canvas, { height, lines, band = null, fromZero = true }) {
@@ -33,23 +36,30 @@ export class Chart {
     return TOP + this.plotHeight * (1 - (value - this.low) / (this.high - this.low));
   }
 
-  // The first step of a segment is traced and compiled: it may leave the picture at the top.
+  // One pause must not flatten everything else: what towers above nearly all is cut, and said.
   fitY(axis) {
-    let [low, high] = [Infinity, -Infinity];
+    const values = this.sample(axis);
+    const [least, most] = [values[0] ?? 0, values.at(-1) ?? 1];
+    const usual = values[Math.floor((values.length - 1) * 0.985)] ?? 1;
+    this.peak = this.fromZero && most > TOWERING * usual ? most : null;
+    const top = this.peak === null ? most : usual * 1.5;
+    const pad = (top - least || Math.abs(top) || 1) * 0.08;
+    this.low = this.fromZero ? 0 : least - pad;
+    this.high = top + pad;
+  }
+
+  // Values in view, in order of size. First steps of segments are traced and compiled: left out.
+  sample(axis) {
     const { history, first } = axis;
-    const stride = Math.max(1, Math.floor((history.length - first) / 4000));
+    const stride = Math.max(1, Math.floor((history.length - first) / SAMPLED));
+    const values = [];
     for (const line of this.lines()) {
       for (let at = first; at < history.length; at += stride) {
         const value = line.get(at);
-        if (!Number.isFinite(value) || (line.skipFirst && history.isFirst(at))) continue;
-        if (value < low) low = value;
-        if (value > high) high = value;
+        if (Number.isFinite(value) && !(line.skipFirst && history.isFirst(at))) values.push(value);
       }
     }
-    if (low > high) [low, high] = [0, 1];
-    const pad = (high - low || Math.abs(high) || 1) * 0.08;
-    this.low = this.fromZero ? 0 : low - pad;
-    this.high = high + pad;
+    return Float64Array.from(values).sort();
   }
 
   drawGrid(context, axis, theme) {
@@ -67,6 +77,11 @@ export class Chart {
     }
     context.globalAlpha = 1;
     if (this.isLast) this.drawAxis(context, axis, theme);
+    if (this.peak !== null) {
+      context.fillStyle = theme.text;
+      context.textAlign = "right";
+      context.fillText(`▲ peaks up to ${number(this.peak)}`, axis.width - axis.right - 4, TOP + 5);
+    }
   }
 
   drawAxis(context, axis, theme) {
@@ -88,7 +103,7 @@ export class Chart {
     context.setLineDash([4, 3]);
     for (const boundary of boundaries) {
       const x = Math.round(axis.x(boundary.value(axis.mode))) + 0.5;
-      if (x > axis.left) strokeLine(context, x, 0, x, this.height);
+      if (x >= axis.left) strokeLine(context, x, 0, x, TOP + this.plotHeight);
     }
     context.setLineDash([]);
     context.globalAlpha = 1;

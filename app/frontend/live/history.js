@@ -1,7 +1,7 @@
 // The steps of a run as columns: NaN where a value is missing, the oldest half thinned when full.
 
 const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "low", "middle", "high"];
-const MAX_STEPS = 32768;
+const MAX_STEPS = 16384;
 const RECENT = 50; // steps over which the odd one out is judged
 
 export class History {

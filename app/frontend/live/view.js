@@ -16,6 +16,7 @@ import { Tiles } from "./tiles.js";
 
 const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
+const SAID_EVERY_MS = 1000;
 
 export class LiveView {
   constructor(host, data) {
@@ -224,6 +225,9 @@ export class LiveView {
     const scale = Math.max(...rows.map(({ parts }) => parts.reduce((sum, ms) => sum + (ms || 0), 0)));
     const colours = this.data.replicaColours;
     bars.draw(rows, scale, block.clientWidth - 2, this.theme, (replica) => colours[replica % colours.length]);
+    // Read aloud on demand: once a second is often enough for what is not seen.
+    if (performance.now() - (canvas.saidAt ?? -SAID_EVERY_MS) < SAID_EVERY_MS) return;
+    canvas.saidAt = performance.now();
     const said = rows.map(({ label, parts }) => `${label}: ${parts.map((ms, i) => `${this.data.phases[i]} ${number(ms)} ms`).join(", ")}`);
     canvas.setAttribute("aria-label", said.join("; "));
   }

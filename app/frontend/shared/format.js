@@ -3,12 +3,22 @@
 export const MISSING = "–";
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 
+// Making a formatter costs far more than using one.
+const formatters = new Map();
+
+export function fixed(value, decimals) {
+  if (!formatters.has(decimals)) {
+    const options = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+    formatters.set(decimals, new Intl.NumberFormat("en-US", options));
+  }
+  return formatters.get(decimals).format(value);
+}
+
 export function number(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return "0";
   const decimals = digits - 1 - Math.floor(Math.log10(Math.abs(value)));
-  const shown = Math.min(Math.max(decimals, 0), 9);
-  return value.toLocaleString("en-US", { minimumFractionDigits: shown, maximumFractionDigits: shown });
+  return fixed(value, Math.min(Math.max(decimals, 0), 9));
 }
 
 const pair = (value, unit) => [number(value), number(value) === MISSING ? "" : unit];
@@ -19,11 +29,11 @@ export const units = {
   loss: (value) => [number(value, 4), ""],
   rate: (value) => pair(value, "examples/s"),
   bandwidth: (value) => pair(value, "GB/s"),
-  count: (value) => [value === null || value === undefined ? MISSING : value.toLocaleString("en-US"), ""],
+  count: (value) => [value === null || value === undefined ? MISSING : fixed(value, 0), ""],
   bytes: (value) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return [MISSING, ""];
     const found = SIZES.find(([scale]) => Math.abs(value) >= scale);
-    return found ? pair(value / found[0], found[1]) : [Math.round(value).toLocaleString("en-US"), "B"];
+    return found ? pair(value / found[0], found[1]) : [fixed(Math.round(value), 0), "B"];
   },
   // Positions on the timeline keep their digits: neighbours differ in the last ones.
   seconds: (value) => {

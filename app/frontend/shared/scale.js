@@ -1,5 +1,7 @@
 // Round numbers along an axis.
 
+import { fixed } from "./format.js";
+
 export function niceTicks(low, high, count) {
   const span = high - low;
   if (!(span > 0) || count < 1) return [];
@@ -17,5 +19,5 @@ export function niceTicks(low, high, count) {
 export function tickText(value, ticks) {
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : Math.abs(value) || 1;
   const decimals = Math.min(Math.max(-Math.floor(Math.log10(step) + 1e-9), 0), 9);
-  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return fixed(value, decimals);
 }

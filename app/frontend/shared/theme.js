@@ -22,7 +22,7 @@ export function fitCanvas(canvas, width, height) {
     canvas.height = h;
     canvas.style.height = `${height}px`;
   }
-  const context = canvas.getContext("2d");
+  const context = (canvas.context2d ??= canvas.getContext("2d"));
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }

@@ -65,19 +65,19 @@ function drawLabels(context, { v, data, colours, labels }) {
 }
 
 // Each collective: a line through the starts of its ranks, so that a late one stands out.
-function drawLinks(context, { viewport: v, data, theme, tracks }) {
+function drawLinks(context, { viewport: v, data, theme }) {
   const visible = data.links.filter((ranks) => ranks.some(([, start, end]) => v.x(end) > v.left && v.x(start) < v.width));
   if (visible.length > v.inner / 14) return;
   context.strokeStyle = theme.text;
   context.fillStyle = theme.text;
   context.globalAlpha = 0.65;
-  const middle = (track) => v.trackTops[track] + (tracks[track].num_rows * v.rowHeight) / 2;
+  const middle = (row) => v.rowTops[row] + v.rowHeight / 2;
   for (const ranks of visible) {
     const ordered = [...ranks].sort((a, b) => a[0] - b[0]);
     context.beginPath();
-    ordered.forEach(([track, start]) => context.lineTo(v.x(start), middle(track)));
+    ordered.forEach(([row, start]) => context.lineTo(v.x(start), middle(row)));
     context.stroke();
-    for (const [track, start] of ordered) context.fillRect(v.x(start) - 2, middle(track) - 2, 4, 4);
+    for (const [row, start] of ordered) context.fillRect(v.x(start) - 2, middle(row) - 2, 4, 4);
   }
   context.globalAlpha = 1;
 }

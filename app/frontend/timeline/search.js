@@ -1,6 +1,7 @@
 // Search by op or name: what matches stays bright, and its spans can be gone through in time.
 
 import { el, setText } from "../shared/dom.js";
+import { fixed } from "../shared/format.js";
 
 const WAIT_MS = 150;
 
@@ -43,7 +44,7 @@ export class Search {
       const { count, spans } = await this.view.source.json("search", { text });
       if (text !== this.text) return undefined;
       this.found = spans;
-      setText(this.count, `${count.toLocaleString("en-US")} found${count ? " · N next, P previous" : ""}`);
+      setText(this.count, `${fixed(count, 0)} found${count ? " · N next, P previous" : ""}`);
     } catch (error) {
       this.view.fail(error);
     }
@@ -68,6 +69,6 @@ export class Search {
     const [, , start, duration] = this.found[this.at];
     const half = Math.max(duration * 10, Math.min((viewport.to - viewport.from) / 2, duration * 200), 20_000);
     this.view.go(start + duration / 2 - half, start + duration / 2 + half);
-    setText(this.count, `${this.at + 1} of ${this.found.length.toLocaleString("en-US")}`);
+    setText(this.count, `${this.at + 1} of ${fixed(this.found.length, 0)}`);
   }
 }

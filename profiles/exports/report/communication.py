@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
-
-import numpy as np
-
 from profiles import units
-from profiles.analysis.columns import floats, ints, of_segment, texts
+from profiles.analysis.collective_calls import collective_calls
 from profiles.analysis.communication import CollectiveUse, Traffic
 from profiles.analysis.findings import Facts
+from profiles.analysis.overlap import Overlap, overlaps
+from profiles.analysis.sends import sends
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import (
@@ -25,7 +22,9 @@ from profiles.exports.report.section import (
     table,
 )
 
-MAX_SIZES = 40
+MAX_CALLS = 12
+MAX_SENDS = 40
+_TERMS = ("traffic", "algbw", "busbw", "overlap", "exposed", "transfer_bytes", "ring_share")
 
 
 def communication(facts: RunFacts) -> Section | None:
@@ -37,7 +36,7 @@ def communication(facts: RunFacts) -> Section | None:
         parts.append(tag("h3", title_of(item.segment)) if len(facts.segments) > 1 else None)
         parts.append(_segment(facts, item))
     if any(item.communication.num_steps for item in facts.segments):
-        parts.append(formulas("traffic", "algbw", "busbw", "transfer_bytes", "ring_share"))
+        parts.append(formulas(*_TERMS))
     return Section("communication", "Communication", join(*parts))
 
 
@@ -47,11 +46,13 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
         return note(f"Unavailable: {found.reason}.")
     parts: list[Markup | None] = [note(f"Unknown: {found.reason}.") if found.reason else None]
     if found.collectives:
-        parts += [_collectives(found.collectives), _bandwidths(facts, item)]
+        parts += [_collectives(found.collectives), _calls(facts, item)]
     else:
         parts.append(note("No collective ran in the captured steps."))
+    parts.append(_overlap(facts, item))
     if found.traffic:
         parts.append(_matrix(facts, found.traffic))
+        parts.append(_sends(facts, item))
     else:
         parts.append(note("Nothing was sent from one device to another."))
     return join(*parts)
@@ -64,8 +65,8 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
             _count(use.group_size),
             quantity(units.number(use.per_step), use.per_step),
             quantity(units.size(use.bytes), use.bytes),
-            quantity(units.milliseconds(use.wait_ms), use.wait_ms),
-            quantity(units.milliseconds(use.transfer_ms), use.transfer_ms),
+            _per_call(use.wait_ms, use),
+            _per_call(use.transfer_ms, use),
             quantity(units.bandwidth(use.algbw_gbps), use.algbw_gbps),
             quantity(units.bandwidth(use.busbw_gbps), use.busbw_gbps),
             Cell(source_mark(use.source) or units.MISSING),
@@ -77,73 +78,110 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
         "Group",
         "Calls/step",
         ("Bytes/step", "traffic"),
-        ("Wait", "wait"),
-        ("Transfer", "transfer"),
+        ("Wait/call", "wait"),
+        ("Transfer/call", "transfer"),
         ("algbw", "algbw"),
         ("busbw", "busbw"),
         "Times",
     )
-    return table("Collectives, per step; GB/s are 10^9 bytes per second", heads, rows)
+    return table("Collectives by kind; GB/s are 10^9 bytes per second", heads, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class SizeUse:
-    """Calls of one collective at one size, over a segment's captured steps and replicas."""
+def _calls(facts: RunFacts, item: Facts) -> Markup | None:
+    """Each collective op by itself, with its bus bandwidth as a bar: small calls are slow ones."""
+    calls = collective_calls(facts.profile, item.segment.segment)
+    best = max((call.busbw_gbps or 0.0 for call in calls), default=0.0)
+    rows = [
+        (
+            name(call.name),
+            call.op,
+            quantity(units.number(call.per_step), call.per_step),
+            quantity(units.size(call.bytes), call.bytes),
+            quantity(units.milliseconds(call.wait_ms), call.wait_ms),
+            quantity(units.milliseconds(call.transfer_ms), call.transfer_ms),
+            quantity(units.bandwidth(call.busbw_gbps), call.busbw_gbps),
+            Cell(_bandwidth_bar(call.busbw_gbps, best), None, "wide"),
+        )
+        for call in calls[:MAX_CALLS]
+    ]
+    heads = (
+        "Op in the graph",
+        "Collective",
+        "Calls/step",
+        "Size of a call",
+        ("Wait/call", "wait"),
+        ("Transfer/call", "transfer"),
+        ("busbw", "busbw"),
+        "Bus bandwidth",
+    )
+    return table(f"Every collective by itself{_cut(len(calls), MAX_CALLS)}", heads, rows)
 
-    op: str
-    bytes: float
-    num_calls: float
-    """Per step and replica."""
-    busbw_gbps: float | None
-    """Median over calls."""
+
+def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
+    return bar([("transfer", busbw_gbps or 0.0, units.bandwidth(busbw_gbps))], best)
 
 
-def bandwidth_by_size(facts: RunFacts, item: Facts) -> list[SizeUse]:
-    """Largest first. A ring needs bytes to be fast: small calls show their latency here."""
-    rows = of_segment(facts.profile.table("collectives"), item.segment.segment)
-    sizes, bandwidth = floats(rows, "bytes"), floats(rows, "busbw_gbps")
-    groups: dict[tuple[str, float], list[int]] = defaultdict(list)
-    for row, (op, size) in enumerate(zip(texts(rows, "op"), sizes.tolist(), strict=True)):
-        if np.isfinite(size):
-            groups[op or "unknown", size].append(row)
-    members = len(np.unique(ints(rows, "replica"))) * item.communication.num_steps
-    found = []
-    for (op, size), calls in groups.items():
-        known = bandwidth[calls][np.isfinite(bandwidth[calls])]
-        median = float(np.median(known)) if known.size else None
-        found.append(SizeUse(op, size, len(calls) / members, median))
-    return sorted(found, key=lambda use: -use.bytes)
-
-
-def _bandwidths(facts: RunFacts, item: Facts) -> Markup | None:
-    uses = bandwidth_by_size(facts, item)
-    best = max((use.busbw_gbps or 0.0 for use in uses), default=0.0)
-    if not best:
+def _overlap(facts: RunFacts, item: Facts) -> Markup | None:
+    """How much of each replica's communication hides behind its own compute."""
+    found = overlaps(facts.profile, item.segment.segment)
+    longest = max((replica.communication_ms for replica in found), default=0.0)
+    if not longest:
         return None
     rows = [
         (
-            quantity(units.size(use.bytes), use.bytes),
-            use.op,
-            quantity(units.number(use.num_calls), use.num_calls),
-            quantity(units.bandwidth(use.busbw_gbps), use.busbw_gbps),
-            Cell(_bandwidth_bar(use, best), None, "wide"),
+            Cell(str(replica.replica), replica.replica, "num"),
+            quantity(units.milliseconds(replica.communication_ms), replica.communication_ms),
+            quantity(units.milliseconds(replica.exposed_ms), replica.exposed_ms),
+            quantity(units.share(replica.overlap), replica.overlap),
+            Cell(_hidden_and_exposed(replica, longest), None, "wide"),
         )
-        for use in uses[:MAX_SIZES]
+        for replica in found
     ]
     heads = (
-        "Size of a call",
-        "Collective",
-        "Calls/step",
-        ("busbw, median", "busbw"),
-        "Bus bandwidth",
+        "Replica",
+        "Communication/step",
+        ("Exposed", "exposed"),
+        ("Overlap", "overlap"),
+        "Exposed, then behind compute",
     )
-    more = f"; the largest {MAX_SIZES} of {len(uses)} sizes" if len(uses) > MAX_SIZES else ""
-    return table(f"Bus bandwidth by the size of a call{more}", heads, rows)
+    return table("Communication and waiting behind compute", heads, rows, source="measured")
 
 
-def _bandwidth_bar(use: SizeUse, best: float) -> Markup:
-    value = use.busbw_gbps or 0.0
-    return bar([("transfer", value, units.bandwidth(use.busbw_gbps))], best)
+def _hidden_and_exposed(replica: Overlap, longest: float) -> Markup:
+    hidden = replica.communication_ms - replica.exposed_ms
+    parts = [
+        ("wait", replica.exposed_ms, f"exposed {units.milliseconds(replica.exposed_ms)}"),
+        ("compute", hidden, f"behind compute {units.milliseconds(hidden)}"),
+    ]
+    return bar(parts, longest)
+
+
+def _sends(facts: RunFacts, item: Facts) -> Markup:
+    found = sends(facts.profile, item.segment.segment)
+    rows = [
+        (
+            name(send.tensor),
+            facts.device(send.send_device),
+            facts.device(send.recv_device),
+            quantity(units.number(send.per_step), send.per_step),
+            quantity(units.size(send.bytes), send.bytes),
+            quantity(units.milliseconds(send.duration_ms), send.duration_ms),
+        )
+        for send in found[:MAX_SENDS]
+    ]
+    heads = ("Tensor", "From", "To", "Sends/step", "Bytes of one", "Send to receipt")
+    content = table(f"Tensors sent from device to device{_cut(len(found), MAX_SENDS)}", heads, rows)
+    return tag("details", tag("summary", f"{len(found)} tensors sent"), content)
+
+
+def _cut(count: int, most: int) -> str:
+    return f": the {most} largest of {count}" if count > most else ""
+
+
+def _per_call(total_ms: float | None, use: CollectiveUse) -> Cell:
+    """Calls of a step may wait side by side: their sum would mean nothing."""
+    value = None if total_ms is None or not use.per_step else total_ms / use.per_step
+    return quantity(units.milliseconds(value), value)
 
 
 def _matrix(facts: RunFacts, traffic: tuple[Traffic, ...]) -> Markup:

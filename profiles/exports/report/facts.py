@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profiles.analysis.findings import Facts, gather_facts
+from profiles.device_names import short_names
 from profiles.events import SegmentOpened
-from profiles.exports.report.devices import short_names
 from profiles.store import Profile
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from profiles import units
-from profiles.analysis.findings import Facts, findings
+from profiles.analysis.efficiency import scaling
+from profiles.analysis.findings import Facts, findings, main_finding
 from profiles.definitions import DEFINITIONS
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import Cell, Section, quantity, source_mark, table
+from profiles.schema import CATEGORIES
 from profiles.units import MISSING
 
 _ENDINGS = {
@@ -53,16 +55,21 @@ def sentences(facts: RunFacts) -> Iterator[str]:
         f"{reason.rstrip('.')}. With strategy {longest.segment.strategy} on {replicas}{number}, "
         f"a step took {units.milliseconds(longest.steps.median_ms)}. "
     )
-    found = findings(longest)
-    yield found[0].sentence if found else _where_it_went(longest)
+    main = main_finding(longest)
+    yield main.sentence if main else _where_it_went(longest)
 
 
 def _where_it_went(facts: Facts) -> str:
-    """Nothing is wrong: then what the step was spent on."""
-    wall, compute = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("compute")
-    if not wall or compute is None:
-        return ""
-    return f"Nothing stands out: {units.share(compute / wall)} of it was computing."
+    """Nothing stands out: then what the step was spent on."""
+    wall = facts.breakdown.mean_ms("wall")
+    lengths = {phase: facts.breakdown.mean_ms(phase) for phase in CATEGORIES}
+    if not wall:
+        return "What limits it cannot be said without a capture window or per-replica marks."
+    known = sorted(((v, phase) for phase, v in lengths.items() if v is not None), reverse=True)
+    parts = [
+        f"{units.share(value / wall)} {phase}" for value, phase in known if value / wall >= 0.05
+    ]
+    return f"Of it, {', '.join(parts)}." if parts else ""
 
 
 def _alert(facts: RunFacts) -> Markup | None:
@@ -219,6 +226,7 @@ def _segments(facts: RunFacts) -> Markup:
             quantity(f"{item.steps.count:,}", item.steps.count),
             quantity(units.milliseconds(item.steps.median_ms), item.steps.median_ms),
             quantity(units.number(item.steps.examples_per_second), item.steps.examples_per_second),
+            _scaling(facts.segments[0], item),
             _carried(item),
         )
         for item in facts.segments
@@ -232,9 +240,18 @@ def _segments(facts: RunFacts) -> Markup:
         "Steps",
         ("Step time", "step_time"),
         ("Examples/s", "throughput"),
+        f"Scaling against {facts.segments[0].segment.segment}",
         "Training state",
     )
     return table("Each live reconfiguration opened a segment", heads, rows)
+
+
+def _scaling(base: Facts, item: Facts) -> str:
+    """Strong or weak scaling efficiency; the first segment is the base of the others."""
+    found = scaling((base.segment, base.steps), (item.segment, item.steps))
+    if item is base or found is None or found.base_replicas == found.num_replicas:
+        return MISSING
+    return f"{found.kind}, {units.share(found.efficiency)}"
 
 
 def _carried(facts: Facts) -> Cell | str:

@@ -9,6 +9,7 @@ import numpy as np
 from profiles import units
 from profiles.analysis.breakdown import ReplicaBreakdown
 from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment
+from profiles.analysis.efficiency import efficiency
 from profiles.analysis.findings import Facts
 from profiles.exports.report.envelope import series
 from profiles.exports.report.facts import RunFacts, title_of
@@ -45,7 +46,7 @@ def replicas(facts: RunFacts) -> Section | None:
         parts.append(_breakdown(facts, item))
     if any(item.breakdown.replicas and not item.breakdown.reason for item in facts.segments):
         parts.insert(0, legend((phase, phase) for phase in CATEGORIES))
-        parts.append(formulas(*CATEGORIES, "slowest", "slowdown"))
+        parts.append(formulas(*CATEGORIES, "parallel_efficiency", "slowest", "slowdown"))
     band = _drift(facts)
     if band:
         parts += [
@@ -67,7 +68,7 @@ def _breakdown(facts: RunFacts, item: Facts) -> Markup:
     heads = ["Replica", "Device", "Mean step", "step ms", *phases, ("late by ms", "slowest")]
     steps = max(replica.num_steps for replica in split.replicas)
     caption = f"Means over {steps:,} steps, in milliseconds"
-    return join(table(caption, heads, rows, source=split.source), _what_if(item))
+    return join(table(caption, heads, rows, source=split.source), _efficiency(item), _what_if(item))
 
 
 def _row(facts: RunFacts, item: Facts, replica: ReplicaBreakdown, whole: float) -> list[Cell]:
@@ -91,6 +92,17 @@ def _phases(replica: ReplicaBreakdown, whole: float) -> Markup:
         if (value := replica.phase_ms(phase)) is not None
     ]
     return bar(parts, whole)
+
+
+def _efficiency(item: Facts) -> Markup:
+    found = efficiency(item.breakdown)
+    if found.parallel is None:
+        return note(f"Parallel efficiency: unavailable, {found.reason}.")
+    return note(
+        f"Parallel efficiency {units.share(found.parallel)} = load balance "
+        f"{units.share(found.load_balance)} × communication efficiency "
+        f"{units.share(found.communication)}."
+    )
 
 
 def _what_if(item: Facts) -> Markup:

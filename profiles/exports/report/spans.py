@@ -1,24 +1,27 @@
 """Op spans as a page takes them: whole numbers in a few bytes each, names said once.
 
 A span is four numbers in base-128 bytes (least significant first, as protocol buffers do):
-start after the span before, length (both in units of 100 ns), lane, name. Names are sorted and
-each leaves out what it shares with the one before.
+start after the span before, length (both in units of 100 ns), row, name. Names are sorted and
+each leaves out what it shares with the one before. A collective is two spans: the wait for its
+last rank, and the transfer after it.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from profiles.analysis.columns import floats, ints, of_segment, texts
-from profiles.exports.lanes import pack
+from profiles.analysis.columns import Ints, floats, ints, texts
 from profiles.exports.report.facts import RunFacts
 from profiles.palette import replica_colour
+from profiles.timeline import Timeline, Track
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000
@@ -26,6 +29,8 @@ MAX_SPANS_OF_ONE = 60_000
 
 Entry = tuple[str, str, str]
 """Name, op and phase of a span."""
+Span = tuple[int, int, int, Entry]
+"""Start and end in ns since the timeline's origin, row, entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +42,14 @@ class Packed:
     num_dropped: int
 
 
-@dataclass(slots=True)
-class Span:
-    """One span, or one part of a collective: the wait, or the transfer after it. Times in ns."""
-
-    start_ns: int
-    end_ns: int
-    home: tuple[int, int]
-    """Worker and replica; -1 is what serves all replicas."""
-    entry: Entry
-    device: str
-    lane: int = 0
-
-
-def pack_spans(
-    facts: RunFacts, spans: pa.Table, stretches: Sequence[tuple[int, tuple[int, ...]]]
-) -> Packed:
-    """Every stretch (segment and steps) with its rows, steps and spans."""
-    read = [_read(facts, spans, segment, steps) for segment, steps in stretches]
-    kept = [_longest(found) for found in read]
-    entries = sorted({span.entry for found in kept for span in found})
+def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence[int]]) -> Packed:
+    """Every stretch (its step numbers) with its rows, steps and spans."""
+    rows = np.repeat(np.arange(timeline.num_rows), np.diff(timeline.row_starts))
+    waits = _waits(facts, timeline, [step for steps in stretches for step in steps])
+    chosen = [np.flatnonzero(np.isin(timeline.step, steps)) for steps in stretches]
+    kept = [_longest(timeline, spans) for spans in chosen]
+    read = [_read(timeline, rows, spans, waits) for spans in kept]
+    entries = sorted({entry for spans in read for *_, entry in spans})
     number = {entry: index for index, entry in enumerate(entries)}
     ops = sorted({op for _, op, _ in entries})
     phases = sorted({phase for _, _, phase in entries})
@@ -66,144 +59,133 @@ def pack_spans(
             "categories": phases,
             "names": _folded(entries, ops, phases),
             "stretches": [
-                _stretch(facts, found, segment, steps, number)
-                for found, (segment, steps) in zip(kept, stretches, strict=True)
+                _stretch(facts, timeline, spans, steps, number)
+                for spans, steps in zip(read, stretches, strict=True)
             ],
         },
         num_spans=sum(map(len, kept)),
-        num_dropped=sum(map(len, read)) - sum(map(len, kept)),
+        num_dropped=sum(map(len, chosen)) - sum(map(len, kept)),
     )
 
 
-def _read(facts: RunFacts, spans: pa.Table, segment: int, steps: Sequence[int]) -> list[Span]:
-    """The spans of some steps; a collective in two parts, as its wait is known."""
-    own = of_segment(spans, segment)
-    own = own.filter(pa.array(np.isin(ints(own, "step"), steps)))
-    waits = _waits(facts, segment, steps)
-    found: list[Span] = []
-    columns = (ints(own, key).tolist() for key in ("worker", "replica", "start_ns", "duration_ns"))
-    words = (texts(own, key) for key in ("name", "op", "category", "device"))
-    for worker, replica, start, length, name, op, category, device in zip(
-        *columns, *words, strict=True
-    ):
-        word, kind = name or "", op or ""
-        span = Span(
-            start,
-            start + max(length, 1),
-            (worker, replica),
-            (word, kind, category or "other"),
-            device or "",
-        )
-        if category == "collective":
-            found += _parted(span, waits.get((worker, replica, name, start), 0))
-        else:
-            found.append(span)
-    return found
-
-
-def _parted(span: Span, wait_ns: int) -> list[Span]:
-    """A collective's wait for its last rank, and the transfer after it."""
-    name, op, _ = span.entry
-    arrived_ns = min(span.start_ns + wait_ns, span.end_ns)
-    parts = [
-        replace(span, end_ns=arrived_ns, entry=(name, op, "wait")),
-        replace(span, start_ns=arrived_ns, entry=(name, op, "transfer")),
-    ]
-    return [part for part in parts if part.end_ns > part.start_ns]
-
-
-def _waits(facts: RunFacts, segment: int, steps: Sequence[int]) -> dict[tuple[Any, ...], int]:
-    """How long each rank of a collective waited for the others, in ns."""
-    rows = of_segment(facts.profile.table("collectives"), segment)
-    rows = rows.filter(pa.array(np.isin(ints(rows, "step"), steps)))
-    keys = zip(
-        ints(rows, "worker").tolist(),
-        ints(rows, "replica").tolist(),
-        texts(rows, "name"),
-        ints(rows, "start_ns").tolist(),
-        strict=True,
-    )
-    waits = np.nan_to_num(floats(rows, "wait_ms")) * 1e6
-    return dict(zip(keys, waits.astype(np.int64).tolist(), strict=True))
-
-
-def _longest(spans: list[Span]) -> list[Span]:
+def _longest(timeline: Timeline, spans: Ints) -> Ints:
+    """The spans, or the longest of them where they are too many."""
     if len(spans) <= MAX_SPANS_OF_ONE:
         return spans
-    return sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:MAX_SPANS_OF_ONE]
+    lengths = timeline.end[spans] - timeline.start[spans]
+    return np.sort(spans[np.argsort(-lengths, kind="stable")[:MAX_SPANS_OF_ONE]])
+
+
+def _waits(facts: RunFacts, timeline: Timeline, steps: Sequence[int]) -> dict[tuple[str, int], int]:
+    """By name and start of a collective's rank: how long it waited for the last one, in ns."""
+    table = facts.profile.table("collectives")
+    table = table.filter(pc.is_in(table["step"], pa.array(steps, pa.int64())))
+    starts = (ints(table, "start_ns") - timeline.origin_ns).tolist()
+    waits = (np.nan_to_num(floats(table, "wait_ms")) * 1e6).astype(np.int64).tolist()
+    names = (name or "" for name in texts(table, "name"))
+    return dict(zip(zip(names, starts, strict=True), waits, strict=True))
+
+
+def _read(
+    timeline: Timeline, rows: Ints, spans: Ints, waits: dict[tuple[str, int], int]
+) -> list[Span]:
+    """The chosen spans in order of their start, collectives in their two parts."""
+    found: list[Span] = []
+    columns = (timeline.start, timeline.end, rows, timeline.name, timeline.op, timeline.category)
+    for start, end, row, name, op, category in zip(
+        *(column[spans].tolist() for column in columns), strict=True
+    ):
+        word, kind = timeline.names[name], timeline.ops[op]
+        phase = timeline.categories[category] or "other"
+        if phase != "collective":
+            found.append((start, end, row, (word, kind, phase)))
+            continue
+        arrived = min(start + waits.get((word, start), 0), end)
+        if arrived > start:
+            found.append((start, arrived, row, (word, kind, "wait")))
+        if end > arrived:
+            found.append((arrived, end, row, (word, kind, "transfer")))
+    return sorted(found)
 
 
 def _stretch(
     facts: RunFacts,
+    timeline: Timeline,
     spans: list[Span],
-    segment: int,
     steps: Sequence[int],
     number: dict[Entry, int],
 ) -> dict[str, Any]:
-    spans.sort(key=lambda span: span.start_ns)
-    origin_ns = spans[0].start_ns
-    rows: list[dict[str, Any]] = []
-    num_lanes = 0
-    for home in sorted({span.home for span in spans}, key=lambda home: (home[1] < 0, home)):
-        own = [span for span in spans if span.home == home]
-        lanes = pack([span.start_ns for span in own], [span.end_ns for span in own])
-        for span, lane in zip(own, lanes, strict=True):
-            span.lane = num_lanes + lane
-        rows.append(_row(facts, home, own[0].device, num_lanes, max(lanes) + 1))
-        num_lanes += max(lanes) + 1
+    origin = spans[0][0]
+    lane_of = {row: lane for lane, row in enumerate(sorted({row for _, _, row, _ in spans}))}
+    used = [(track, _num_used(track, lane_of)) for track in _in_order(timeline.tracks)]
     return {
-        "rows": rows,
-        "num_lanes": num_lanes,
-        "steps": _step_bounds(facts, segment, steps, origin_ns),
-        "spans": _coded(spans, origin_ns, number),
+        "rows": [_row(facts, track, lane_of, count) for track, count in used if count],
+        "num_lanes": len(lane_of),
+        "steps": _step_bounds(timeline, steps, origin),
+        "spans": _coded(spans, origin, lane_of, number),
     }
 
 
-def _row(
-    facts: RunFacts, home: tuple[int, int], device: str, first_lane: int, num_lanes: int
-) -> dict[str, Any]:
-    worker, replica = home
-    is_shared = replica < 0
+def _in_order(tracks: Sequence[Track]) -> list[Track]:
+    """The replicas by number, then what serves them all."""
+    return sorted(tracks, key=lambda track: (track.replica is None, track.replica, track.worker))
+
+
+def _num_used(track: Track, lane_of: dict[int, int]) -> int:
+    rows = range(track.first_row, track.first_row + track.num_rows)
+    return sum(row in lane_of for row in rows)
+
+
+def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> dict[str, Any]:
+    rows = range(track.first_row, track.first_row + track.num_rows)
+    shared = track.replica is None
     return {
-        "label": f"worker {worker}" if is_shared else f"replica {replica}",
-        "device": "shared" if is_shared else facts.device(device),
-        "colour": None if is_shared else replica_colour(replica),
-        "first_lane": first_lane,
-        "num_lanes": num_lanes,
+        "label": f"worker {track.worker}" if shared else f"replica {track.replica}",
+        "device": facts.device(track.device) if not shared or track.device else "shared",
+        "colour": None if track.replica is None else replica_colour(track.replica),
+        "first_lane": min(lane_of[row] for row in rows if row in lane_of),
+        "num_lanes": count,
     }
 
 
 def _step_bounds(
-    facts: RunFacts, segment: int, steps: Sequence[int], origin_ns: int
+    timeline: Timeline, steps: Sequence[int], origin: int
 ) -> list[tuple[int, int, int]]:
     """Number, start and end of each step, in the unit of the spans."""
-    times = next(item.steps for item in facts.segments if item.segment.segment == segment)
-    chosen = np.isin(times.step, steps) & np.isfinite(times.wall_ms)
-    starts = (times.start_ns[chosen] - origin_ns) / UNIT_NS
-    ends = starts + times.wall_ms[chosen] * 1e6 / UNIT_NS
-    bounds = zip(times.step[chosen].tolist(), starts.tolist(), ends.tolist(), strict=True)
-    return [(step, round(start), round(end)) for step, start, end in bounds]
+    wanted, captured = set(steps), timeline.steps
+    return [
+        (step, round((start - origin) / UNIT_NS), round((end - origin) / UNIT_NS))
+        for step, start, end in zip(
+            captured["step"], captured["start"], captured["end"], strict=True
+        )
+        if step in wanted
+    ]
 
 
 def _folded(entries: list[Entry], ops: list[str], phases: list[str]) -> list[list[Any]]:
     """`[characters shared with the name before, the rest, op, phase]` of each entry."""
     op_at = {op: index for index, op in enumerate(ops)}
     phase_at = {phase: index for index, phase in enumerate(phases)}
-    folded, last = [], ""
-    for name, op, phase in entries:
-        pairs = zip(last, name, strict=False)
-        shared = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(last), len(name)))
-        folded.append([shared, name[shared:], op_at[op], phase_at[phase]])
-        last = name
-    return folded
+    return [
+        [shared := _num_shared(last, name), name[shared:], op_at[op], phase_at[phase]]
+        for (last, _, _), (name, op, phase) in pairwise([("", "", ""), *entries])
+    ]
 
 
-def _coded(spans: list[Span], origin_ns: int, number: dict[Entry, int]) -> str:
+def _num_shared(last: str, name: str) -> int:
+    pairs = zip(last, name, strict=False)
+    differ = (at for at, (a, b) in enumerate(pairs) if a != b)
+    return next(differ, min(len(last), len(name)))
+
+
+def _coded(
+    spans: list[Span], origin: int, lane_of: dict[int, int], number: dict[Entry, int]
+) -> str:
     data, last = bytearray(), 0
-    for span in spans:
-        start = (span.start_ns - origin_ns) // UNIT_NS
-        length = max(1, round((span.end_ns - span.start_ns) / UNIT_NS))
-        for value in (start - last, length, span.lane, number[span.entry]):
+    for start_ns, end_ns, row, entry in spans:
+        start = (start_ns - origin) // UNIT_NS
+        length = max(1, round((end_ns - start_ns) / UNIT_NS))
+        for value in (start - last, length, lane_of[row], number[entry]):
             _append(data, value)
         last = start
     return base64.b64encode(data).decode()

@@ -126,7 +126,7 @@ def _throughput(timed: list[Facts]) -> Series:
     """Examples over wall time of up to 400 equal stretches; tracing steps left out."""
     parts = [_timed(item) for item in timed]
     number, examples, wall = (np.concatenate(column) for column in zip(*parts, strict=True))
-    known = np.isfinite(examples) & np.isfinite(wall)
+    known = np.isfinite(examples) & (wall > 0)
     number, examples, wall = number[known], examples[known], wall[known]
     if not len(number):
         return series([], [])

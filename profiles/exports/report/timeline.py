@@ -16,6 +16,7 @@ from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import Section, legend, note
 from profiles.exports.report.spans import Packed, pack_spans
+from profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
 MAX_STEPS = 20
@@ -49,7 +50,7 @@ def timeline(facts: RunFacts) -> Section | None:
         missing = "Unavailable: this run has no capture window. Run more steps, or every one."
         return Section("timeline", "Timeline", note(missing))
     shown = choose(found)
-    packed = pack_spans(facts, spans, [(item.segment, item.steps) for item in shown])
+    packed = pack_spans(facts, lay_out(facts.profile), [item.steps for item in shown])
     slowest = max(range(len(shown)), key=lambda index: shown[index].mean_ms)
     data = packed.document | {"first": slowest}
     titles = [f"{item.title} ({item.mean_ms:.3g} ms a step)" for item in shown]

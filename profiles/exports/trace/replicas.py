@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from profiles.device_names import short_names
 from profiles.exports.trace.slices import Row, Slice, grouped, in_sequence, side_by_side
 from profiles.exports.trace.tracks import Track, Tracks
 from profiles.store import Profile
@@ -43,11 +44,13 @@ class ReplicaSlices:
         self._tracks = tracks
         self._origin_ns = origin_ns
         self._replicas: dict[tuple[int, str], Home] = {}
+        devices = [device for segment in profile.segments for device in segment.replica_devices]
+        shown = short_names(devices)
         for segment in profile.segments:
             local = max(1, segment.num_replicas // max(1, segment.num_workers))
             for replica, device in enumerate(segment.replica_devices):
                 self._replicas[segment.segment, device] = (replica // local, replica)
-                tracks.add_replica(replica // local, replica, device)
+                tracks.add_replica(replica // local, replica, shown[device])
 
     def steps(self) -> Iterator[Slice]:
         """Each replica's captured steps, with where their time went."""

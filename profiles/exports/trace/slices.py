@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from profiles.exports.lanes import pack
+import numpy as np
+
 from profiles.exports.trace.tracks import TraceEvent, Track
+from profiles.timeline.lanes import assign_lanes
 
 Row = dict[str, Any]
 
@@ -57,11 +59,13 @@ def in_sequence(slices: Iterable[Slice]) -> list[Slice]:
 def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list[Slice]:
     """Slices moved to as few tracks as keep them apart: `track` names each lane's."""
     order = sorted(range(len(slices)), key=lambda index: slices[index].start_ns)
-    starts = [slices[index].start_ns for index in order]
-    ends = [max(slices[index].end_ns, slices[index].start_ns + 1) for index in order]
+    starts = np.array([slices[index].start_ns for index in order], np.int64)
+    ends = np.array([slices[index].end_ns for index in order], np.int64)
+    lanes = assign_lanes(starts, ends).tolist()
+    tracks = {lane: track(lane) for lane in sorted(set(lanes))}
     placed = list(slices)
-    for index, lane in zip(order, pack(starts, ends), strict=True):
-        placed[index] = replace(slices[index], track=track(lane))
+    for index, lane in zip(order, lanes, strict=True):
+        placed[index] = replace(slices[index], track=tracks[lane])
     return placed
 
 

@@ -37,8 +37,7 @@ class Tracks:
         """Give a replica its place; None is what a worker does for all its replicas."""
         pid = self._processes.setdefault((worker, replica), RUN_PID + 1 + len(self._processes))
         title = f"replica {replica}" if replica is not None else "shared by the replicas"
-        where = f" · {device}" if device else ""
-        self._process_names.setdefault(pid, f"{title} · worker {worker}{where}")
+        self._process_names.setdefault(pid, f"{title} · {device or f'worker {worker}'}")
 
     def of_replica(self, worker: int, replica: int | None, tid: int, name: str) -> Track:
         """A track of a replica; one that was never added gets its place now."""

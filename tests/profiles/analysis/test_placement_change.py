@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from profiles.analysis.placement_change import placement_change
+from profiles.schema import TABLES
 from profiles.store import Profile, load
 from tests.synthetic import write_run
 
@@ -17,25 +20,52 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     return load(write_run(folder, steps=20, windows=0, segments=[{}, {"replicas": 2}, {}]))
 
 
-def test_fewer_replicas_lose_their_ops_and_copies(profile: Profile) -> None:
+def test_fewer_replicas_lose_their_copies_and_ops(profile: Profile) -> None:
     found = placement_change(profile, 0, 1)
-    assert {change.how for change in found.changes if change.kind == "op"} == {"gone"}
-    variables = [change for change in found.changes if change.kind == "variable"]
-    assert variables == list(found.changes[: len(variables)]), "variables come first"
-    for change in variables:
-        assert change.how == "moved"
-        assert set(change.after) < set(change.before)
-    assert found.num_same > 0
+    assert len(found.variables) == 3
+    for move in found.variables:
+        assert move.how == "moved"
+        assert set(move.after) < set(move.before)
+    assert [item.after == 0 for item in found.ops] == [False, False, True, True]
+    assert all(item.before > 0 for item in found.ops)
 
 
 def test_back_again_is_the_same_the_other_way_round(profile: Profile) -> None:
     there, back = placement_change(profile, 0, 1), placement_change(profile, 1, 2)
-    assert len(there.changes) == len(back.changes)
-    assert {change.how for change in back.changes} == {"added", "moved"}
-    assert placement_change(profile, 0, 2).changes == ()
+    assert [(m.before, m.after) for m in there.variables] == [
+        (m.after, m.before) for m in back.variables
+    ]
+    unchanged = placement_change(profile, 0, 2)
+    assert unchanged.variables == ()
+    assert unchanged.num_same == 3
+
+
+def test_a_model_that_is_built_again_keeps_its_variables(tmp_path: Path) -> None:
+    """The names count on; the tenth layer comes after the second."""
+    run = write_run(tmp_path / "run", steps=20, windows=0, segments=2)
+    for segment in (0, 1):
+        counters = range(11 * segment, 11 * segment + 11)
+        write_variables(run, segment, [f"dense_{number}/kernel" for number in counters])
+    found = placement_change(load(run), 0, 1)
+    assert found.num_same == 10
+    (move,) = found.variables
+    assert (move.name, move.how) == ("dense_21/kernel", "moved")
+
+
+def write_variables(run: Path, segment: int, names: list[str]) -> None:
+    """A placement of variables alone; in segment 1 the last one sits elsewhere."""
+    schema = TABLES["placement"]
+    rows = [
+        dict.fromkeys(schema.names)
+        | {"segment": segment, "kind": "variable", "name": name, "device": "/device:CPU:0"}
+        for name in names
+    ]
+    if segment:
+        rows[-1]["device"] = "/device:CPU:1"
+    table = pa.Table.from_pylist(rows, schema=schema)
+    pq.write_table(table, run / "worker-0-0" / f"placement-{segment:03d}.parquet")
 
 
 def test_no_placement_is_no_answer_and_says_which(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=0, segments=2, placement=False)
-    found = placement_change(load(run), 0, 1)
-    assert found.reason == "segment 0 recorded no placement"
+    assert placement_change(load(run), 0, 1).reason == "segment 0 recorded no placement"

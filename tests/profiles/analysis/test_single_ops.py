@@ -41,6 +41,8 @@ def test_the_ops_add_up_to_the_kind(run: Path) -> None:
     assert sum(call.bytes or 0 for call in calls) == pytest.approx(kind.bytes)
     total = sum((call.transfer_ms or 0) * call.per_step for call in calls)
     assert total == pytest.approx(kind.transfer_ms)
+    waited = sum((call.wait_ms or 0) * call.per_step for call in calls)
+    assert waited == pytest.approx(kind.wait_ms)  # over the same, typical steps
 
 
 def test_the_replica_that_all_wait_for_waits_for_nobody(run: Path) -> None:

@@ -280,6 +280,22 @@ def test_the_next_spare_waits_once_a_run_is_under_way(
     assert inventory.count("CPU") == 1
 
 
+def test_a_spare_worker_that_died_is_not_used(
+    pretended: Launcher, launch: Callable[..., RunHandle]
+) -> None:
+    assert pretended.wait_for_spare(5)
+    idle = [child for child in psutil.Process().children() if PRETENDED[-1] in child.cmdline()]
+    assert idle
+    for process in idle:
+        process.kill()
+    psutil.wait_procs(idle, timeout=5)
+    handle = launch()
+    assert handle.wait(10)
+    assert handle.status == "finished"
+    records, _ = read_events(handle.folder / "launcher.jsonl")
+    assert records[0]["from_spare"] is False
+
+
 def test_close_ends_everything(tmp_path: Path) -> None:
     with Launcher(spare=True, worker_command=PRETENDED) as launcher:
         handle = launcher.launch(

@@ -25,7 +25,7 @@
       tables.push([line.x, line.y]);
       series.push({
         label: line.label, stroke: colour, width: line.width || 1.5, dash: line.dash,
-        points: { show: line.x.length < 60 }, spanGaps: true,
+        points: { show: line.x.length < 30 }, spanGaps: true,
         value: (u, v) => show(v, chart.unit),
       });
       if (!line.low) continue;

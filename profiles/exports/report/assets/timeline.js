@@ -206,7 +206,7 @@
     ctx.lineWidth = 1;
   }
 
-  const rowOf = (lane) => stretch.rows.find((row) => lane < row.first_lane + row.num_lanes);
+  const rowOf = (lane) => stretch.rows.find((row) => lane >= row.first_lane && lane < row.first_lane + row.num_lanes);
 
   function hit(x, y) {
     if (x < gutter) return null;
@@ -218,11 +218,14 @@
     return index < spans.start.length && spans.start[index] <= time + 2 * slack ? { lane, index } : null;
   }
 
+  const duration = (time) => time < MS / 10
+    ? `${(time / MS * 1000).toPrecision(3)} µs` : `${(time / MS).toPrecision(4)} ms`;
+
   function describe({ lane, index }) {
     const spans = stretch.lanes[lane], row = rowOf(lane), { name, op, category } = names[spans.name[index]];
     const start = spans.start[index], length = spans.end[index] - start;
     const step = stretch.steps.find(([, from, to]) => start >= from && start < to);
-    return `${op && op !== name ? `${op}\n` : ""}${name}\n${category} · ${(length / MS).toPrecision(4)} ms, `
+    return `${op && op !== name ? `${op}\n` : ""}${name}\n${category} · ${duration(length)}, `
       + `from ${(start / MS).toFixed(3)} ms${step ? ` in step ${step[0]}` : ""}\n${row.label} · ${row.device}`;
   }
 
@@ -258,7 +261,12 @@
   }
 
   function move(lanes, spans) {
-    const now = chosen ?? { lane: 0, index: 0 };
+    if (!chosen) {
+      const lane = stretch.lanes.findIndex((l) => l.start[firstEndingAfter(l, view.from)] < view.to);
+      if (lane >= 0) select({ lane, index: firstEndingAfter(stretch.lanes[lane], view.from) });
+      return;
+    }
+    const now = chosen;
     let lane = now.lane, index = now.index + spans;
     if (lanes) {
       const time = stretch.lanes[lane].start[now.index] ?? view.from;

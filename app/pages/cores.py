@@ -1,0 +1,180 @@
+"""TPU cores: the mesh, each core's share of the step, what moved between cores, what fell back."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.charts.base import label
+from app.charts.mesh import CorePlace, mesh
+from app.parts.empty import empty
+from app.parts.opened import OpenRun
+from app.parts.picker import run_page
+from app.parts.segments import pick_segment
+from app.parts.text import as_html, plain
+from app.parts.verdict import show_sentence
+from profiles import units
+from profiles.analysis.cores import Core, Cores, cores
+from profiles.device_names import short_names
+from profiles.events import SegmentOpened
+
+
+def page() -> None:
+    opened = run_page("TPU cores")
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        show(opened, segment)
+
+
+def show(opened: OpenRun, segment: SegmentOpened) -> None:
+    found = opened.ask(cores, segment)
+    if found.reason:
+        empty(
+            f"{found.reason}.",
+            "Choose TPUStrategy in the Lab: virtual devices stand for a TPU's cores.",
+            page="lab",
+            link="Open the Lab",
+        )
+        return
+    show_sentence(sentence(found, segment))
+    short = short_names(item.device for item in found.cores)
+    if found.expansion:
+        places = [
+            CorePlace(
+                item.coordinates,
+                item.replica,
+                (f"replica {item.replica}", f"core {item.core}", label(short[item.device])),
+            )
+            for item in found.cores
+            if item.coordinates
+        ]
+        st.plotly_chart(
+            mesh(places, found.expansion.topology), key="cores_mesh", alt="The mesh of cores"
+        )
+    show_cores(found, short)
+    show_communications(found)
+    show_fallbacks(found)
+
+
+def sentence(found: Cores, segment: SegmentOpened) -> str:
+    """What ran where, and whether all of it was partitioned, as HTML."""
+    per_replica = len(segment.core_devices[0]) if segment.core_devices else 1
+    text = f"<b>{segment.num_replicas}</b> replicas of <b>{per_replica}</b> "
+    text += "core." if per_replica == 1 else "cores."
+    if found.expansion is None:
+        return text + " How the program was spread over them is on record after its first step."
+    moved = sum(found.expansion.moved_bytes.values())
+    text += f" A step moves <b>{as_html(units.size(moved))}</b> between cores."
+    if per_replica == 1:
+        return text
+    num_split = sum(found.expansion.partitioned.values())
+    num_back = sum(item["count"] for item in found.fallbacks)
+    text += f" <b>{num_split:,}</b> ops were split over cores, "
+    return text + (
+        f"<b>{num_back:,}</b> could not be and were gathered to core 0."
+        if num_back
+        else "and none fell back to core 0."
+    )
+
+
+def show_cores(found: Cores, short: dict[str, str]) -> None:
+    """A row per core."""
+    st.subheader("Every core")
+    rows = [core_row(item, short) for item in found.cores]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        key="cores_table",
+        column_config={
+            "replica": column.NumberColumn("Replica", width="small"),
+            "core": column.NumberColumn("Core", width="small"),
+            "place": column.TextColumn("Place on the mesh", width="small"),
+            "device": column.TextColumn("Device", width="small"),
+            "ops": column.NumberColumn("Ops", width="small", format="localized"),
+            "compute_ms": column.NumberColumn("Compute, ms/step", format="%.2f"),
+            "sent": column.NumberColumn("Sent, bytes/step", format="localized"),
+            "received": column.NumberColumn("Received, bytes/step", format="localized"),
+        },
+    )
+    if found.num_steps:
+        st.caption(
+            f"Compute is measured: the union of a core's op spans, mean of {found.num_steps} "
+            "captured steps. Bytes are those of the sends of these steps, sizes from the graph."
+        )
+    else:
+        st.caption("Times and bytes need a captured step; this segment has none yet.")
+
+
+def core_row(item: Core, short: dict[str, str]) -> dict[str, object]:
+    return {
+        "replica": item.replica,
+        "core": item.core,
+        "place": str(item.coordinates) if item.coordinates else None,
+        "device": plain(short[item.device]),
+        "ops": item.num_ops,
+        "compute_ms": item.compute_ms,
+        "sent": item.sent_bytes,
+        "received": item.received_bytes,
+    }
+
+
+def show_communications(found: Cores) -> None:
+    """What the cores exchange in a step, by kind."""
+    st.subheader("Between cores")
+    rows = found.expansion.collectives if found.expansion else []
+    if not rows:
+        st.markdown("The cores of this program exchange nothing.")
+        return
+    frame = pd.DataFrame(rows).sort_values("moved_bytes", ascending=False, na_position="last")
+    column = st.column_config
+    st.dataframe(
+        frame,
+        hide_index=True,
+        placeholder="–",
+        key="cores_collectives",
+        column_config={
+            "op": column.TextColumn("Communication"),
+            "group_size": column.NumberColumn("Cores", width="small"),
+            "count": column.NumberColumn("Per step", width="small"),
+            "bytes": column.NumberColumn("Bytes of each core", format="localized"),
+            "moved_bytes": column.NumberColumn("Bytes moved, all cores", format="localized"),
+        },
+    )
+    st.caption("Derived from the traced graph; a size known only when the step runs is missing.")
+
+
+def show_fallbacks(found: Cores) -> None:
+    """Every op that could not be partitioned: correct, but on one core."""
+    st.subheader("Gathered to core 0")
+    if not found.fallbacks:
+        st.markdown("No op with split operands had to be gathered.")
+        return
+    rows = [
+        {
+            "op": plain(str(item["op"])),
+            "count": item["count"],
+            "bytes": item["bytes"],
+            "reason": plain(str(item["reason"]), 200),
+            "names": plain(", ".join(item["names"]), 400),
+        }
+        for item in found.fallbacks
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        key="cores_fallbacks",
+        column_config={
+            "op": column.TextColumn("Op type", width="small"),
+            "count": column.NumberColumn("Ops", width="small"),
+            "bytes": column.NumberColumn("Bytes gathered", format="localized"),
+            "reason": column.TextColumn("Why", width="large"),
+            "names": column.TextColumn("Names", width="large"),
+        },
+    )
+
+
+page()

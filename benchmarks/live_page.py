@@ -1,0 +1,157 @@
+"""From an event in the run folder to a pixel in Chromium, at 1,000 and at 20,000 events a second.
+
+    python -m benchmarks.live_page [--quick]
+
+A process of its own writes steps of 4 replicas with their marks, as a worker does. The page notes
+when the frame after each drawing begins: by then the drawing is on screen. A step's latency is the
+time from its writing to the first such frame that includes it. Blank frames are drawings after
+which the largest chart's canvas is empty. Bounds: 95th percentile at most 80 ms at 1,000 events a
+second, no blank frame, and 20,000 a second held: the page shows the last step as soon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from playwright.sync_api import Page
+
+from benchmarks.browser import chromium, serve_lab
+from profiles.event_log import EventLog
+from profiles.events import SegmentOpened, StepDone, WorkerStarted
+from profiles.layout import worker_folder
+from profiles.run_file import create_run_file
+
+REPLICAS = 4
+BATCH_S = 0.005
+"""The writer sleeps so long between two bursts: a sleep is not exact enough for one event."""
+SETTLE_S = 8.0
+BOUND_MS = 80.0
+
+WATCH = """() => {
+  const root = document.querySelector('[data-testid="stBidiComponentIsolated"]')
+    .shadowRoot.querySelector('.live');
+  const canvas = root.querySelector('canvas[data-chart=wall]');
+  window.drawn = []; window.blank = 0; window.frames = 0;
+  const beat = () => { window.frames += 1; requestAnimationFrame(beat); };
+  requestAnimationFrame(beat);
+  let count = 0;
+  root.addEventListener('strategy-lab:drawn', (event) => {
+    const step = event.detail;
+    if (count++ % 10 === 0) {
+      const box = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+      if (!box.some((value) => value)) window.blank += 1;
+    }
+    const now = () => performance.timeOrigin + performance.now();
+    requestAnimationFrame(() => window.drawn.push([step, now()]));
+  });
+}"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="5 s instead of 20 s per rate")
+    parser.add_argument("--rates", type=int, nargs="+", default=[1_000, 20_000])
+    parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.write:
+        folder, rate, seconds = options.write
+        write_steps(Path(folder), int(rate), float(seconds))
+        return
+    seconds = 5.0 if options.quick else 20.0
+    with tempfile.TemporaryDirectory() as scratch, serve_lab(Path(scratch)) as address:
+        time.sleep(SETTLE_S)  # the spare worker's import is over
+        with chromium() as browser:
+            for rate in options.rates:
+                page = browser.new_page(viewport={"width": 1440, "height": 1000})
+                report(rate, measure(page, address, Path(scratch), rate, seconds))
+                page.close()
+
+
+def measure(page: Page, address: str, runs: Path, rate: int, seconds: float) -> dict[str, Any]:
+    """Latencies in ms of every step, drawings and frames a second, blank frames, CPU shares."""
+    name = f"rate-{rate}"
+    create_run_file(runs / name, {"strategy": "mirrored", "devices": f"cpu:{REPLICAS}"})
+    log = EventLog(worker_folder(runs / name, 0).events)
+    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), 0))
+    log.write(SegmentOpened(0, "mirrored", REPLICAS, 1, 64, 0, time.time_ns(), [], "auto", {}))
+    log.write(step(0))
+    log.close()
+    page.goto(f"{address}/?run={name}")
+    page.locator(".live[data-step='0']").wait_for()
+    page.evaluate(WATCH)
+    server = server_process()
+    server.cpu_percent()
+    command = [sys.executable, "-m", "benchmarks.live_page", "--write"]
+    begun = time.perf_counter()
+    writer = subprocess.Popen([*command, str(runs / name), str(rate), str(seconds)])
+    while writer.poll() is None:
+        page.wait_for_timeout(200)
+    page.wait_for_timeout(1000)
+    elapsed = time.perf_counter() - begun
+    drawn = np.array(page.evaluate("window.drawn"))
+    written = np.load(runs / name / "written.npy")
+    at = np.searchsorted(drawn[:, 0], np.arange(1, len(written)), side="left")
+    shown = at < len(drawn)
+    return {
+        "latency": drawn[at[shown], 1] - written[1:][shown] / 1e6,
+        "missed": int((~shown).sum()),
+        "steps": len(written) - 1,
+        "drawings": len(drawn) / elapsed,
+        "frames": page.evaluate("window.frames") / elapsed,
+        "blank": page.evaluate("window.blank"),
+        "server_cpu": server.cpu_percent(),
+    }
+
+
+def report(rate: int, found: dict[str, Any]) -> None:
+    p50, p95, worst = np.percentile(found["latency"], [50, 95, 100])
+    print(
+        f"{rate:>6,} events/s  {found['steps']:>8,} steps  event to pixel p50 {p50:.0f} ms, "
+        f"p95 {p95:.0f} ms ({p95 / BOUND_MS:.2f}x the bound), worst {worst:.0f} ms  "
+        f"never shown {found['missed']}  blank frames {found['blank']}  "
+        f"{found['drawings']:.0f} drawings/s, {found['frames']:.0f} frames/s, "
+        f"server CPU {found['server_cpu']:.0f} %",
+        flush=True,
+    )
+
+
+def write_steps(run: Path, rate: int, seconds: float) -> None:
+    """Append steps evenly in time; `written.npy` holds when each was written, in epoch ns."""
+    log = EventLog(worker_folder(run, 0).events)
+    written = np.zeros(int(rate * seconds) + 1, np.int64)
+    begin = time.perf_counter()
+    number = 1
+    while number < len(written):
+        due = min(int((time.perf_counter() - begin) * rate), len(written) - 1)
+        while number <= due:
+            log.write(step(number))
+            written[number] = time.time_ns()
+            number += 1
+        time.sleep(BATCH_S)
+    np.save(run / "written.npy", written)
+
+
+def step(number: int) -> StepDone:
+    now = time.time_ns()
+    marks = [[now, now + 4_000_000 + 100_000 * r, now + 6_000_000] for r in range(REPLICAS)]
+    return StepDone(0, number, now, 7.5, 2.3 / (1 + number / 500), 64, False, 0.4, marks)
+
+
+def server_process() -> psutil.Process:
+    for process in psutil.Process().children():
+        if "app" in process.cmdline():
+            return process
+    raise RuntimeError("the lab's server is gone")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""A million spans on the timeline: time until they are there, and frames a second while panning.
+
+    python -m benchmarks.timeline [--quick] [--spans 1000000]
+
+Ready is from opening the address of the timeline, the page being loaded already, to the frame
+after the first drawing that has spans: reading the files, laying out, cutting, sending, drawing.
+The server has not seen the run before. Panning is by drag, across the whole run and close up.
+Bounds: ready within 1.5 s, at least 30 frames a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Page
+
+from benchmarks.browser import chromium, serve_lab
+from tests.synthetic import write_run
+
+READY_BOUND_S = 1.5
+FRAMES_BOUND = 30
+SETTLE_S = 8.0
+SPANS_PER_STEP = 400
+
+ROOT = """document.querySelector('[data-testid="stBidiComponentIsolated"]')
+  ?.shadowRoot.querySelector('.timeline')"""
+FRAMES = """(seconds) => new Promise((resolve) => {
+  const times = [];
+  const beat = (now) => {
+    times.push(now);
+    if (now - times[0] < seconds * 1000) requestAnimationFrame(beat);
+    else resolve(times);
+  };
+  requestAnimationFrame(beat);
+})"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="100,000 spans, one round")
+    parser.add_argument("--spans", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    spans, rounds = (100_000, 1) if options.quick else (options.spans, options.rounds)
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = Path(scratch)
+        windows = max(spans // SPANS_PER_STEP // 10, 1)
+        for number in range(rounds):
+            write_run(
+                runs / f"run-{number}",
+                steps=windows * 10 + 20,
+                windows=windows,
+                ops_per_step=SPANS_PER_STEP // 4 - 3,
+                seed=number,
+            )
+        write_run(runs / "small", steps=20, windows=1)
+        with serve_lab(runs) as address, chromium() as browser:
+            time.sleep(SETTLE_S)  # the spare worker's import is over
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            open_run(page, address, "small")
+            ready = [open_run(page, address, f"run-{number}") for number in range(rounds)]
+            report_ready(page, ready)
+            report_pan(page, "whole run")
+            page.keyboard.press("]")
+            page.wait_for_timeout(500)
+            report_pan(page, "one capture")
+
+
+def open_run(page: Page, address: str, run: str) -> float:
+    """Seconds from choosing the run to its spans on screen."""
+    begun = time.perf_counter()
+    page.goto(f"{address}/timeline?run={run}")
+    loaded = page.evaluate(
+        f"""() => new Promise((resolve) => {{
+          const look = () => {{
+            const root = {ROOT};
+            if (root?.dataset.drawn === 'yes') requestAnimationFrame(() => resolve(timings()));
+            else setTimeout(look, 4);
+          }};
+          const timings = () => {{
+            const asked = performance.getEntriesByType('resource')
+              .filter((entry) => entry.name.endsWith('/timeline')).at(-1);
+            return (performance.now() - asked.startTime) / 1000;
+          }};
+          look();
+        }})"""
+    )
+    print(
+        f"{run:>8}  ready {loaded:.2f} s after asking, {time.perf_counter() - begun:.2f} s after "
+        "opening the page from nothing",
+        flush=True,
+    )
+    return float(loaded)
+
+
+def report_ready(page: Page, ready: list[float]) -> None:
+    spans = int(page.evaluate(f"{ROOT}.dataset.spans"))
+    median = float(np.median(ready))
+    print(
+        f"{spans:,} spans ready in {median:.2f} s ({median / READY_BOUND_S:.2f}x the bound), "
+        f"from {min(ready):.2f} to {max(ready):.2f} s",
+        flush=True,
+    )
+
+
+def report_pan(page: Page, what: str) -> None:
+    canvas = page.locator(".timeline canvas")
+    canvas.focus()
+    if what == "whole run":
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowUp")
+        page.wait_for_timeout(500)
+    box = canvas.bounding_box()
+    assert box is not None
+    y = box["y"] + 90
+    page.evaluate(f"() => {{ window.watched = ({FRAMES})(3); }}")
+    page.mouse.move(box["x"] + 900, y)
+    page.mouse.down()
+    begun = time.perf_counter()
+    while (now := time.perf_counter() - begun) < 3:
+        page.mouse.move(box["x"] + 700 + 400 * np.sin(2 * now), y)
+    page.mouse.up()
+    between = np.diff(np.array(page.evaluate("() => window.watched")))
+    print(
+        f"panning, {what}: {1000 / between.mean():.0f} frames/s "
+        f"({1000 / between.mean() / FRAMES_BOUND:.2f}x the bound), "
+        f"95 % of frames within {np.percentile(between, 95):.0f} ms",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

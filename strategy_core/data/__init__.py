@@ -1,0 +1,51 @@
+"""The user's own data as batches for a workload's model: one reader per format.
+
+    .npz            arrays x and y (or any two arrays, the second with the labels)
+    .csv, .parquet  a column `label` (or the last one) with the labels, the others with numbers
+    .tfrecord       tf.train.Example records with a feature `label` and numeric features
+    a folder        one folder of images per class
+
+A format is a function path -> `Examples`; everything after that is shared: the checks, the shape
+that the model asks for, the shuffled stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from profiles.errors import SpecError
+from strategy_core.data import images, npz, table, tfrecord
+from strategy_core.data.examples import Examples
+
+Reader = Callable[[Path], Examples]
+
+READERS: dict[str, Reader] = {
+    ".npz": npz.read,
+    ".csv": table.read_csv,
+    ".parquet": table.read_parquet,
+    ".tfrecord": tfrecord.read,
+    ".tfrecords": tfrecord.read,
+}
+
+
+def read(path: str) -> Examples:
+    """The examples at `path`, checked for what can be known of them alone; raises SpecError."""
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise SpecError("The data is a file or folder that exists", path, field="data")
+    reader = images.read if place.is_dir() else READERS.get(place.suffix.lower())
+    if reader is None:
+        formats = ", ".join(READERS)
+        raise SpecError(
+            f"Data is a folder of images or a file of one of these: {formats}", path, field="data"
+        )
+    try:
+        examples = reader(place)
+    except SpecError:
+        raise
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0]
+        raise SpecError("The data can be read", f"{place}: {said}", field="data") from error
+    examples.check(str(place))
+    return examples

@@ -1,0 +1,51 @@
+"""A folder of images, one folder per class, in the order of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from strategy_core.data.examples import Examples
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+
+
+def read(path: Path) -> Examples:
+    """Names of the image files and their classes; pixels are decoded as the batches go by."""
+    classes = sorted(folder for folder in path.iterdir() if folder.is_dir())
+    files = [
+        (str(file), number)
+        for number, folder in enumerate(classes)
+        for file in sorted(folder.iterdir())
+        if file.suffix.lower() in SUFFIXES
+    ]
+    if not files:
+        raise SpecError(
+            "A folder of images has one folder per class with images in it",
+            f"{path} with {len(classes)} folders and no image in them",
+            field="data",
+        )
+    names, labels = zip(*files, strict=True)
+    return Examples(np.array(names), np.array(labels, np.int32), _decode)
+
+
+def _decode(names: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:
+    """Pixels from 0 to 1 in the size and the number of channels that the model takes."""
+    if len(shape) != 3 or None in shape:
+        raise SpecError(
+            "A model for images takes (height, width, channels)", tuple(shape), field="data"
+        )
+    height, width, channels = shape
+
+    def image(name: tf.Tensor) -> tf.Tensor:
+        pixels = tf.io.decode_image(
+            tf.io.read_file(name), channels=channels, expand_animations=False
+        )
+        pixels.set_shape((None, None, channels))
+        return tf.image.resize(pixels, (height, width)) / 255.0
+
+    return tf.map_fn(image, names, fn_output_signature=tf.float32)

@@ -1,0 +1,47 @@
+"""TFRecord files of tf.train.Example: a feature `label`, and numeric ones that make an example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from strategy_core.data.examples import Examples, as_labels
+
+Values = npt.NDArray[np.float64]
+
+_LABEL = "label"
+
+
+def read(path: Path) -> Examples:
+    """Numeric features are joined in the order of their names; all records have the same ones."""
+    features: list[Values] = []
+    labels: list[float] = []
+    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        parsed = tf.train.Example.FromString(record).features.feature
+        if _LABEL not in parsed:
+            raise SpecError(
+                f"Every record has a feature '{_LABEL}'",
+                f"record {len(labels)} of {path} with {', '.join(sorted(parsed)) or 'none'}",
+                field="data",
+            )
+        label = _values(parsed[_LABEL])
+        row = [_values(parsed[name]) for name in sorted(parsed) if name != _LABEL]
+        features.append(np.concatenate(row) if row else np.zeros(0))
+        labels.append(label[0])
+        if len(features[-1]) != len(features[0]) or not row:
+            raise SpecError(
+                "Every record has the same numeric features",
+                f"{len(features[-1])} numbers in record {len(labels) - 1} of {path}, "
+                f"{len(features[0])} in the first",
+                field="data",
+            )
+    return Examples(np.array(features, np.float32), as_labels(np.array(labels)))
+
+
+def _values(feature: tf.train.Feature) -> Values:
+    values = feature.int64_list.value or feature.float_list.value
+    return np.asarray(values, np.float64)

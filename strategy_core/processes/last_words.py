@@ -1,0 +1,37 @@
+"""The few lines that tell out of everything a dying process writes to stderr.
+
+A crash in C++ leaves hundreds of lines: its own last line, a native stack, Python's stack of every
+thread, the list of every extension module. An exception leaves a traceback.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NOISE = re.compile(r"Extension modules:|\*\*\* |@ +0x|[IW]\d{4} |\s*$")
+_FATAL = re.compile(r"Fatal Python error")
+_FRAME = re.compile(r'File "(.+)", line (\d+)')
+_CURRENT = re.compile(r"Current thread")
+_NUM_LINES = 3
+_MAX_LINE = 300
+
+
+def last_words(stderr: str) -> str:
+    """One line: what was said before the end, the error, and where; empty where nothing was."""
+    lines = [line.strip() for line in stderr.splitlines()]
+    lines = [line for line in lines if not _NOISE.match(line)]
+    fatal = next((i for i in reversed(range(len(lines))) if _FATAL.match(lines[i])), None)
+    if fatal is None:
+        return "; ".join(line[:_MAX_LINE] for line in lines[-_NUM_LINES:])
+    found = lines[max(0, fatal - 1) : fatal + 1]
+    place = _place(lines[fatal + 1 :])
+    return "; ".join(line[:_MAX_LINE] for line in (*found, *place))
+
+
+def _place(dump: list[str]) -> list[str]:
+    """Where the thread that crashed was, out of Python's stacks of all threads."""
+    current = next((i for i, line in enumerate(dump) if _CURRENT.match(line)), None)
+    if current is None:
+        return []
+    frames = filter(None, map(_FRAME.search, dump[current + 1 :]))
+    return [f"in {frame[1]}, line {frame[2]}" for frame in frames][:1]

@@ -1,0 +1,110 @@
+"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and where its cores sit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from profiles.events import CoresExpanded
+from profiles.spec import RunSpec
+from strategy_core import tpu
+from strategy_core.tpu import mesh
+
+Split = Callable[[Any], Any]
+NAMES_KEPT = 20
+"""Names of fallen-back ops that go on record, per op type and reason."""
+
+
+def build(spec: RunSpec, num_cores: int) -> tf.distribute.TPUStrategy:
+    """The strategy of `spec` on `num_cores` cores; raises SpecError where they do not fit."""
+    resolver = tpu.TPUClusterResolver(
+        tpu="", topology_shape=spec.tpu.topology or mesh.default_shape(num_cores)
+    )
+    tpu.connect_to_cluster(resolver)
+    topology = tpu.initialize_tpu_system(resolver)
+    cores = spec.tpu.cores_per_replica
+    assignment = tpu.DeviceAssignment.build(
+        topology,
+        computation_shape=list(mesh.computation_shape(topology.mesh_shape, cores)),
+        num_replicas=num_cores // cores,
+    )
+    return tpu.TPUStrategy(
+        resolver,
+        experimental_device_assignment=assignment,
+        experimental_spmd_xla_partitioning=spec.tpu.spmd,
+    )
+
+
+def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:
+    """Device names by replica and logical core; None where a replica is one device."""
+    if not isinstance(strategy, tf.distribute.TPUStrategy):
+        return None
+    emulated = getattr(strategy.extended, "core_devices", None)
+    if emulated is not None:
+        return [[str(device) for device in replica] for replica in emulated]
+    return [[device] for device in strategy.extended.worker_devices]
+
+
+def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded | None:
+    """How the step was spread over the cores; None before its first call, and on a real TPU."""
+    report = getattr(strategy.extended, "last_expansion", None)
+    if report is None:
+        return None
+    assignment = strategy.extended.device_assignment
+    return CoresExpanded(
+        segment=segment,
+        topology=[int(size) for size in assignment.topology.mesh_shape],
+        coordinates=np.asarray(assignment.core_assignment).tolist(),
+        spmd=strategy.extended.is_spmd,
+        num_ops={device: sum(ops.values()) for device, ops in report.ops_by_device.items()},
+        partitioned=dict(report.partitioned),
+        fallbacks=_fallbacks(report),
+        collectives=_collectives(report),
+        moved_bytes=report.moved_bytes(),
+    )
+
+
+def _fallbacks(report: Any) -> list[dict[str, Any]]:
+    names: dict[tuple[str, str], list[str]] = {}
+    for each in report.fallbacks:
+        names.setdefault((each.op, each.reason), []).append(each.name)
+    return [
+        {
+            "op": op,
+            "reason": reason,
+            "names": list(dict.fromkeys(names[op, reason]))[:NAMES_KEPT],
+            "count": count,
+            "bytes": size,
+        }
+        for op, reason, count, size in report.fallback_table()
+    ]
+
+
+def _collectives(report: Any) -> list[dict[str, Any]]:
+    """Communications of one kind and size as one row."""
+    count: Counter[tuple[str, int, int | None, int | None]] = Counter(
+        (each.op, each.group_size, each.bytes, each.moved_bytes) for each in report.collectives
+    )
+    return [
+        {"op": op, "group_size": group, "count": times, "bytes": size, "moved_bytes": moved}
+        for (op, group, size, moved), times in count.items()
+    ]
+
+
+def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:
+    """What a step does to its features: split over the replica's cores, where that was asked."""
+    axis, cores = spec.tpu.split_axis, spec.tpu.cores_per_replica
+    if spec.strategy != "tpu" or axis is None or cores == 1:
+        return lambda features: features
+
+    def split(tensor: tf.Tensor) -> tf.Tensor:
+        partitions = [1] * tensor.shape.rank
+        if axis < tensor.shape.rank:
+            partitions[axis] = cores
+        return strategy.experimental_split_to_logical_devices(tensor, partitions)
+
+    return lambda features: tf.nest.map_structure(split, features)

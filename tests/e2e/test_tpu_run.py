@@ -1,0 +1,77 @@
+"""A TPU program on a machine without a TPU: real runs through the launcher, and what they tell."""
+
+from __future__ import annotations
+
+import pytest
+
+import profiles
+from profiles.analysis.cores import cores
+from profiles.spec import RunSpec
+from strategy_core.launcher import Launcher
+
+pytestmark = pytest.mark.run
+
+DELAY_MS = 30.0
+
+
+@pytest.fixture(scope="module")
+def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> profiles.Profile:
+    """4 replicas of 2 cores, images split over the cores by height, replica 1 slowed down."""
+    spec = RunSpec.model_validate(
+        {
+            "strategy": "tpu",
+            "devices": "cpu:8",
+            "tpu": {"cores_per_replica": 2, "split_axis": 1},
+            "global_batch_size": 64,
+            "steps": 25,
+            "inject": [{"replica": 1, "ms": DELAY_MS}],
+        }
+    )
+    folder = tmp_path_factory.mktemp("tpu") / "run"
+    handle = launcher.launch(spec, folder)
+    assert handle.wait(180), "the run did not end"
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+    return profiles.load(folder)
+
+
+def test_it_trains(run: profiles.Profile) -> None:
+    losses = run.table("steps").column("loss").to_pylist()
+    assert len(losses) == 25
+    assert losses[-1] < losses[0]
+
+
+def test_the_delay_is_found_in_its_replica(run: profiles.Profile) -> None:
+    """Medians over the steps: one hiccup of a busy machine is no finding."""
+    marks = run.table("marks").to_pandas().query("step > 2")
+    compute = marks.groupby("replica")["compute_ms"].median()
+    wait = marks.groupby("replica")["wait_ms"].median()
+    others = compute.drop(1).median()
+    assert compute.idxmax() == 1
+    # A sleep is never shorter than asked for; a busy machine wakes up late.
+    assert 0.95 * DELAY_MS < compute[1] - others < 1.6 * DELAY_MS
+    assert (wait.drop(1) > 0.8 * DELAY_MS).all()
+
+
+def test_every_core_has_its_place_and_its_work(run: profiles.Profile) -> None:
+    (segment,) = run.segments
+    found = cores(run, segment)
+    assert len(found.cores) == 8
+    assert len({core.device for core in found.cores}) == 8
+    assert len({core.coordinates for core in found.cores}) == 8
+    assert all(core.num_ops for core in found.cores)
+    assert found.num_steps > 0
+    assert all(core.compute_ms and core.compute_ms > 0 for core in found.cores)
+
+
+def test_the_split_convolutions_exchange_halos(run: profiles.Profile) -> None:
+    (segment,) = run.segments
+    found = cores(run, segment)
+    assert found.expansion is not None
+    assert found.expansion.partitioned["Conv2D"] >= 8, "two convolutions on four replicas"
+    kinds = {item["op"] for item in found.expansion.collectives}
+    assert {"halo-exchange", "all-reduce"} <= kinds
+
+
+def test_gradients_are_summed_over_all_replicas(run: profiles.Profile) -> None:
+    rows = run.sql("select distinct group_size from collectives where op = 'all-reduce'")
+    assert 4 in rows.column("group_size").to_pylist()

@@ -1,0 +1,38 @@
+"""A run that counts as running for as long as this process lives, and grows when told to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from profiles.event_log import EventLog
+from profiles.events import Launched, StepDone
+from profiles.layout import LAUNCHER_EVENTS, worker_folder
+from profiles.liveness import process_started_ns
+from tests.synthetic import write_run
+
+
+def begin_run(folder: Path, steps: int) -> Path:
+    """Write a run without an ending whose worker is this process."""
+    run = write_run(folder, steps=steps, windows=0, ending=None, missing=("launcher",))
+    started_ns = process_started_ns(os.getpid())
+    assert started_ns is not None
+    log = EventLog(run / LAUNCHER_EVENTS)
+    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
+    log.close()
+    # The environment names another host, whose processes nobody here could see.
+    events = worker_folder(run, 0).events
+    kept = [line for line in events.read_text().splitlines() if '"environment"' not in line]
+    events.write_text("\n".join(kept) + "\n")
+    return run
+
+
+def add_step(run: Path, step: int) -> None:
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(StepDone(0, step, 0, 10.0, 0.5, 256, captured=False))
+    log.close()
+
+
+def end_run(run: Path) -> None:
+    """Nobody runs it any longer: what is left of it is a run that was cut off."""
+    (run / LAUNCHER_EVENTS).unlink()

@@ -1,0 +1,74 @@
+"""A run that was cut, or that says odd things, is exported all the same, and stays valid."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import profiles
+from profiles.errors import LabError
+from profiles.exports import write
+from tests.profiles.exports.trace_event_format import check_trace
+from tests.synthetic import write_run
+
+EVENTS = ("launcher.jsonl", "worker-0-0/events.jsonl")
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**64), 2**64),
+    st.floats(),
+    st.sampled_from(["", "\ud800", "<script>", "/device:CPU:0", [], {}, [1, "a"], {"a": None}]),
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    options = {"steps": 16, "replicas": 4, "windows": 1, "window_steps": 3, "ops_per_step": 4}
+    segments = [{}, {"replicas": 2, "strategy": "central-storage"}]
+    return write_run(tmp_path_factory.mktemp("runs") / "whole", segments=segments, **options)
+
+
+def _check_exports(run: Path) -> None:
+    try:
+        profile = profiles.load(run)
+    except LabError:
+        return  # nothing of a run is left in it
+    with tempfile.TemporaryDirectory() as folder:
+        report = write(profile, "html", Path(folder) / "report.html").read_text(encoding="utf-8")
+        assert report.endswith("</html>\n")
+        check_trace(write(profile, "chrome-trace", Path(folder) / "t").read_text(encoding="utf-8"))
+        json.loads(write(profile, "json", Path(folder) / "j").read_text(encoding="utf-8"))
+        write(profile, "csv", Path(folder) / "csv")
+        write(profile, "parquet", Path(folder) / "parquet")
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_odd_values(whole: Path, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(shutil.copytree(whole, Path(folder) / "run"))
+        file = run / data.draw(st.sampled_from(EVENTS))
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        kinds = {record["kind"]: record for record in records}
+        chosen = kinds[data.draw(st.sampled_from(sorted(kinds)))]
+        for name in data.draw(st.lists(st.sampled_from(sorted(chosen)), min_size=1, max_size=3)):
+            chosen[name] = data.draw(ODD)
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        _check_exports(run)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_cut_files(whole: Path, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(shutil.copytree(whole, Path(folder) / "run"))
+        files = sorted(path for path in run.rglob("*") if path.is_file())
+        for file in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=4)):
+            file.write_bytes(file.read_bytes()[: data.draw(st.integers(0, file.stat().st_size))])
+        _check_exports(run)

@@ -1,0 +1,32 @@
+"""A TPU's layout is checked by the text alone, at the earliest moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiles.errors import SpecError
+from profiles.spec import parse_spec
+
+
+def test_replicas_are_groups_of_cores() -> None:
+    spec = parse_spec({"strategy": "tpu", "devices": "cpu:8", "tpu": {"cores_per_replica": 4}})
+    assert spec.num_replicas == 2
+
+
+def test_other_strategies_have_no_cores() -> None:
+    spec = parse_spec({"strategy": "mirrored", "devices": "cpu:8", "tpu": {"cores_per_replica": 4}})
+    assert spec.num_replicas == 8
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({"cores_per_replica": 3}, "multiple of the cores per replica"),
+        ({"topology": [2, 2, 1, 1]}, "as many places as there are cores"),
+        ({"topology": [2, 2, 2]}, "topology"),
+        ({"split_axis": -1}, "split_axis"),
+    ],
+)
+def test_a_layout_that_cannot_be_is_refused(layout: dict[str, object], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse_spec({"strategy": "tpu", "devices": "cpu:8", "tpu": layout})

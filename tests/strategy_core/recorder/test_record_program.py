@@ -1,0 +1,257 @@
+"""`lab.record` and `lab.RecorderCallback` in programs as TensorFlow's tutorials write them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from profiles.errors import RunFolderError
+from profiles.event_log import EventLog, read_events
+from profiles.layout import worker_folder
+from profiles.spec import Capture
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+BATCH = 16
+EXAMPLES = 5 * BATCH + 6
+"""The last batch is partial."""
+
+
+def _data() -> tuple[Any, Any]:
+    random = np.random.default_rng(0)
+    images = random.normal(size=(EXAMPLES, 8, 8, 1)).astype("float32")
+    return images, random.integers(0, 10, EXAMPLES)
+
+
+def _model() -> Any:
+    import keras
+
+    return keras.Sequential(
+        [keras.Input((8, 8, 1)), keras.layers.Flatten(), keras.layers.Dense(10)]
+    )
+
+
+def _tutorial(num_devices: int = 2) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """Strategy, distributed dataset and train step of the custom training tutorial."""
+    import keras
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(
+        [f"/cpu:{n}" for n in range(num_devices)], tf.distribute.ReductionToOneDevice()
+    )
+    with strategy.scope():
+        model = _model()
+        optimizer = keras.optimizers.SGD(0.01)
+        optimizer.build(model.trainable_variables)
+        loss_object = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
+
+    def train_step(inputs: Any) -> Any:
+        images, labels = inputs
+        with tf.GradientTape() as tape:
+            losses = loss_object(labels, model(images, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=BATCH)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    @tf.function
+    def distributed_train_step(inputs: Any) -> Any:
+        losses = strategy.run(train_step, args=(inputs,))
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+    dataset = tf.data.Dataset.from_tensor_slices(_data()).batch(BATCH)
+    return strategy, strategy.experimental_distribute_dataset(dataset), distributed_train_step
+
+
+def _events(run: Path) -> list[dict[str, Any]]:
+    return read_events(worker_folder(run, 0).events)[0]
+
+
+def _of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in events if event["kind"] == kind]
+
+
+def test_a_tutorial_loop(tmp_path: Path) -> None:
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    run = tmp_path / "mine"
+    with lab.record(run, strategy, capture=Capture(window_steps=5)) as recorder:
+        for _epoch in range(2):
+            for batch in recorder.dataset(dataset):
+                with recorder.step() as step:
+                    step.result(loss=train_step(batch))
+    events = _events(run)
+    steps = _of(events, "step")
+    assert [s["step"] for s in steps] == list(range(12))
+    assert all(np.isfinite(s["loss"]) for s in steps)
+    assert all(0 < s["input_ms"] <= s["wall_ms"] for s in steps)
+    (segment,) = _of(events, "segment")
+    assert segment["strategy"] == "mirrored"
+    assert segment["num_replicas"] == 2
+    assert segment["global_batch_size"] is None
+    assert segment["replica_devices"][1].endswith("/device:CPU:1")
+    (window,) = _of(events, "window")
+    assert window["error"] is None
+    assert {s["step"] for s in steps if s["captured"]} == {2, 3, 4, 5, 6}, (
+        "over the end of an epoch"
+    )
+    folder = worker_folder(run, 0).path / window["folder"]
+    rows = pq.read_table(folder / "replica_steps.parquet").to_pylist()
+    assert {(row["step"], row["replica"]) for row in rows} == {
+        (step, replica) for step in (2, 3, 4, 5, 6) for replica in (0, 1)
+    }
+    assert all(row["compute_ms"] > 0 for row in rows)
+    assert all(row["input_ms"] > 0 for row in rows)
+    walls = {s["step"]: s["wall_ms"] for s in steps}
+    for row in rows:
+        assert row["wall_ms"] == pytest.approx(walls[row["step"]], rel=0.01, abs=0.05)
+    assert _of(events, "environment")[0]["tensorflow"]
+    assert _of(events, "memory")[0]["source"] == "process-resident"
+    assert _of(events, "finished")[0]["steps"] == 12
+    raw = worker_folder(run, 0).path / window["xplane"]
+    assert raw.is_file()
+    assert raw.parent.parent.parent.name == "plugins"
+
+
+def test_the_strategy_is_found_without_being_named(tmp_path: Path) -> None:
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial(num_devices=6)
+    with lab.record(tmp_path / "run") as recorder:
+        for batch in dataset:
+            with recorder.step():
+                train_step(batch)
+    (segment,) = _of(_events(tmp_path / "run"), "segment")
+    assert segment["num_replicas"] == strategy.num_replicas_in_sync == 6
+
+
+@pytest.mark.parametrize("steps_per_execution", [1, 2])
+def test_fit(tmp_path: Path, steps_per_execution: int) -> None:
+    import tensorflow as tf
+
+    import strategy_core as lab
+
+    strategy = tf.distribute.MirroredStrategy(
+        ["/cpu:0", "/cpu:1"], tf.distribute.ReductionToOneDevice()
+    )
+    with strategy.scope():
+        model = _model()
+        model.compile("sgd", "mse", steps_per_execution=steps_per_execution)
+    images, labels = _data()
+    targets = np.eye(10, dtype="float32")[labels]
+    run = tmp_path / "fit"
+    callback = lab.RecorderCallback(run, capture=Capture(window_steps=3))
+    model.fit(images, targets, batch_size=BATCH, epochs=2, verbose=0, callbacks=[callback])
+    events = _events(run)
+    steps = _of(events, "step")
+    assert [s["step"] for s in steps] == list(range(12 // steps_per_execution))
+    assert all(np.isfinite(s["loss"]) for s in steps)
+    (placement,) = _of(events, "placement")
+    assert placement["reason"] is None
+    rows = pq.read_table(worker_folder(run, 0).path / placement["file"]).to_pylist()
+    held = {(r["name"], r["device"][-5:]) for r in rows if r["kind"] == "variable"}
+    assert len({name for name, device in held if device == "CPU:1" and "kernel" in name}) == 1
+    (window,) = _of(events, "window")
+    assert window["error"] is None
+    path = worker_folder(run, 0).path / window["folder"] / "replica_steps.parquet"
+    for row in pq.read_table(path).to_pylist():
+        assert row["compute_ms"] > 0
+    assert _of(events, "finished")
+
+
+def test_a_profiler_that_is_on_already_costs_the_window_not_the_training(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    tf.profiler.experimental.start(str(tmp_path / "somebody-else"))
+    try:
+        with lab.record(tmp_path / "run", strategy) as recorder:
+            for batch in dataset:
+                with recorder.step():
+                    train_step(batch)
+    finally:
+        tf.profiler.experimental.stop()
+    events = _events(tmp_path / "run")
+    assert len(_of(events, "step")) == 6
+    assert not any(step["captured"] for step in _of(events, "step"))
+    (window,) = _of(events, "window")
+    assert "Another profiler is running" in window["error"]
+    assert list((tmp_path / "somebody-else").rglob("*.xplane.pb"))
+
+
+def test_a_program_that_fails_leaves_what_it_did(tmp_path: Path) -> None:
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    batch = next(iter(dataset))
+
+    def train() -> None:
+        with lab.record(tmp_path / "run", strategy) as recorder:
+            for number in range(9):
+                with recorder.step():
+                    train_step(batch)
+                    if number == 4:
+                        raise ValueError("NaN in the loss")
+
+    with pytest.raises(ValueError, match="NaN in the loss"):
+        train()
+    events = _events(tmp_path / "run")
+    assert len(_of(events, "step")) == 4
+    assert _of(events, "window")[0]["error"] is None, "the open window is kept"
+    assert _of(events, "failed")[0]["message"] == "ValueError: NaN in the loss"
+    assert not _of(events, "finished")
+
+
+def test_a_full_disk_ends_the_recording_with_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    batch = next(iter(dataset))
+    real_write = EventLog.write
+
+    def write(log: EventLog, event: Any) -> None:
+        if getattr(event, "step", 0) >= 3:
+            raise RunFolderError("The run folder takes every event", "No space left on device")
+        real_write(log, event)
+
+    monkeypatch.setattr(EventLog, "write", write)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with lab.record(tmp_path / "run", strategy) as recorder:
+            for _ in range(8):
+                with recorder.step():
+                    train_step(batch)
+    stopped = [str(w.message) for w in caught if "Recording stopped" in str(w.message)]
+    assert len(stopped) == 1
+    assert "No space left on device" in stopped[0]
+    assert [step["step"] for step in _of(_events(tmp_path / "run"), "step")] == [0, 1, 2]
+
+
+def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
+    import strategy_core as lab
+
+    with lab.record(tmp_path / "run"):
+        pass
+    with (
+        pytest.raises(RunFolderError, match="A run folder holds one run"),
+        lab.record(tmp_path / "run"),
+    ):
+        pass
+
+
+def test_importing_the_package_imports_no_tensorflow() -> None:
+    code = "import strategy_core, sys; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,221 @@
+"""Known truths, recorded from real steps: a delay, bytes, placement and a deliberate copy."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from profiles.event_log import read_events
+from profiles.layout import worker_folder
+from profiles.spec import Capture, RunSpec
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+DELAY_MS = 30.0
+LATE = 2
+Rows = list[dict[str, Any]]
+
+
+class Recorded:
+    """A worker's folder, read back."""
+
+    def __init__(self, folder: Any) -> None:
+        self._folder = folder
+        self.events, _cursor = read_events(folder.events)
+        self.windows = [e for e in self.events if e["kind"] == "window"]
+        assert self.windows, [e for e in self.events if e["kind"] != "step"]
+        assert [w["error"] for w in self.windows] == [None] * len(self.windows)
+
+    def table(self, name: str) -> Rows:
+        paths = [self._folder.path / w["folder"] / f"{name}.parquet" for w in self.windows]
+        return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+    def placement(self) -> Rows:
+        return pq.read_table(self._folder.placement(0)).to_pylist()
+
+
+def recorded(folder: Path, steps: int, **fields: Any) -> Recorded:
+    """Trains through the lab's own engine and recorder."""
+    from strategy_core.recorder import Recorder
+    from strategy_core.training import Training
+
+    spec = RunSpec(capture=Capture(every_step=True, window_steps=6), **fields)
+    home = worker_folder(folder, 0)
+    recorder = Recorder(home, capture=spec.capture)
+    training = Training(spec, recorder)
+    training.open()
+    for _ in range(steps):
+        training.run_step()
+    recorder.close("finished")
+    return Recorded(home)
+
+
+def _by_step(rows: Rows) -> dict[int, dict[int, dict[str, Any]]]:
+    steps: dict[int, dict[int, dict[str, Any]]] = {}
+    for row in rows:
+        steps.setdefault(row["step"], {})[row["replica"]] = row
+    return steps
+
+
+def _lateness(replicas: dict[int, dict[str, Any]]) -> float:
+    """How much longer the late replica computed than the others did, in milliseconds."""
+    others = [row["compute_ms"] for replica, row in replicas.items() if replica != LATE]
+    return replicas[LATE]["compute_ms"] - statistics.median(others)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "algorithm"),
+    [
+        ("mirrored", "collective-ring"),
+        ("mirrored", "reduction-to-one-device"),
+        ("mirrored", "hierarchical-copy"),
+        ("central-storage", "auto"),
+    ],
+)
+def test_a_delay_is_found_where_it_is(tmp_path: Path, strategy: str, algorithm: str) -> None:
+    run = recorded(
+        tmp_path,
+        26,
+        strategy=strategy,
+        cross_device_ops=algorithm,
+        devices="cpu:4",
+        workload="digits-mlp",
+        global_batch_size=64,
+        inject=({"kind": "delay", "replica": LATE, "ms": DELAY_MS},),
+    )
+    rows = run.table("replica_steps")
+    # A busy machine prolongs a sleep, and nothing shortens one: the quickest step is the truth.
+    quietest = min(_by_step(rows).values(), key=lambda replicas: replicas[LATE]["wall_ms"])
+    assert _lateness(quietest) == pytest.approx(DELAY_MS, rel=0.05)
+    assert len(quietest) == 4
+    for replica in set(quietest) - {LATE}:
+        waited = quietest[replica]["wait_ms"] - quietest[LATE]["wait_ms"]
+        assert 0.9 * DELAY_MS <= waited <= 1.2 * DELAY_MS
+    for row in rows:
+        phases = ("compute", "wait", "transfer", "input", "idle")
+        assert sum(row[f"{p}_ms"] for p in phases) == pytest.approx(row["wall_ms"], rel=1e-9)
+    walls = {e["step"]: e["wall_ms"] for e in run.events if e["kind"] == "step"}
+    for row in rows:
+        # Two clocks and two places: the profiler's and the recorder's idea of the same step.
+        assert row["wall_ms"] == pytest.approx(walls[row["step"]], rel=0.01)
+
+
+@pytest.mark.parametrize("algorithm", ["collective-ring", "reduction-to-one-device"])
+def test_all_reduced_bytes_are_those_of_the_parameters(tmp_path: Path, algorithm: str) -> None:
+    run = recorded(
+        tmp_path,
+        8,
+        strategy="mirrored",
+        cross_device_ops=algorithm,
+        devices="cpu:2",
+        workload="digits-mlp",
+        global_batch_size=64,
+    )
+    opened = next(e for e in run.events if e["kind"] == "segment")
+    reduced = _bytes_per_step(run.table("collectives"), {"all-reduce"})
+    assert reduced
+    assert set(reduced.values()) == {opened["parameter_bytes"]}
+
+
+def test_sparse_gradients_move_less_than_their_table(tmp_path: Path) -> None:
+    run = recorded(
+        tmp_path,
+        8,
+        strategy="mirrored",
+        cross_device_ops="collective-ring",
+        devices="cpu:2",
+        workload="embedding",
+        global_batch_size=64,
+    )
+    opened = next(e for e in run.events if e["kind"] == "segment")
+    rows = [row for row in run.table("collectives") if row["bytes"] is not None]
+    moved = _bytes_per_step(rows, {"all-reduce", "all-gather", "gather"})
+    assert moved
+    assert 0 < max(moved.values()) < opened["parameter_bytes"]
+
+
+def _bytes_per_step(rows: Rows, ops: set[str]) -> dict[int, int]:
+    """Bytes of every collective once, not once per member."""
+    seen = {(r["step"], r["instance"], r["op"]): r["bytes"] for r in rows if r["op"] in ops}
+    total: dict[int, int] = {}
+    for (step, _instance, _op), size in seen.items():
+        total[step] = total.get(step, 0) + size
+    return total
+
+
+def test_placement_is_the_partition_graphs_node_for_node(tmp_path: Path) -> None:
+    """The same function traced twice, once by the recorder and once by hand."""
+    import tensorflow as tf
+
+    from strategy_core.recorder import placement
+
+    strategy = tf.distribute.MirroredStrategy(
+        ["/cpu:0", "/cpu:1", "/cpu:2"], tf.distribute.ReductionToOneDevice()
+    )
+    with strategy.scope():
+        weight = tf.Variable(tf.ones([64, 64]), aggregation=tf.VariableAggregation.SUM)
+
+    def double() -> Any:
+        return weight.assign_add(tf.matmul(weight, weight) * 0.01)
+
+    def make_step() -> Any:
+        return tf.function(lambda: strategy.run(double), autograph=False)
+
+    step = make_step()
+    run = _record_program(tmp_path, strategy, step, 5)
+    traced = make_step()
+    placement.begin_trace()
+    traced()
+    metadata = placement.end_trace(tmp_path / "by-hand")
+    # What runs on one device is somebody's eager op or input function: here only the step has more.
+    expected = [
+        (node.name, node.op, node.device)
+        for function in metadata.function_graphs
+        if len(function.partition_graphs) > 1
+        for partition in function.partition_graphs
+        for node in partition.node
+    ]
+    ops = [row for row in run.placement() if row["kind"] == "op"]
+    devices = {row["function"]: set() for row in ops}
+    for row in ops:
+        devices[row["function"]].add(row["device"])
+    ops = [row for row in ops if len(devices[row["function"]]) > 1]
+    assert len(expected) > 50
+    assert sorted((row["name"], row["op"], row["device"]) for row in ops) == sorted(expected)
+    assert {row["replica"] for row in ops} == {0, 1, 2}
+
+
+def test_a_deliberate_copy_is_a_transfer_with_its_bytes(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    shape = (300, 77)
+
+    @tf.function
+    def copy() -> tf.Tensor:
+        with tf.device("/cpu:1"):
+            made = tf.random.uniform(shape, name="made_here")
+        with tf.device("/cpu:2"):
+            return tf.reduce_sum(tf.square(made))
+
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:1")
+    rows = _record_program(tmp_path, strategy, copy, 8).table("transfers")
+    copies = [row for row in rows if row["bytes"] == 300 * 77 * 4]
+    assert {row["step"] for row in copies} == set(range(2, 8))
+    assert {row["send_device"][-5:] for row in copies} == {"CPU:1"}
+    assert {row["recv_device"][-5:] for row in copies} == {"CPU:2"}
+    assert all(row["duration_ms"] > 0 for row in copies)
+
+
+def _record_program(folder: Path, strategy: Any, step: Any, steps: int) -> Recorded:
+    from strategy_core import record
+
+    capture = Capture(every_step=True, window_steps=6)
+    with record(folder / "run", strategy, capture=capture) as recorder:
+        for _ in range(steps):
+            with recorder.step():
+                step()
+    return Recorded(worker_folder(folder / "run", 0))

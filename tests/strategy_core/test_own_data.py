@@ -1,0 +1,143 @@
+"""Data of one's own: every format trains, every mistake in it has one clear message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profiles.errors import SpecError
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+NUMBERS = np.random.default_rng(0).uniform(size=(60, 64)).astype("float32")
+LABELS = np.arange(60) % 10
+
+
+def npz(folder: Path, x: Any = NUMBERS, y: Any = LABELS) -> Path:
+    path = folder / "data.npz"
+    np.savez(path, x=x, y=y)
+    return path
+
+
+def csv(folder: Path) -> Path:
+    path = folder / "data.csv"
+    _table().to_csv(path, index=False)
+    return path
+
+
+def parquet(folder: Path) -> Path:
+    path = folder / "data.parquet"
+    _table().to_parquet(path)
+    return path
+
+
+def _table() -> pd.DataFrame:
+    names = [f"class {label}" for label in LABELS]  # labels may be words
+    return pd.DataFrame(NUMBERS).rename(columns=str).assign(label=names)
+
+
+def tfrecord(folder: Path) -> Path:
+    import tensorflow as tf
+
+    path = folder / "data.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for numbers, label in zip(NUMBERS, LABELS, strict=True):
+            feature = {
+                "pixels": tf.train.Feature(float_list=tf.train.FloatList(value=numbers)),
+                "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=feature))
+            writer.write(example.SerializeToString())
+    return path
+
+
+def images(folder: Path) -> Path:
+    import tensorflow as tf
+
+    for number in range(3):
+        kind = folder / "photographs" / f"kind-{number}"
+        kind.mkdir(parents=True)
+        for copy in range(4):
+            pixels = np.full((10, 12, 3), 60 * number + copy, np.uint8)
+            tf.io.write_file(str(kind / f"{copy}.png"), tf.io.encode_png(pixels))
+    return folder / "photographs"
+
+
+@pytest.mark.parametrize("write", [npz, csv, parquet, tfrecord, images])
+def test_a_format_trains_and_its_stream_has_its_examples(
+    write: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    workload = "digits-cnn" if write is images else "digits-mlp"
+    training, recorder = opened(
+        devices="cpu:2", workload=workload, data=str(write(tmp_path)), global_batch_size=4
+    )
+    for _ in range(3):
+        training.run_step()
+    assert np.isfinite(recorder.losses).all()
+    assert recorder.examples == [4, 4, 4]
+
+
+def test_an_epoch_has_every_example_once(tmp_path: Path) -> None:
+    from strategy_core import data
+    from strategy_core.workload import load
+
+    examples = data.read(str(npz(tmp_path)))
+    batches = examples.batches(10, 0, 0, load("digits-mlp").build_model())
+    epoch = np.concatenate([features for features, _ in batches.take(6)])
+    np.testing.assert_array_equal(np.sort(epoch, axis=0), np.sort(NUMBERS, axis=0))
+
+
+def with_nan() -> Any:
+    numbers = NUMBERS.copy()
+    numbers[7, 3] = np.nan
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("arrays", "rule"),
+    [
+        ({"x": with_nan()}, "NaN or infinity in the features of example 7"),
+        ({"x": NUMBERS[:, :63]}, r"takes examples of shape \(64,\)\. Received: .*\(63,\)"),
+        ({"y": LABELS + 1}, "labels from 0 to 9. Received: labels from 1 to 10"),
+        ({"y": LABELS[:50]}, "60 examples and 50 labels"),
+        ({"x": NUMBERS[:2], "y": LABELS[:2]}, "at most the whole data set"),
+        ({"x": np.array([{"a": 1}] * 60)}, "The data can be read"),
+    ],
+)
+def test_bad_arrays_are_refused_before_a_step(
+    arrays: dict[str, Any], rule: str, tmp_path: Path
+) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    with pytest.raises(SpecError, match=rule):
+        opened(
+            devices="cpu:2",
+            workload="digits-mlp",
+            data=str(npz(tmp_path, **arrays)),
+            global_batch_size=4,
+        )
+
+
+def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
+    from strategy_core import data
+
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "words.csv").write_text("a,b,label\n1,x,0\n")
+    (tmp_path / "broken.npz").write_bytes(b"no archive")
+    for name, rule in {
+        "absent.csv": "exists",
+        "notes.txt": "a file of one of these",
+        "empty": "one folder per class",
+        "words.csv": "holds numbers. Received: b in",
+        "broken.npz": "can be read",
+    }.items():
+        with pytest.raises(SpecError, match=rule):
+            data.read(str(tmp_path / name))

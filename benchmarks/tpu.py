@@ -207,11 +207,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workload", nargs="+", choices=BATCH_PER_CORE, default=None)
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--steps", type=int, default=None, help="steps of a round")
+    parser.add_argument("--traces", type=int, default=None)
     options = parser.parse_args()
     options.workload = options.workload or list(BATCH_PER_CORE)[: 1 if options.quick else 2]
     options.rounds = options.rounds or (5 if options.quick else 15)
     options.steps = options.steps or (5 if options.quick else 10)
-    options.traces = 3 if options.quick else 5
+    options.traces = options.traces or (3 if options.quick else 5)
     return options
 
 

@@ -24,7 +24,7 @@ check: $(VENV)/.tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -m "not tf and not run and not browser"
+	$(BIN)/python -m pytest -m "not tf and not run and not browser and not slow"
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv. Received: $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }

@@ -112,13 +112,15 @@ class _Pump:
             task.cancel()
 
     async def _poll(self) -> None:
-        grown = True
+        seen = -1
         while True:
-            # One that grows is alive, whatever its status says (a run copied in, another host's).
-            is_quiet = self._live.status.is_over and not grown
-            await asyncio.sleep(self._poll_ended_s if is_quiet else self._poll_s)
-            grown = await asyncio.to_thread(self._live.advance)
-            if grown:
+            # Counted, not told: a page that looks at the run reads its news as well.
+            changes = await asyncio.to_thread(self._live.advance)
+            has_grown, seen = changes != seen, changes
+            if has_grown:
                 self.tick += 1
                 async with self._changed:
                     self._changed.notify_all()
+            # One that grows is alive, whatever its status says (a run copied in, another host's).
+            is_quiet = self._live.status.is_over and not has_grown
+            await asyncio.sleep(self._poll_ended_s if is_quiet else self._poll_s)

@@ -65,20 +65,23 @@ class LiveRun:
         self._tail = Tail(folder)
         self._lock = threading.Lock()
         self._clock = clock
+        self._num_changes = 0
         self._status_at = -math.inf
         self._origin_ns: int | None = None
         self._rows = StepRows(recent_rows)
         self._news: list[str] = []
         self._sources: dict[tuple[Any, Any], EventSource] = {}
 
-    def advance(self) -> bool:
-        """Read what is new; True where viewers have something to learn."""
+    def advance(self) -> int:
+        """Read what is new; the number of changes so far, whoever read them."""
         with self._lock:
             records = self._tail.read()
             for record in records:
                 self._take(record)
             is_news = any(record["kind"] not in ("step", "memory") for record in records)
-            return self._refresh_status(force=is_news) or bool(records)
+            if self._refresh_status(force=is_news) or records:
+                self._num_changes += 1
+            return self._num_changes
 
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.

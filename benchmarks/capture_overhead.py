@@ -121,8 +121,8 @@ Loop = tuple[Callable[[], None], Callable[[], int]]
 
 def _bare(built: Any) -> Loop:
     def step() -> None:
-        batch, shares = next(built.batches)
-        built.step(batch, shares).loss_and_examples.numpy()
+        batch, shares = next(built.custom.batches)
+        built.custom.step(batch, shares).loss_and_examples.numpy()
 
     return step, lambda: 0
 
@@ -139,8 +139,8 @@ def _recorded(built: Any, settings: dict[str, Any], folder: str) -> Loop:
     def step() -> None:
         with recorder.step() as recorded:
             with recorded.input():
-                batch, shares = next(built.batches)
-            outcome = built.step(batch, shares)
+                batch, shares = next(built.custom.batches)
+            outcome = built.custom.step(batch, shares)
             loss, examples = outcome.loss_and_examples.numpy()
             marks = None if outcome.marks is None else outcome.marks.numpy()
             recorded.result(loss=float(loss), marks=marks, examples=int(examples))

@@ -138,8 +138,8 @@ def _record(folder: Path, events: int) -> None:
 
 def _step(built: Any) -> Callable[[], None]:
     def step() -> None:
-        batch, shares = next(built.batches)
-        built.step(batch, shares).loss_and_examples.numpy()
+        batch, shares = next(built.custom.batches)
+        built.custom.step(batch, shares).loss_and_examples.numpy()
 
     return step
 

@@ -52,6 +52,7 @@ def derive_status(
     now_ns: Callable[[], int] = time.time_ns,
 ) -> Status:
     """The status of a run from its event files; `alive` answers for this machine."""
+    sources = _of_the_run(sources)
     latest = _latest_processes(sources)
     chief = latest[0] if latest else None
     failure = _failure(latest, sources)
@@ -67,6 +68,23 @@ def derive_status(
     if _is_running(sources, alive or _alive_here, now_ns()):
         return Status("running")
     return Status("incomplete", "The run was cut off, and nobody was left to say why.")
+
+
+def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
+    """Without a fresh worker that has yet to take over: the launcher records it when it has."""
+    launched = [
+        (record.get("worker"), record.get("generation"))
+        for source in sources
+        if source.worker is None
+        for record in source.of_kind("launched")
+    ]
+    if not launched:
+        return sources
+    return [
+        source
+        for source in sources
+        if not source.generation or (source.worker, source.generation) in launched
+    ]
 
 
 def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:

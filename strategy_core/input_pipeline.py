@@ -34,11 +34,16 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> tf.data
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
     """(per-replica batch, per-replica shares), fetched ahead of the steps."""
-    options = tf.data.Options()
-    options.autotune.enabled = False  # its thread may take a minute to end: see private_tf
-    ahead = with_shares(dataset).prefetch(2).with_options(options)
+    ahead = for_distribution(with_shares(dataset))
     with private_tf.iterators_without_autotune():
         return iter(strategy.experimental_distribute_dataset(ahead))
+
+
+def for_distribution(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The same data set, fetched ahead and without a tuning thread that may take long to end."""
+    options = tf.data.Options()
+    options.autotune.enabled = False  # see private_tf.iterators_without_autotune
+    return dataset.prefetch(2).with_options(options)
 
 
 def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +20,9 @@ from strategy_core import (
     workload,
 )
 from strategy_core.device_plan import DevicePlan, plan
+from strategy_core.fit import FitLoop
 from strategy_core.input_pipeline import distributed, global_batches
+from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
 from strategy_core.step import build_step
 
@@ -36,9 +37,14 @@ class Segment:
     strategy: tf.distribute.Strategy
     model: Any
     optimizer: Any
-    batches: Iterator[Any]
-    step: Any
+    loop: Loop
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def custom(self) -> CustomLoop:
+        """The loop, where it is the custom one: its batches and its step one by one."""
+        assert isinstance(self.loop, CustomLoop)
+        return self.loop
 
     def take_state(self) -> state.State:
         """The training state, copied."""
@@ -95,15 +101,38 @@ def build(spec: RunSpec, *, carried: state.State | None = None, first_example: i
         )
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
+    loop = _loop(spec, work, strategy, model, optimizer, dataset)
+    notes = [algorithm.note] if algorithm.note else []
+    return Segment(spec, planned, algorithm, strategy, model, optimizer, loop, notes)
+
+
+def _loop(
+    spec: RunSpec,
+    work: workload.Workload,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    dataset: tf.data.Dataset,
+) -> Loop:
+    """What drives the steps: the custom loop, or Keras fit."""
+    delays_ms = {delay.replica: delay.ms for delay in spec.inject}
+    if spec.loop == "fit":
+        return FitLoop(
+            strategy,
+            model,
+            optimizer,
+            work,
+            dataset,
+            global_batch_size=spec.global_batch_size,
+            delays_ms=delays_ms,
+        )
     step = build_step(
         strategy,
         model,
         optimizer,
         work,
-        delays_ms={delay.replica: delay.ms for delay in spec.inject},
+        delays_ms=delays_ms,
         with_marks=spec.capture.marks,
         split=tpu_strategy.splitter(strategy, spec),
     )
-    notes = [algorithm.note] if algorithm.note else []
-    batches = distributed(strategy, dataset)
-    return Segment(spec, planned, algorithm, strategy, model, optimizer, batches, step, notes)
+    return CustomLoop(distributed(strategy, dataset), step)

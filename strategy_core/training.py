@@ -60,7 +60,9 @@ class Training:
                 raise
             said = str(error).strip().partition("\n")[0]
             raise LabError("The first step of a change succeeds", said) from error
-        self._left = None
+        if self._left is not None:
+            self._left.loop.close()
+            self._left = None
         if not self._is_expansion_told:
             self._tell_expansion()
 
@@ -86,6 +88,12 @@ class Training:
             ),
         )
 
+    def close(self) -> None:
+        """Let go of what drives the steps; no step comes after."""
+        for built in (self._left, self._segment):
+            if built is not None:
+                built.loop.close()
+
     def take_state(self) -> state.State:
         """Model and optimizer state as they are now, copied."""
         return self._current.take_state()
@@ -102,14 +110,9 @@ class Training:
     def _run_step(self) -> None:
         current = self._current
         with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
-            with recorded.input():
-                batch, shares = next(current.batches)
-            outcome = current.step(batch, shares)
-            loss, examples = outcome.loss_and_examples.numpy()
-            marks = None if outcome.marks is None else outcome.marks.numpy()
-            recorded.result(loss=float(loss), marks=marks, examples=int(examples))
+            examples = current.loop.run_step(recorded)
         self.step += 1
-        self._examples += int(examples)
+        self._examples += examples
 
     def _enter(
         self, built: Segment, checksum_before: str | None = None, moved: str | None = None
@@ -137,4 +140,5 @@ class Training:
         """Put the segment before in force again: its variables were never touched."""
         assert self._left is not None
         before, self._left = self._left, None
+        self._current.loop.close()
         self._enter(before, state.checksum(before.take_state()), "same-worker")

@@ -41,7 +41,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
     )
     pressed = st.button(
         "Apply",
-        type="primary",
+        type="primary" if texts else "secondary",
         width="stretch",
         key="apply_button",
         disabled=waiting,

@@ -149,7 +149,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         "Record a longer run, or with --set capture.every_step=true: bytes, bandwidths and "
         "transfers come from capture windows."
         if is_over
-        else "The first capture window is still to come; the page follows.",
+        else "The first capture window is still to come.",
     )
 
 

@@ -30,7 +30,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
             f"Placement is not known: {placed.reason}.",
             "It is recorded when the step is traced for the first time in a segment."
             if opened.profile.status.is_over
-            else "It is recorded when the first step is traced; the page follows.",
+            else "It is recorded when the first step is traced: look again in a moment.",
         )
         return
     show_sentence(_sentence(placed))

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.charts.comparing import losses, ratio_interval, spreads
 from app.charts.phases import breakdown
+from app.parts.evidence import say_unlike
 from app.parts.sides import Side
 from app.parts.text import as_html, as_markdown
 from app.parts.tiles import Tile, show_tiles
@@ -89,6 +90,10 @@ def show_phases(a: Side, b: Side) -> None:
     st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
     if missing:
         st.caption(as_markdown("; ".join(missing)))
+    for side, item in sides:
+        times = _times(side)
+        if item and times:
+            say_unlike(item, times.median_ms, which=f"{side.name}: ")
 
 
 def show_metrics(compared: RunComparison) -> None:

@@ -18,6 +18,7 @@ OPEN_WITH = {
     "parquet": "In DuckDB: `select * from 'steps.parquet'`.",
 }
 """What to do with a file, beyond its format's own description."""
+IN_A_ROW = 3
 ORDER = ("html", "chrome-trace", "xplane", "parquet", "csv", "json")
 
 
@@ -28,10 +29,11 @@ def show_downloads(profile: Profile) -> None:
     names = [name for name in ORDER if name in known] + [
         name for name in known if name not in ORDER
     ]
-    columns = st.columns(min(len(names), 3) or 1)
-    for number, name in enumerate(names):
-        with columns[number % len(columns)]:
-            _show_format(profile, known[name])
+    for start in range(0, len(names), IN_A_ROW):
+        row = names[start : start + IN_A_ROW]
+        for column, name in zip(st.columns(IN_A_ROW), row, strict=False):
+            with column:
+                _show_format(profile, known[name])
 
 
 def _show_format(profile: Profile, item: Format) -> None:

@@ -25,7 +25,11 @@ class Side:
 
     @property
     def title(self) -> str:
-        return plain(self.opened.profile.path.name, 60)
+        """The run, and which segment of it where there are several."""
+        name = plain(self.opened.profile.path.name, 60)
+        if self.segment is None or len(self.opened.profile.segments) < 2:
+            return name
+        return f"{name}, segment {self.segment.segment}"
 
 
 def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:

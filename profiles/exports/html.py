@@ -8,8 +8,9 @@ from profiles.exports.format import Format
 from profiles.exports.report.about import definitions, environment
 from profiles.exports.report.communication import communication
 from profiles.exports.report.facts import gather
+from profiles.exports.report.headline import sentences
 from profiles.exports.report.memory import memory
-from profiles.exports.report.overview import overview, sentences
+from profiles.exports.report.overview import overview
 from profiles.exports.report.page import render
 from profiles.exports.report.placement import placements
 from profiles.exports.report.replicas import replicas

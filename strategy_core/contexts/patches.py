@@ -10,7 +10,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import tensorflow as tf
@@ -37,8 +37,8 @@ def _only_users(traced: Method, method: Method) -> Method:
     return hook
 
 
-def _call(trace: ContextTrace, name: str, method: Method) -> Method:
-    """A call that stays in the context it was made in."""
+def _call(trace: ContextTrace, name: str, method: Method, launched: str | None = None) -> Method:
+    """A call that stays in its context; or one into `launched`, under which replicas start."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
@@ -46,7 +46,13 @@ def _call(trace: ContextTrace, name: str, method: Method) -> Method:
         if trace.is_paused:
             return method(self, *args, **kwargs)
         values = _arguments(signature, self, args, kwargs)
-        with trace.entered(name, values=values, by_tensorflow=_inside_tensorflow()) as entry:
+        by_tensorflow = launched is None and _inside_tensorflow()
+        with (
+            trace.entered(
+                name, context=launched, values=values, by_tensorflow=by_tensorflow
+            ) as entry,
+            trace.launching(entry) if launched else nullcontext(),
+        ):
             result = method(self, *args, **kwargs)
             trace.close(entry, result, beside=values.get("destinations", values.get("var")))
         return result
@@ -56,22 +62,7 @@ def _call(trace: ContextTrace, name: str, method: Method) -> Method:
 
 def _launch(trace: ContextTrace, name: str, method: Method) -> Method:
     """`run` and `call_for_each_replica`: cross-replica, and the replicas start under it."""
-    signature = inspect.signature(method)
-
-    @functools.wraps(method)
-    def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if trace.is_paused:
-            return method(self, *args, **kwargs)
-        values = _arguments(signature, self, args, kwargs)
-        with (
-            trace.entered(name, context="cross-replica", values=values) as entry,
-            trace.launching(entry),
-        ):
-            result = method(self, *args, **kwargs)
-            trace.close(entry, result)
-        return result
-
-    return hook
+    return _call(trace, name, method, launched="cross-replica")
 
 
 def _users_launch(trace: ContextTrace, name: str, method: Method) -> Method:

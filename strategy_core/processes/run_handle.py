@@ -216,6 +216,8 @@ class RunHandle:
         old.process.send(protocol.Leave(next(self._numbers)))
         self._leaving, self._leave_by = old, time.monotonic() + LEAVE_GRACE_S
         self._worker = fresh
+        if self._stop_by is not None:
+            fresh.process.send(protocol.Stop(next(self._numbers)))  # the old one may have it
         self._release_held()
         self._on_progress()
 
@@ -243,7 +245,6 @@ class RunHandle:
         if self.verdict is not None:
             return
         self._worker.observe(now)
-        timeout_s = (self._worker.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
         if not self._had_step and self._worker.step is not None:
             self._had_step = True
             self._on_progress()
@@ -251,16 +252,24 @@ class RunHandle:
             self._candidate.observe(now)
             self._worker.last_sign = now  # it waits, as it should
         for worker in filter(None, (self._worker, self._candidate)):
-            is_importing = worker.process.ready is None
-            limit_s = max(timeout_s, IMPORT_TIMEOUT_S) if is_importing else timeout_s
-            if worker.killed_for is None and worker.is_hung(now, limit_s):
-                worker.kill("hung", worker.quiet_note(now - worker.last_sign))
+            self._end_if_hung(worker, now)
+        self._end_if_late(now)
+
+    def _end_if_hung(self, worker: WatchedWorker, now: float) -> None:
+        timeout_s = (self._worker.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
+        if worker.process.ready is None:
+            timeout_s = max(timeout_s, IMPORT_TIMEOUT_S)
+        why = worker.why_hung(now, timeout_s)
+        if why is not None and worker.killed_for is None:
+            worker.kill("hung", why)
+
+    def _end_if_late(self, now: float) -> None:
+        """End a worker that should have left by now."""
         if self._leaving is not None and now > self._leave_by:
             self._leaving.process.kill()
         if self._worker.finished is not None and self._stop_by is None:
-            self._stop_by = (
-                now + self._stop_grace_s
-            )  # its books are closed: what is it waiting for?
+            # Its books are closed: what is it waiting for?
+            self._stop_by = now + self._stop_grace_s
         if self._stop_by is not None and now > self._stop_by:
             note = f"Stop was asked, but no step ended within {self._stop_grace_s:.0f} s."
             self._worker.kill("impatient", note)

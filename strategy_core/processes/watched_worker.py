@@ -60,40 +60,26 @@ class WatchedWorker:
                 case "failed":
                     self.failed = record
 
-    def is_quiet_for(self, now: float) -> float:
-        """Seconds without a sign of life. While a first step is being built, computing is one."""
-        if now - self._cpu_read_at >= _CPU_READ_EVERY_S:
-            cpu_s, elapsed = self.process.cpu_seconds(), now - self._cpu_read_at
-            is_busy = cpu_s - self._cpu_s > _BUSY_SHARE * elapsed
-            if self.building_since is not None and is_busy:
-                self.last_sign = now
-            self._cpu_s, self._cpu_read_at = cpu_s, now
-            self.process.sample_memory()
-        return now - self.last_sign
+    def why_hung(self, now: float, timeout_s: float) -> str | None:
+        """Why it is taken for hung; None where it is not.
 
-    def is_hung(self, now: float, timeout_s: float) -> bool:
-        """No sign of life for `timeout_s`; building one step gets ten times that, however busy."""
-        if self.is_quiet_for(now) > timeout_s:
-            return True
-        since = self.building_since
-        return since is not None and now - since > _BUILDING_FACTOR * timeout_s
+        No sign of life for `timeout_s` is the reason. While a step is being built, computing is a
+        sign of life too, for ten times as long.
+        """
+        self._look_at_process(now)
+        quiet_s = now - self.last_sign
+        if quiet_s > timeout_s:
+            return f"No event for {quiet_s:.0f} s; {self._doing()}."
+        building_s = 0.0 if self.building_since is None else now - self.building_since
+        if building_s > _BUILDING_FACTOR * timeout_s:
+            return f"No step for {building_s:.0f} s, though its process is computing."
+        return None
 
     def kill(self, reason: KillReason, note: str = "") -> None:
         """Kill it, once; the first reason counts."""
         if self.killed_for is None:
             self.killed_for, self.kill_note = reason, note
         self.process.kill()
-
-    def quiet_note(self, quiet_s: float) -> str:
-        """The sentence that says why it is taken for hung."""
-        state = self.process.state()
-        what = {
-            "stopped": "its process was stopped (SIGSTOP)",
-            "disk-sleep": "its process waits for the disk",
-            "running": "its process is computing",
-            "sleeping": "its process is waiting",
-        }.get(state, f"its process is {state}")
-        return f"No event for {quiet_s:.0f} s; {what}."
 
     def verdict(self) -> Verdict:
         """Why it ended; only once it has."""
@@ -112,3 +98,24 @@ class WatchedWorker:
                 last_step=self.step,
             )
         )
+
+    def _look_at_process(self, now: float) -> None:
+        """Once a second: its memory, and whether it computes."""
+        elapsed_s = now - self._cpu_read_at
+        if elapsed_s < _CPU_READ_EVERY_S:
+            return
+        cpu_s = self.process.cpu_seconds()
+        is_busy = cpu_s - self._cpu_s > _BUSY_SHARE * elapsed_s
+        if is_busy and self.building_since is not None:
+            self.last_sign = now
+        self._cpu_s, self._cpu_read_at = cpu_s, now
+        self.process.sample_memory()
+
+    def _doing(self) -> str:
+        state = self.process.state()
+        return {
+            "stopped": "its process was stopped (SIGSTOP)",
+            "disk-sleep": "its process waits for the disk",
+            "running": "its process is computing",
+            "sleeping": "its process is waiting",
+        }.get(state, f"its process is {state}")

@@ -33,18 +33,20 @@ def test_a_run_that_grows_while_it_is_drawn_is_drawn_once(
     assert looked == []
 
 
-def test_new_steps_are_there_when_the_page_is_drawn_again(live: Path) -> None:
+def test_new_steps_are_announced_and_shown_when_asked_for(live: Path) -> None:
     at = open_page("overview", live.parent, run="live")
-    before = text_of(at)
+    assert "19 steps" in text_of(at)
+    assert at.button("show_what_is_new").label == "Up to date"
+    # Held still, the page is drawn from the same state: what is new is looked for in between.
     for step in range(20, 60):
         add_step(live, step)
     rerun(at)
-    assert "19 steps" in before
     assert "59 steps" in text_of(at)
 
 
-def test_a_viewer_can_hold_the_page_still(live: Path) -> None:
+@pytest.mark.parametrize("following", [False, True])
+def test_a_viewer_chooses_whether_the_page_follows(live: Path, following: bool) -> None:
     at = open_page("overview", live.parent, run="live")
-    at.toggle[0].set_value(False)
+    at.toggle("follow_the_run").set_value(following)
     rerun(at)
     assert "still running" in at.info[0].value

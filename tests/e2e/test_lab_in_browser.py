@@ -48,7 +48,7 @@ def is_painted(page: Page, chart: str) -> bool:
 
 def press_stop(page: Page) -> None:
     """Press as a person does: until the button says that it was heard, or is gone."""
-    stop = page.get_by_role("button", name="Stop")
+    stop = page.locator(".st-key-stop_button button")  # Streamlit has a Stop of its own
     for _ in range(3):
         stop.click()
         for _ in range(100):

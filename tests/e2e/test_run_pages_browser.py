@@ -115,8 +115,8 @@ def test_no_page_is_wider_than_its_window(visit: Visit, scheme: str, width: int)
     assert inner <= width
 
 
-def test_a_live_run_is_followed_in_place(visit: Visit, runs: Path) -> None:
-    """New steps come without a blank frame, and the page stays where it was scrolled to."""
+def test_a_live_run_never_changes_the_page_unasked(visit: Visit, runs: Path) -> None:
+    """What is new is announced, without a blank frame; it is shown when it is asked for."""
     live = begin_run(runs / "growing", steps=20)
     try:
         page = visit("overview", run="growing")
@@ -126,10 +126,25 @@ def test_a_live_run_is_followed_in_place(visit: Visit, runs: Path) -> None:
         page.evaluate(WATCH_FOR_BLANKS)
         for step in range(20, 40):
             add_step(live, step)
-        expect(note).to_contain_text("39 steps", timeout=20_000)
-        page.wait_for_function(IS_DRAWN)
+        show = page.get_by_role("button", name="Show 20 new steps")
+        expect(show).to_be_enabled(timeout=20_000)
         assert page.evaluate("window.numBlank") == 0
         assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 300
+        expect(note).to_contain_text("19 steps")
+        show.click()
+        expect(note).to_contain_text("39 steps")
+    finally:
+        end_run(live)
+
+
+def test_a_live_run_is_followed_on_request(visit: Visit, runs: Path) -> None:
+    live = begin_run(runs / "followed", steps=20)
+    try:
+        page = visit("overview", run="followed")
+        page.get_by_text("Follow the run").click()
+        for step in range(20, 30):
+            add_step(live, step)
+        expect(page.locator(".lab-tile .note").first).to_contain_text("29 steps", timeout=20_000)
     finally:
         end_run(live)
 

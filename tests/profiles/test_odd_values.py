@@ -18,6 +18,8 @@ from profiles.schema import TABLES
 from strategy_core.cli._summary_text import print_summary
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 FILES = ("launcher.jsonl", "worker-0-0/events.jsonl")
 ODD = st.recursive(
     st.one_of(

@@ -37,7 +37,7 @@ class InMemoryRecorder:
     def input(self) -> Iterator[None]:
         yield
 
-    def result(self, *, loss: float, marks: Any, examples: int) -> None:
+    def result(self, *, loss: float, marks: Any = None, examples: int) -> None:
         self.losses.append(loss)
         self.marks.append(marks)
         self.examples.append(examples)
@@ -56,4 +56,5 @@ def trained(steps: int, **fields: Any) -> tuple[list[float], state.State]:
     training, recorder = opened(**fields)
     for _ in range(steps):
         training.run_step()
+    training.close()
     return recorder.losses, training.take_state()

@@ -19,7 +19,7 @@ def ops(**knobs: Any) -> Counter[str]:
         strategy="mirrored", devices="cpu:4", workload="digits-mlp", global_batch_size=8, **knobs
     )
     built = segment.build(spec)
-    graph = built.step.get_concrete_function(*next(built.batches)).graph
+    graph = built.custom.step.get_concrete_function(*next(built.custom.batches)).graph
     return Counter(op.type for op in graph.get_operations())
 
 
@@ -61,6 +61,6 @@ def test_a_delay_is_an_op_on_its_replicas_device_alone() -> None:
 
     spec = RunSpec(devices="cpu:4", global_batch_size=8, inject=[{"replica": 2, "ms": 1}])
     built = segment.build(spec)
-    graph = built.step.get_concrete_function(*next(built.batches)).graph
+    graph = built.custom.step.get_concrete_function(*next(built.custom.batches)).graph
     delays = [op for op in graph.get_operations() if "injected_delay" in op.name]
     assert [op.device.rsplit(":", 2)[-2:] for op in delays] == [["CPU", "2"]]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from profiles import units
 from profiles.analysis.collective_calls import collective_calls
-from profiles.analysis.communication import CollectiveUse, Traffic
+from profiles.analysis.communication import CollectiveUse
 from profiles.analysis.findings import Facts
 from profiles.analysis.overlap import Overlap, overlaps
-from profiles.analysis.sends import sends
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import (
     Cell,
     Section,
     bar,
+    cut,
     formulas,
     name,
     note,
@@ -21,9 +21,9 @@ from profiles.exports.report.section import (
     source_mark,
     table,
 )
+from profiles.exports.report.traffic import traffic
 
 MAX_CALLS = 12
-MAX_SENDS = 40
 _TERMS = ("traffic", "algbw", "busbw", "overlap", "exposed", "transfer_bytes", "ring_share")
 
 
@@ -50,11 +50,7 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
     else:
         parts.append(note("No collective ran in the captured steps."))
     parts.append(_overlap(facts, item))
-    if found.traffic:
-        parts.append(_matrix(facts, found.traffic))
-        parts.append(_sends(facts, item))
-    else:
-        parts.append(note("Nothing was sent from one device to another."))
+    parts.append(traffic(facts, item))
     return join(*parts)
 
 
@@ -114,7 +110,7 @@ def _calls(facts: RunFacts, item: Facts) -> Markup | None:
         ("busbw", "busbw"),
         "Bus bandwidth",
     )
-    return table(f"Every collective by itself{_cut(len(calls), MAX_CALLS)}", heads, rows)
+    return table(f"Every collective by itself{cut(len(calls), MAX_CALLS)}", heads, rows)
 
 
 def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
@@ -156,68 +152,10 @@ def _hidden_and_exposed(replica: Overlap, longest: float) -> Markup:
     return bar(parts, longest)
 
 
-def _sends(facts: RunFacts, item: Facts) -> Markup:
-    found = sends(facts.profile, item.segment.segment)
-    rows = [
-        (
-            name(send.tensor),
-            facts.device(send.send_device),
-            facts.device(send.recv_device),
-            quantity(units.number(send.per_step), send.per_step),
-            quantity(units.size(send.bytes), send.bytes),
-            quantity(units.milliseconds(send.duration_ms), send.duration_ms),
-        )
-        for send in found[:MAX_SENDS]
-    ]
-    heads = ("Tensor", "From", "To", "Sends/step", "Bytes of one", "Send to receipt")
-    content = table(f"Tensors sent from device to device{_cut(len(found), MAX_SENDS)}", heads, rows)
-    return tag("details", tag("summary", f"{len(found)} tensors sent"), content)
-
-
-def _cut(count: int, most: int) -> str:
-    return f": the {most} largest of {count}" if count > most else ""
-
-
 def _per_call(total_ms: float | None, use: CollectiveUse) -> Cell:
     """Calls of a step may wait side by side: their sum would mean nothing."""
     value = None if total_ms is None or not use.per_step else total_ms / use.per_step
     return quantity(units.milliseconds(value), value)
-
-
-def _matrix(facts: RunFacts, traffic: tuple[Traffic, ...]) -> Markup:
-    """Rows send, columns receive; measured sends and modelled shares of collectives apart."""
-    parts = []
-    for source, title in (
-        ("measured", "Sent from device to device, bytes per step (outside collectives)"),
-        ("ring model", "Share of the collectives if each runs as a ring, bytes per step"),
-    ):
-        pairs = {(t.send_device, t.recv_device): t for t in traffic if t.source == source}
-        if pairs:
-            kind = "derived" if source == "ring model" else source
-            parts.append(_matrix_of(facts, pairs, title, kind))
-    return join(*parts)
-
-
-def _matrix_of(
-    facts: RunFacts, pairs: dict[tuple[str, str], Traffic], title: str, source: str
-) -> Markup:
-    devices = sorted({device for pair in pairs for device in pair})
-    most = max((item.bytes or 0.0 for item in pairs.values()), default=0.0)
-    rows = [
-        [name(facts.device(send)), *(_sent(pairs.get((send, recv)), most) for recv in devices)]
-        for send in devices
-    ]
-    return table(title, ["from ↓ to →", *map(facts.device, devices)], rows, source=source)
-
-
-def _sent(item: Traffic | None, most: float) -> Cell:
-    if item is None:
-        return Cell("", None, "num heat")
-    amount = item.bytes or 0.0
-    calls = f", {units.number(item.num_transfers)} sends" if item.num_transfers else ""
-    text = units.size(item.bytes)
-    hint = f"{text} per step{calls}"
-    return Cell(join(text, bar([("transfer", amount, hint)], most)), amount, "num heat")
 
 
 def _count(value: int | None) -> Cell:

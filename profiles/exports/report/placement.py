@@ -6,7 +6,7 @@ from profiles import units
 from profiles.analysis.placement import Placement, placement
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Cell, Section, bar, name, note, quantity, table
+from profiles.exports.report.section import Cell, Section, bar, cut, name, note, quantity, table
 
 MAX_VARIABLES = 150
 
@@ -71,9 +71,6 @@ def _variables(facts: RunFacts, found: Placement) -> Markup | None:
         )
         for item in ordered[:MAX_VARIABLES]
     ]
-    more = (
-        f": the {MAX_VARIABLES} largest of {len(ordered)}" if len(ordered) > MAX_VARIABLES else ""
-    )
     heads = ("Variable", "Kind", "Bytes per copy", "Copies", "Devices")
-    content = table(f"Variables{more}", heads, shown)
+    content = table(f"Variables{cut(len(ordered), MAX_VARIABLES)}", heads, shown)
     return tag("details", tag("summary", f"{len(ordered)} variables"), content)

@@ -85,6 +85,11 @@ def _cell(cell: Cell) -> Markup:
     return tag("td", cell.content, class_=cell.kind or None, data_value=value)
 
 
+def cut(count: int, most: int) -> str:
+    """What a table's caption adds where it shows only the first of many rows."""
+    return f": the {most} largest of {count:,}" if count > most else ""
+
+
 def bar(parts: Sequence[tuple[str, float, str]], whole: float) -> Markup:
     """Stacked parts `(CSS class, length, hover text)` on a bar that is `whole` long."""
     rects, left = [tag("rect", width="100%", height="100%", class_="ground")], 0.0

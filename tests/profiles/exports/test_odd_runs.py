@@ -17,6 +17,8 @@ from profiles.exports import write
 from tests.profiles.exports.trace_event_format import check_trace
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 EVENTS = ("launcher.jsonl", "worker-0-0/events.jsonl")
 ODD = st.one_of(
     st.none(),

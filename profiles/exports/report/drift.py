@@ -1,0 +1,107 @@
+"""How the replicas drift apart: the compute of each, step by step.
+
+A few replicas have a line each; many are a band, with the ones that stand out on top of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment
+from profiles.analysis.findings import Facts
+from profiles.exports.report.envelope import series
+from profiles.exports.report.facts import RunFacts
+from profiles.exports.report.steps import segment_marks
+from profiles.palette import replica_colour
+
+FEW_REPLICAS = 4
+"""Up to so many replicas have a line each."""
+BAND_POINTS = 600
+
+
+def drift(facts: RunFacts) -> dict[str, Any] | None:
+    """Compute per replica and step: marks where a segment has them, captures where not."""
+    timed = [item for item in facts.segments if item.steps.count]
+    parts = [_matrix(facts, item) for item in timed]
+    parts = [part for part in parts if part[1].size]
+    if not parts:
+        return None
+    most = max(values.shape[1] for _, values in parts)
+    if most < 2:
+        return None
+    budget = max(BAND_POINTS // len(parts), 20)
+    short = [_shortened(number, values, budget) for number, values in parts]
+    lines = _lines(short, most) if most <= FEW_REPLICAS else _band(short, facts)
+    size = max(-(-len(number) // budget) for number, _ in parts)
+    about = f"Each point is the median of up to {size} steps. " if size > 1 else ""
+    if most > FEW_REPLICAS:
+        about += "The band reaches from the quickest to the slowest replica that keeps together."
+    return {
+        "x_label": "step",
+        "y_label": "compute, ms",
+        "unit": "ms",
+        "from_zero": True,
+        "names_marks": True,
+        "marks": segment_marks(timed),
+        "series": lines,
+        "note": about or "Every step with per-replica times is a point.",
+    }
+
+
+def _matrix(facts: RunFacts, item: Facts) -> tuple[Ints, Floats]:
+    """Steps, and `[step, replica]` compute in ms; NaN where unknown, tracing steps left out."""
+    number = item.segment.segment
+    rows = of_segment(facts.profile.table("marks"), number)
+    if not rows.num_rows:
+        rows = of_segment(facts.profile.table("replica_steps"), number)
+    steps, row = np.unique(ints(rows, "step"), return_inverse=True)
+    replica = ints(rows, "replica")
+    values = np.full((len(steps), int(replica.max(initial=-1)) + 1), np.nan)
+    values[row[replica >= 0], replica[replica >= 0]] = floats(rows, "compute_ms")[replica >= 0]
+    timed = steps >= item.segment.first_step + item.steps.num_warm_up
+    return steps[timed], values[timed]
+
+
+def _shortened(number: Ints, values: Floats, budget: int) -> tuple[Ints, Floats]:
+    """At most `budget` rows: the median of each stretch of steps, replica by replica."""
+    size = -(-len(number) // budget)
+    if size <= 1:
+        return number, values
+    starts = range(0, len(number), size)
+    with np.errstate(all="ignore"):
+        medians = [np.nanmedian(values[start : start + size], axis=0) for start in starts]
+    return number[::size], np.stack(medians)
+
+
+def _lines(parts: list[tuple[Ints, Floats]], most: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": f"replica {replica}",
+            "colour": replica_colour(replica),
+            **_joined([(n, v[:, replica]) for n, v in parts if v.shape[1] > replica]),
+        }
+        for replica in range(most)
+    ]
+
+
+def _band(parts: list[tuple[Ints, Floats]], facts: RunFacts) -> list[dict[str, Any]]:
+    """Median and band of the replicas that keep together, and a line for each that stands out."""
+    found = [item.stragglers.straggler for item in facts.segments]
+    odd = sorted({straggler.replica for straggler in found if straggler})
+    usual = [(n, np.delete(v, [r for r in odd if r < v.shape[1]], axis=1)) for n, v in parts]
+    middle = _joined([(n, np.nanmedian(v, axis=1)) for n, v in usual])
+    middle["low"] = _joined([(n, np.nanmin(v, axis=1)) for n, v in usual])["y"]
+    middle["high"] = _joined([(n, np.nanmax(v, axis=1)) for n, v in usual])["y"]
+    label = "median of the others" if odd else "median of the replicas"
+    lines = [{"label": label, "colour_name": "quiet", **middle}]
+    for replica in odd:
+        own = [(n, v[:, replica]) for n, v in parts if v.shape[1] > replica]
+        colour = replica_colour(replica)
+        lines.append({"label": f"replica {replica}", "colour": colour, "width": 2, **_joined(own)})
+    return lines
+
+
+def _joined(parts: list[tuple[Ints, Floats]]) -> dict[str, Any]:
+    return series(np.concatenate([n for n, _ in parts]), np.concatenate([v for _, v in parts]))

@@ -1,0 +1,126 @@
+"""What is offered where, decided without TensorFlow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from profiles.errors import SpecError
+from profiles.spec import STRATEGY_NAMES, RunSpec
+from strategy_core import algorithms, catalog, workloads
+from strategy_core.device_plan import plan
+from strategy_core.inventory import Inventory, PhysicalDevice
+
+LAPTOP = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
+TWO_CARDS = Inventory(
+    (
+        *LAPTOP.physical,
+        PhysicalDevice("GPU", "/physical_device:GPU:0"),
+        PhysicalDevice("GPU", "/physical_device:GPU:1"),
+    ),
+    "2.21.0",
+)
+
+
+def test_every_strategy_of_the_contract_has_a_row_and_says_why_it_is_not_there() -> None:
+    offers = catalog.offers(LAPTOP)
+    assert [offer.row.name for offer in offers] == list(STRATEGY_NAMES)
+    available = {offer.row.name for offer in offers if offer.available}
+    assert {"default", "one-device", "mirrored", "central-storage"} <= available
+    for offer in offers:
+        assert offer.row.link.startswith("https://www.tensorflow.org/")
+        assert offer.available or len(offer.reason or "") > 20
+
+
+@pytest.mark.parametrize(
+    ("devices", "inventory", "names"),
+    [
+        ("auto", LAPTOP, ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]),
+        ("auto", TWO_CARDS, ["GPU:0", "GPU:1"]),
+        ("cpu:2", TWO_CARDS, ["CPU:0", "CPU:1"]),
+        ("cpu:5,cpu:1", LAPTOP, ["CPU:5", "CPU:1"]),
+        ("gpu:1,gpu:0", TWO_CARDS, ["GPU:1", "GPU:0"]),
+    ],
+)
+def test_devices_by_name(devices: str, inventory: Inventory, names: list[str]) -> None:
+    found = plan(RunSpec(devices=devices), inventory).names
+    assert [name.partition("device:")[2] for name in found] == names
+
+
+@pytest.mark.parametrize(
+    ("fields", "inventory", "rule"),
+    [
+        ({"devices": "gpu:2"}, LAPTOP, "this machine has none"),
+        ({"devices": "gpu:4"}, TWO_CARDS, "this machine has 2"),
+        ({"devices": "cpu:2", "cross_device_ops": "nccl"}, TWO_CARDS, "between GPUs"),
+        (
+            {"devices": "gpu:4", "gpu_memory_mb": 1024, "cross_device_ops": "nccl"},
+            TWO_CARDS,
+            "one card per rank",
+        ),
+        ({"devices": "cpu:4", "num_packs": 2}, LAPTOP, "num_packs belongs to"),
+        (
+            {
+                "devices": "cpu:4",
+                "bytes_per_pack": 9,
+                "cross_device_ops": "reduction-to-one-device",
+            },
+            LAPTOP,
+            "bytes_per_pack belongs to",
+        ),
+        (
+            {"devices": "cpu:3", "global_batch_size": 3, "cross_device_ops": "hierarchical-copy"},
+            LAPTOP,
+            "loses the gradients",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_with_its_rule(
+    fields: dict[str, object], inventory: Inventory, rule: str
+) -> None:
+    spec = RunSpec.model_validate(fields)
+    with pytest.raises(SpecError, match=rule):
+        algorithms.decide(spec, plan(spec, inventory))
+
+
+def test_logical_gpus_that_share_a_card_go_around_a_ring_and_say_why() -> None:
+    spec = RunSpec(devices="gpu:4", gpu_memory_mb=1024)
+    decided = algorithms.decide(spec, plan(spec, TWO_CARDS))
+    assert decided.name == "collective-ring"
+    assert "one card per rank" in (decided.note or "")
+    whole = RunSpec(devices="gpu:2")
+    assert algorithms.decide(whole, plan(whole, TWO_CARDS)).name == "nccl"
+
+
+def test_knobs_that_change_nothing_under_a_strategy_are_noted() -> None:
+    spec = RunSpec(strategy="central-storage", devices="cpu:2", cross_device_ops="collective-ring")
+    decided = algorithms.decide(spec, plan(spec, LAPTOP))
+    assert decided.name == "reduction-to-one-device"
+    assert "cross_device_ops changes nothing" in (decided.note or "")
+
+
+def test_listing_strategies_and_workloads_imports_no_tensorflow() -> None:
+    code = (
+        "import sys\n"
+        "from strategy_core import catalog, workloads, inventory, device_plan, algorithms\n"
+        "assert len(workloads.available()) >= 6\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_workload_describes_itself_in_one_line() -> None:
+    for listed in workloads.available():
+        assert listed.description.endswith("."), listed.name
+
+
+@pytest.mark.run
+def test_a_child_process_takes_the_inventory() -> None:
+    from strategy_core.inventory import probe
+
+    found = probe()
+    assert found.count("CPU") == 1
+    assert Inventory.from_json(found.to_json() | {"possibilities": None}) == found
+    assert probe() is found

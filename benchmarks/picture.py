@@ -39,7 +39,7 @@ def take(page: Page, address: str, path: Path) -> None:
     wait_for_step(page, int(page.locator(".live").get_attribute("data-step") or 0) + 250)
     page.mouse.move(SIZE["width"] - 5, SIZE["height"] - 5)
     page.screenshot(path=str(path))
-    page.locator(".st-key-stop_button button").click()
+    page.locator(".st-key-stop_button").get_by_role("button", name="Stop").click()
     page.locator(".live[data-status=stopped]").wait_for(timeout=60_000)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
@@ -61,6 +62,8 @@ def rehearse() -> None:
 
 
 def main() -> None:
+    # Ctrl-C reaches the whole terminal group; the worker then still waits for its last windows.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(19)
     rehearse()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def _is_of_export(graphs: Any) -> bool:
 
 
 def _node(
-    node: Any, index: int, function: int, sizes: dict[str, int | None], constants: dict[str, int]
+    node: Any, index: int, function: int, sizes: dict[str, int | None], constants: _Constants
 ) -> Node:
     attributes = node.attr
     is_edge = node.op in SENDS or node.op in RECEIVES
@@ -147,11 +148,11 @@ def _node(
         size = _handle_bytes(attributes) or sizes.get(f"{node.name}:0")
     elif node.op in SENDS or node.op in COLLECTIVES:
         size = sizes.get(_output(data[0])) if data else None
-        if size is None and data and _output(data[0]) in constants:
-            size = constants[_output(data[0])]
+        if size is None and data:
+            size = constants.bytes.get(_output(data[0]))
     else:
         size = sizes.get(f"{node.name}:0")
-    group = constants.get(f"value of {data[1]}") if node.op in COLLECTIVES and data[1:] else None
+    group = constants.value.get(data[1]) if node.op in COLLECTIVES and data[1:] else None
     return Node(
         index,
         function,
@@ -186,22 +187,26 @@ def _tensor_bytes(graph_def: Any) -> dict[str, int | None]:
     }
 
 
-def _constants(partitions: Any) -> dict[str, int]:
-    """Sizes of constants by tensor name, and the values of whole-number ones by `value of NAME`.
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """Sizes of constants by tensor, and the values of whole-number ones by node.
 
     Control edges between devices travel as empty constants that the unpartitioned graph lacks.
     """
-    found: dict[str, int] = {}
-    for partition in partitions:
-        for node in partition.node:
-            if node.op != "Const":
-                continue
-            tensor = node.attr["value"].tensor
-            size = _bytes(tf.TensorShape(tensor.tensor_shape), tf.as_dtype(tensor.dtype))
-            if size is not None:
-                found[f"{node.name}:0"] = size
-            if tensor.int_val:
-                found[f"value of {node.name}"] = tensor.int_val[0]
+
+    bytes: dict[str, int] = field(default_factory=dict)
+    value: dict[str, int] = field(default_factory=dict)
+
+
+def _constants(partitions: Any) -> _Constants:
+    found = _Constants()
+    for node in (node for partition in partitions for node in partition.node if node.op == "Const"):
+        tensor = node.attr["value"].tensor
+        size = _bytes(tf.TensorShape(tensor.tensor_shape), tf.as_dtype(tensor.dtype))
+        if size is not None:
+            found.bytes[f"{node.name}:0"] = size
+        if tensor.int_val:
+            found.value[node.name] = tensor.int_val[0]
     return found
 
 

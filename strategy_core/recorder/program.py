@@ -39,8 +39,10 @@ class ProgramRecorder:
         variables: Variables = (),
     ) -> None:
         run = Path(path)
-        create_run_file(run, recorded_by="record")
-        folder = worker_folder(run, _worker())
+        worker = _worker()
+        if worker == 0:  # the leader of a cluster makes the run that all of its workers share
+            create_run_file(run, recorded_by="record")
+        folder = worker_folder(run, worker)
         self.recorder = Recorder(
             folder, capture=capture, log=EventLog(folder.events), is_guest=True
         )
@@ -98,7 +100,8 @@ def record(
                     step.result(loss=train_step(batch))
 
     Args:
-      path: the run folder; made here, and refused where it holds a run.
+      path: the run folder; made here, and refused where it holds a run. The workers of a cluster
+        (TF_CONFIG) share it; the leader's steps are captured, the others' are timed.
       strategy: the `tf.distribute.Strategy` of the steps. Without it the one in scope, or the one
         that the program made last.
       capture: how much to record; the defaults of a RunSpec without it.

@@ -50,6 +50,8 @@ class Windows:
         self._to_submit: list[_Captured] = []
         self._submitted: dict[int, _Captured] = {}
         self._number = 0
+        # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
+        self._may_capture = folder.worker == 0
 
     @property
     def is_capturing(self) -> bool:
@@ -72,7 +74,7 @@ class Windows:
 
     def observe(self, step: int) -> AbstractContextManager[Any]:
         """Around a step: in a window that is open, or begins here, or nothing at all."""
-        if self._open is None and self._trace is not None:
+        if self._open is None and self._trace is not None and self._may_capture:
             num_steps = self._planner.steps_to_capture()
             if num_steps:
                 self._begin(step, num_steps)

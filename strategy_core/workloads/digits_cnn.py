@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from strategy_core.shuffled import shuffled_indices
 
 
-def build_model(*, filters: int = 16, batch_norm: bool = True) -> Any:
+def build_model(*, filters: int = 24, batch_norm: bool = True) -> Any:
     """(n, 8, 8, 1) pixels from 0 to 1 -> (n, 10) logits."""
     inputs = keras.Input((8, 8, 1))
     hidden = inputs

@@ -10,7 +10,7 @@ from typing import Any
 from profiles.tail import Tail
 
 
-def wait_until(is_true: Callable[[], bool], timeout_s: float = 30.0) -> None:
+def wait_until(is_true: Callable[[], bool], timeout_s: float = 120.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_true():
         assert time.monotonic() < deadline, "it did not come to that"

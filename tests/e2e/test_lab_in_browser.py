@@ -48,7 +48,8 @@ def is_painted(page: Page, chart: str) -> bool:
 
 def press_stop(page: Page) -> None:
     """Press as a person does: until the button says that it was heard, or is gone."""
-    stop = page.locator(".st-key-stop_button button")  # Streamlit has a Stop of its own
+    # Streamlit has a Stop of its own, and draws ours twice, once for touch.
+    stop = page.locator(".st-key-stop_button").get_by_role("button", name="Stop")
     for _ in range(3):
         stop.click()
         for _ in range(100):

@@ -205,7 +205,9 @@ export class LiveView {
   drawCapture() {
     const { capture, captureBars: bars } = this;
     bars.canvas.hidden = !capture;
-    setText(bars.hint, capture ? "" : "Comes with the first capture window.");
+    const isOver = this.state && this.state.state !== "running";
+    const none = isOver ? "This run has no full capture." : "Comes with the first capture window.";
+    setText(bars.hint, capture ? "" : none);
     if (capture) {
       const lastStep = capture.first_step + capture.num_steps - 1;
       setText(bars.source, `steps ${capture.first_step}–${lastStep}, measured`);
@@ -215,9 +217,10 @@ export class LiveView {
         parts: this.data.phases.map((phase) => row[`${phase}_ms`]),
       })));
     } else setText(bars.source, "");
-    if (this.shownCapture === capture) return;
-    this.shownCapture = capture;
-    const waiting = el("p", { class: "quiet", text: "Bytes and speed come with the first capture window." });
+    const shown = capture ?? none;
+    if (this.shownCapture === shown) return;
+    this.shownCapture = shown;
+    const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed come with the first capture window." });
     this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
   }
 

@@ -5,6 +5,8 @@ A few replicas have a line each; many are a band, with the ones that stand out o
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from profiles.palette import replica_colour
 FEW_REPLICAS = 4
 """Up to so many replicas have a line each."""
 BAND_POINTS = 600
+MAX_REPLICAS = 4096
+"""A larger number in a file is a mistake in the file."""
 
 
 def drift(facts: RunFacts) -> dict[str, Any] | None:
@@ -58,8 +62,9 @@ def _matrix(facts: RunFacts, item: Facts) -> tuple[Ints, Floats]:
         rows = of_segment(facts.profile.table("replica_steps"), number)
     steps, row = np.unique(ints(rows, "step"), return_inverse=True)
     replica = ints(rows, "replica")
-    values = np.full((len(steps), int(replica.max(initial=-1)) + 1), np.nan)
-    values[row[replica >= 0], replica[replica >= 0]] = floats(rows, "compute_ms")[replica >= 0]
+    known = (replica >= 0) & (replica < MAX_REPLICAS)
+    values = np.full((len(steps), int(replica[known].max(initial=-1)) + 1), np.nan)
+    values[row[known], replica[known]] = floats(rows, "compute_ms")[known]
     timed = steps >= item.segment.first_step + item.steps.num_warm_up
     return steps[timed], values[timed]
 
@@ -70,20 +75,22 @@ def _shortened(number: Ints, values: Floats, budget: int) -> tuple[Ints, Floats]
     if size <= 1:
         return number, values
     starts = range(0, len(number), size)
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
         medians = [np.nanmedian(values[start : start + size], axis=0) for start in starts]
     return number[::size], np.stack(medians)
 
 
 def _lines(parts: list[tuple[Ints, Floats]], most: int) -> list[dict[str, Any]]:
-    return [
-        {
-            "label": f"replica {replica}",
-            "colour": replica_colour(replica),
-            **_joined([(n, v[:, replica]) for n, v in parts if v.shape[1] > replica]),
-        }
-        for replica in range(most)
+    return [_line(parts, replica) for replica in range(most)]
+
+
+def _line(parts: list[tuple[Ints, Floats]], replica: int) -> dict[str, Any]:
+    """One replica over all segments, with a gap where a segment has no such replica."""
+    own = [
+        (n, v[:, replica] if replica < v.shape[1] else np.full(len(n), np.nan)) for n, v in parts
     ]
+    return {"label": f"replica {replica}", "colour": replica_colour(replica), **_joined(own)}
 
 
 def _band(parts: list[tuple[Ints, Floats]], facts: RunFacts) -> list[dict[str, Any]]:
@@ -91,16 +98,21 @@ def _band(parts: list[tuple[Ints, Floats]], facts: RunFacts) -> list[dict[str, A
     found = [item.stragglers.straggler for item in facts.segments]
     odd = sorted({straggler.replica for straggler in found if straggler})
     usual = [(n, np.delete(v, [r for r in odd if r < v.shape[1]], axis=1)) for n, v in parts]
-    middle = _joined([(n, np.nanmedian(v, axis=1)) for n, v in usual])
-    middle["low"] = _joined([(n, np.nanmin(v, axis=1)) for n, v in usual])["y"]
-    middle["high"] = _joined([(n, np.nanmax(v, axis=1)) for n, v in usual])["y"]
+    middle = _joined(_over_replicas(np.nanmedian, usual))
+    middle["low"] = _joined(_over_replicas(np.nanmin, usual))["y"]
+    middle["high"] = _joined(_over_replicas(np.nanmax, usual))["y"]
     label = "median of the others" if odd else "median of the replicas"
     lines = [{"label": label, "colour_name": "quiet", **middle}]
-    for replica in odd:
-        own = [(n, v[:, replica]) for n, v in parts if v.shape[1] > replica]
-        colour = replica_colour(replica)
-        lines.append({"label": f"replica {replica}", "colour": colour, "width": 2, **_joined(own)})
-    return lines
+    return lines + [{**_line(parts, replica), "width": 2} for replica in odd]
+
+
+def _over_replicas(
+    reduce: Callable[..., Floats], parts: list[tuple[Ints, Floats]]
+) -> list[tuple[Ints, Floats]]:
+    """One value per step; NaN where a step has no replica with a known time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of steps that are all NaN
+        return [(n, reduce(v, axis=1) if v.shape[1] else np.full(len(n), np.nan)) for n, v in parts]
 
 
 def _joined(parts: list[tuple[Ints, Floats]]) -> dict[str, Any]:

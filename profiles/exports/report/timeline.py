@@ -6,6 +6,7 @@ budget, the slowest, the typical and the last first, and says how many there wer
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +90,7 @@ def _step_walls(facts: RunFacts) -> dict[int, float]:
         step: wall
         for item in facts.segments
         for step, wall in zip(item.steps.step.tolist(), item.steps.wall_ms.tolist(), strict=True)
-        if wall == wall  # noqa: PLR0124  NaN is not itself
+        if math.isfinite(wall)
     }
 
 

@@ -108,11 +108,25 @@ def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
         ({"captured": False, "marks": False, "memory": False, "placement": False}, "a step took"),
         ({"missing": ("run.json", "environment", "launcher")}, "A program of its own"),
         ({"segments": 4, "replicas": 8}, "segment 0 of 4"),
+        (
+            {"replicas": 8, "straggler": (0, 30.0), "segments": [{}, {"replicas": 1}]},
+            "Replica 0 is late",
+        ),
     ],
 )
 def test_every_kind_of_run_has_a_report(tmp_path: Path, options: dict, sentence: str) -> None:
     run = write_run(tmp_path / "run", **{"replicas": 2, "steps": 60, **options})
     assert sentence in _report(profiles.load(run), tmp_path / "r.html")
+
+
+def test_a_replica_that_a_segment_lacks_is_a_gap(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, segments=[{}, {"replicas": 2}])
+    charts = _data(_report(profiles.load(run), tmp_path / "r.html"))["charts"]
+    lines = {line["label"]: line for line in charts["drift"]["series"]}
+    at = dict(zip(lines["replica 3"]["x"], lines["replica 3"]["y"], strict=True))
+    assert at[10] is not None
+    assert at[30] is None
+    assert None not in lines["replica 1"]["y"]
 
 
 def test_what_is_missing_says_why(tmp_path: Path) -> None:

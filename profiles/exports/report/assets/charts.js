@@ -16,7 +16,7 @@
   const WHOLE = Array.from({ length: 27 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // no half steps
   const show = (value, unit) => unit === "bytes" ? bytes(value) : text(value, unit);
 
-  // Every series of a chart becomes one column, or three where it is an envelope.
+  // Every series of a chart becomes one column, or three where it is an envelope. A null is a gap.
   function columns(chart) {
     const tables = [], series = [{ label: chart.x_label, value: (u, v) => text(v) }], bands = [];
     for (const line of chart.series) {
@@ -25,12 +25,12 @@
       tables.push([line.x, line.y]);
       series.push({
         label: line.label, stroke: colour, width: line.width || 1.5, dash: line.dash,
-        points: { show: line.x.length < 30 }, spanGaps: true,
+        points: { show: line.x.length < 30 },
         value: (u, v) => show(v, chart.unit),
       });
       if (!line.low) continue;
       tables.push([line.x, line.high], [line.x, line.low]);
-      const edge = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
+      const edge = { stroke: "transparent", width: 0, points: { show: false } };
       series.push({ ...edge, label: `highest`, value: (u, v) => show(v, chart.unit) });
       series.push({ ...edge, label: `lowest`, value: (u, v) => show(v, chart.unit) });
       bands.push({ series: [first + 1, first + 2], fill: colour + "38" });

@@ -104,7 +104,7 @@ def test_changes_in_the_worker(launch: Launch) -> None:
 REFUSED = {
     "a batch that does not divide": ({"global_batch_size": 63}, "multiple of the number"),
     "a strategy that is none": ({"strategy": "mirrord"}, "strategy"),
-    "a strategy that cannot run here": ({"strategy": "tpu"}, "Not built"),
+    "a strategy that cannot run here": ({"strategy": "parameter-server"}, "Not built"),
     "devices that are none": ({"devices": "cpu2"}, "devices is"),
     "a device that is not there": ({"devices": "gpu:7,gpu:8"}, "GPU"),
     "another workload": ({"workload": "digits-cnn"}, "A live change keeps"),

@@ -1,0 +1,44 @@
+"""A replica's step split by its marks: the five phases add up to it, whatever the clock did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from profiles.marks import split_step
+
+MS = 1_000_000
+
+
+def test_who_is_late_computes_and_the_others_wait() -> None:
+    marks = [[0, 10 * MS, 42 * MS], [0, 40 * MS, 42 * MS]]
+    split = split_step({"wall_ms": 45.0, "input_ms": 1.0, "marks_ns": marks})
+    assert split == [(10.0, 30.0, 2.0, 1.0, 2.0), (40.0, 0.0, 2.0, 1.0, 2.0)]
+    assert all(sum(phases) == 45.0 for phases in split)
+
+
+def test_a_clock_that_went_back_leaves_no_negative_phase() -> None:
+    split = split_step({"wall_ms": 5.0, "marks_ns": [[10 * MS, 8 * MS, 7 * MS]]})
+    assert split == [(0.0, 0.0, 0.0, 0.0, 5.0)]
+
+
+def test_waiting_for_input_is_never_longer_than_the_step() -> None:
+    split = split_step({"wall_ms": 5.0, "input_ms": 9.0, "marks_ns": [[0, 0, 0]]})
+    assert split == [(0.0, 0.0, 0.0, 5.0, 0.0)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {},
+        {"wall_ms": 5.0},
+        {"wall_ms": 5.0, "marks_ns": []},
+        {"wall_ms": 5.0, "marks_ns": [[1, 2]]},
+        {"wall_ms": 5.0, "marks_ns": [["a", 2, 3]]},
+        {"wall_ms": None, "marks_ns": [[1, 2, 3]]},
+        {"wall_ms": float("nan"), "marks_ns": [[1, 2, 3]]},
+    ],
+)
+def test_a_step_without_usable_marks_is_not_split(step: dict[str, Any]) -> None:
+    assert split_step(step) is None

@@ -1,0 +1,90 @@
+"""The helper process: its answers, its death, Ctrl-C, and that it never outlives its worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from profiles.capture.helper import Job
+from strategy_core.recorder.converter import Converter
+from tests.profiles.capture.xspace_builder import CaptureBuilder
+
+pytestmark = pytest.mark.run
+
+_LONG_S = 60.0
+
+
+def _job(folder: Path, number: int) -> Job:
+    capture = CaptureBuilder()
+    capture.step(number, 0, 100)
+    path = folder / f"{number}.xplane.pb"
+    path.write_bytes(capture.serialized())
+    return Job(number, str(path), None, str(folder / f"window-{number}"), 0, 0, ["/device:CPU:0"])
+
+
+def test_jobs_are_answered_in_order_and_a_bad_one_costs_no_other(tmp_path: Path) -> None:
+    converter = Converter()
+    for number in range(3):
+        converter.submit(_job(tmp_path, number))
+    (tmp_path / "1.xplane.pb").write_bytes(b"\xff\xff no capture")
+    answers = converter.finish(_LONG_S)
+    converter.close()
+    assert [answer["number"] for answer in answers] == [0, 1, 2]
+    assert [answer["error"] is None for answer in answers] == [True, False, True]
+    assert "A capture is an XSpace file" in answers[1]["error"]
+    assert pq.read_schema(tmp_path / "window-2" / "spans.parquet").names
+    assert not (tmp_path / "window-1").exists()
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
+    converter = Converter()
+    converter.submit(_job(tmp_path, 0))
+    assert converter.finish(_LONG_S)[0]["error"] is None
+    (helper,) = _helpers(os.getpid())
+    helper.send_signal(signal.SIGINT)
+    converter.submit(_job(tmp_path, 1))
+    assert converter.finish(_LONG_S)[0]["error"] is None
+    converter.close()
+    assert not helper.is_running()
+
+
+def test_a_helper_that_died_says_so(tmp_path: Path) -> None:
+    converter = Converter()
+    converter.submit(_job(tmp_path, 0))
+    (helper,) = _helpers(os.getpid())
+    helper.kill()
+    (answer,) = converter.finish(_LONG_S)
+    converter.close()
+    assert answer["number"] == 0
+    assert "ended early" in answer["error"]
+    assert (tmp_path / "0.xplane.pb").exists()
+
+
+def test_it_never_outlives_its_worker() -> None:
+    code = (
+        "import time\n"
+        "from strategy_core.recorder.converter import Converter\n"
+        "converter = Converter(); converter.warm_up(); print('up', flush=True); time.sleep(99)"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "up\n"
+        (helper,) = _helpers(worker.pid)
+        worker.kill()
+    gone, alive = psutil.wait_procs([helper], timeout=_LONG_S)
+    assert gone
+    assert not alive
+
+
+def _helpers(pid: int) -> list[psutil.Process]:
+    children = psutil.Process(pid).children()
+    return [child for child in children if "profiles.capture.helper" in child.cmdline()]

@@ -46,7 +46,7 @@ def _data_parallel(name: str, options: argparse.Namespace) -> None:
             started = time.perf_counter()
             steps[each] = makers[each]()
             traced[each].append(time.perf_counter() - started)
-    taken = _rounds(steps, options.rounds, options.steps)
+    taken, cpu = _rounds(steps, options.rounds, options.steps)
     best = min((each for each in taken if each != "tpu"), key=lambda e: statistics.median(taken[e]))
     print(f"\n{name}, {options.cores} cores, batch {BATCH_PER_CORE[name]} each")
     for each in contestants:
@@ -54,6 +54,7 @@ def _data_parallel(name: str, options: argparse.Namespace) -> None:
         trace_s = statistics.median(traced[each])
         print(f"  {each:26} step {step_ms:9.2f} ms   tracing {trace_s:6.2f} s")
     print(f"  step    tpu / {best}: {_spread(taken['tpu'], taken[best])}, target 1.05x")
+    print(f"  its CPU time, all threads: {_spread(cpu['tpu'], cpu[best])}")
     print(f"  tracing tpu / {best}: {_spread(traced['tpu'], traced[best])}, target 1.5x")
 
 
@@ -122,7 +123,7 @@ def _partitioned(options: argparse.Namespace) -> None:
     )
     print(f"\npartitioned over {cores} cores (input scattered from core 0)")
     for title, step, plain, least in _cases(strategy, cores, 256 if options.quick else 1024):
-        taken = _rounds({"split": step, "whole": plain}, options.rounds, options.steps)
+        taken, _ = _rounds({"split": step, "whole": plain}, options.rounds, options.steps)
         report = strategy.extended.last_expansion
         step()
         moved = sum(each.bytes or 0 for each in report.transfers)
@@ -175,19 +176,25 @@ def _timed(
     return (lambda: split_run(given)), (lambda: whole_run(given).numpy())
 
 
-def _rounds(steps: dict[str, Step], rounds: int, length: int) -> dict[str, list[float]]:
-    """Seconds per step of each contestant in each round."""
-    taken: dict[str, list[float]] = {each: [] for each in steps}
+Seconds = dict[str, list[float]]
+"""Per step, by contestant and round."""
+
+
+def _rounds(steps: dict[str, Step], rounds: int, length: int) -> tuple[Seconds, Seconds]:
+    """Time that passed, and CPU time of all threads, which a busy machine distorts less."""
+    taken: Seconds = {each: [] for each in steps}
+    cpu: Seconds = {each: [] for each in steps}
     for step in steps.values():
         step()
         step()
     for turn in range(rounds):
         for each in _in_turn(list(steps), turn):
-            started = time.perf_counter()
+            started, cpu_started = time.perf_counter(), time.process_time()
             for _ in range(length):
                 steps[each]()
             taken[each].append((time.perf_counter() - started) / length)
-    return taken
+            cpu[each].append((time.process_time() - cpu_started) / length)
+    return taken, cpu
 
 
 def _in_turn(names: list[str], turn: int) -> list[str]:
@@ -207,11 +214,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workload", nargs="+", choices=BATCH_PER_CORE, default=None)
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--steps", type=int, default=None, help="steps of a round")
+    parser.add_argument("--traces", type=int, default=None)
     options = parser.parse_args()
     options.workload = options.workload or list(BATCH_PER_CORE)[: 1 if options.quick else 2]
     options.rounds = options.rounds or (5 if options.quick else 15)
     options.steps = options.steps or (5 if options.quick else 10)
-    options.traces = 3 if options.quick else 5
+    options.traces = options.traces or (3 if options.quick else 5)
     return options
 
 

@@ -27,6 +27,9 @@ _HOME = {
     "TPUStrategy": "strategy",
     "ExpansionReport": "report",
     "Pod": "pod",
+    "build": "strategy_builder",
+    "collective_rows": "rows",
+    "transfer_rows": "rows",
 }
 _MODULES = ("runner", "mesh")
 

@@ -17,13 +17,11 @@ from strategy_core.tpu.cloning import Template
 from strategy_core.tpu.recorder import TrafficRecorder
 from strategy_core.tpu.report import num_bytes
 from strategy_core.tpu.sharded import (
-    CoreHandles,
     Layout,
     Sharded,
     Size,
     Value,
     bounds,
-    layout_of,
     rank_of,
     replicated,
     shape_of,
@@ -107,10 +105,6 @@ class CoreGroup:
     def replicate(self, value: Value) -> Sharded:
         """The whole tensor on every core."""
         return self.reshard(value, replicated(rank_of(value), self.num_cores))
-
-    def handles_or_tiles(self, value: Value) -> tuple[tf.Tensor, ...]:
-        """Per core, its copy of a variable's handle or of a tensor."""
-        return value.handles if isinstance(value, CoreHandles) else self.replicate(value).tiles
 
     def reshard(self, value: Value, layout: Layout) -> Sharded:
         """The same tensor in another layout; only what a core lacks travels."""
@@ -321,6 +315,3 @@ def _dynamic_tile(value: tf.Tensor, tiles: Mapping[int, tuple[int, int]]) -> tf.
     for axis, (splits, i) in tiles.items():
         index[axis] = slice(shape[axis] * i // splits, shape[axis] * (i + 1) // splits)
     return value[tuple(index)]
-
-
-__all__ = ["CoreGroup", "Want", "layout_of"]

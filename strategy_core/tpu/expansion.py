@@ -8,6 +8,7 @@ itself has a module of its own: `collectives`, `control_flow`, `placement`, `par
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import tensorflow as tf
@@ -34,7 +35,7 @@ class Expansion:
         self.outer = outer
         self.devices = extended.core_devices
         self.num_replicas, self.num_cores = self.devices.shape
-        self.report = ExpansionReport(self.num_replicas, self.num_cores)
+        self.report = ExpansionReport(tuple(map(tuple, self.devices.tolist())))
         self.recorder = TrafficRecorder(self.report)
         self.groups = [
             CoreGroup(replica, list(self.devices[replica]), self.recorder)
@@ -50,7 +51,10 @@ class Expansion:
     def run(self, outputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Emit everything; the values in the caller's graph of the cluster's host outputs."""
         for external, internal in self.cluster.captures:
-            self.set_value(internal, [external] * self.num_replicas)
+            # An eager tensor becomes the caller's, where it has an op like all others.
+            is_graph = tf.is_symbolic_tensor(external)
+            value = external if is_graph else self.outer.capture(external)
+            self.set_value(internal, [value] * self.num_replicas)
         with bare():
             for op in emission_order(self.cluster, outputs):
                 self.emit(op, self.cluster, in_cluster=False)
@@ -110,7 +114,7 @@ class Expansion:
             for need in op.control_inputs:
                 for replica in replicas:
                     waits += [new for new in self.emitted(need, replica) if new.graph is graph]
-        return tf.control_dependencies(waits) if waits else _nothing
+        return tf.control_dependencies(waits) if waits else nullcontext()
 
     # -- emission -------------------------------------------------------------------------------
 
@@ -178,15 +182,6 @@ class Expansion:
         if function is None:
             raise KeyError(f"The traced cluster refers to an unknown function {name}.")
         return function.graph
-
-
-class _Nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc: object) -> None: ...
-
-
-_nothing = _Nothing()
 
 
 def _is_replicated(op: tf.Operation) -> bool:

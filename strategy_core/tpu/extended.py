@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             device_assignment=placed,
             use_spmd_for_xla_partitioning=spmd,
         )
+        atexit.unregister(private_tf.async_wait)  # see there; a pod waits before it closes
         if placed is None:
             self._tpu_devices = np.array([[device] for device in devices], dtype=object)
         else:

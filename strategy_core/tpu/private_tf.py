@@ -28,6 +28,10 @@ from tensorflow.python.distribute.tpu_strategy import TPUExtended, _TPUReplicaCo
 # Tells whether code runs inside a TPU cluster that is being traced.
 from tensorflow.python.distribute.tpu_util import enclosing_tpu_context
 
+# Waits for what runs on remote hosts. TPUExtended has it called when the program ends, which would
+# then wait for ever for hosts of an emulated pod that are gone.
+from tensorflow.python.eager.context import async_wait
+
 # The scratch graph that a cluster is traced into, and the graphs of function bodies.
 from tensorflow.python.framework.func_graph import FuncGraph
 
@@ -98,6 +102,7 @@ __all__ = [
     "XLAOptions",
     "_TPUReplicaContext",
     "all_to_all",
+    "async_wait",
     "constant_value",
     "create_op",
     "distribute_utils",

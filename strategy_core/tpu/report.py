@@ -66,8 +66,8 @@ class Fallback:
 class ExpansionReport:
     """How one traced function was spread over replicas and logical cores."""
 
-    num_replicas: int
-    num_cores_per_replica: int
+    cores: tuple[tuple[str, ...], ...]
+    """Device of each core, by replica and logical core."""
     ops_by_device: dict[str, Counter[str]] = field(default_factory=dict)
     """Device -> op type -> how many nodes were placed there."""
     partitioned: Counter[str] = field(default_factory=Counter)
@@ -75,6 +75,14 @@ class ExpansionReport:
     fallbacks: list[Fallback] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
+
+    @property
+    def num_replicas(self) -> int:
+        return len(self.cores)
+
+    @property
+    def num_cores_per_replica(self) -> int:
+        return len(self.cores[0])
 
     def moved_bytes(self) -> dict[str, int]:
         """Bytes that a step moves between cores, by reason; shapes unknown until run count 0."""

@@ -60,11 +60,6 @@ class Layout:
             return prefer
         return self.coordinates.index(point)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every tile of the grid is on some core."""
-        return len(set(self.coordinates)) == _count(self.grid)
-
 
 def replicated(rank: int, num_cores: int) -> Layout:
     """Every core holds the whole tensor."""
@@ -155,10 +150,3 @@ def layout_of(value: Value, num_cores: int) -> Layout:
 def is_split(value: Any) -> bool:
     """Whether a value is cut into more than one tile."""
     return isinstance(value, Sharded) and not value.is_replicated
-
-
-def _count(grid: Coordinates) -> int:
-    total = 1
-    for splits in grid:
-        total *= splits
-    return total

@@ -13,7 +13,6 @@ from strategy_core.tpu.partitioner import families, variables
 from strategy_core.tpu.partitioner.lists import LIST_RULES, MAKERS
 from strategy_core.tpu.partitioner.rule import RULES, NoRule, PartitionedOp
 from strategy_core.tpu.partitioner.sharding import annotate
-from strategy_core.tpu.report import num_bytes
 from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, is_split
 
 _ON_ONE_CORE = MAKERS | {"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}
@@ -78,9 +77,10 @@ def _report_fallback(op: PartitionedOp, reason: str) -> None:
     split = [value for value in op.inputs if isinstance(value, Sharded) and is_split(value)]
     if not split or op.type in _WRITES:
         return
-    sizes = []
+    sizes: list[int | None] = []
     for value in split:
-        tile = num_bytes(value.tiles[0])
-        sizes.append(None if tile is None else tile * math.prod(value.grid))
+        known = [size for size in value.shape if size is not None]
+        is_known = len(known) == len(value.shape) and value.dtype != tf.variant
+        sizes.append(math.prod(known) * value.dtype.size if is_known else None)
     group = op.group
     group.recorder.fallback(op.type, op.template.op.name, group.replica, reason, sizes)

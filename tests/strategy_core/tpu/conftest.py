@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from strategy_core import tpu
 
-tpu.configure_virtual_cores(8)
+@cache
+def _eight_cores() -> list[str]:
+    from strategy_core import tpu
+
+    return tpu.configure_virtual_cores(8)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A run without TensorFlow's tests does not start it to collect them."""
+    del collection_path
+    return True if "not tf" in str(config.getoption("markexpr", "")) else None
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
+    """Before a module of this folder is imported, which may make tensors."""
+    del module_path, parent
+    _eight_cores()

@@ -8,25 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_core.tpu import mesh
 
 
 def make(num_replicas: int = 8, num_cores: int = 1, spmd: bool = False) -> Any:
     """A strategy on as many emulated cores as that takes."""
-    shape = mesh.default_shape(num_replicas * num_cores)
-    resolver = tpu.TPUClusterResolver(tpu="", topology_shape=shape)
-    tpu.connect_to_cluster(resolver)
-    topology = tpu.initialize_tpu_system(resolver)
-    assignment = tpu.DeviceAssignment.build(
-        topology,
-        computation_shape=mesh.computation_shape(shape, num_cores),
-        num_replicas=num_replicas,
-    )
-    return tpu.TPUStrategy(
-        resolver,
-        experimental_device_assignment=assignment,
-        experimental_spmd_xla_partitioning=spmd,
-    )
+    return tpu.build(num_replicas, num_cores, spmd=spmd)
 
 
 def values(strategy: Any, by_replica: Any) -> Any:

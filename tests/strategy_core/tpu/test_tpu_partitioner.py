@@ -42,6 +42,7 @@ DEPTHWISE = normal(3, 3, 3, 2)
 MATRIX = normal(8, 6)
 TABLE = normal(8, 5)
 ROW, RIGHT, RIGHT_OF_EIGHT, THIRD = normal(6), normal(6, 4), normal(8, 4), normal(1, 3, 2)
+CAPTURED = tf.constant(normal(8, 6))
 PER_IMAGE = [1, 4, 1, 1]
 CLASSES = np.array([1, 3, 0, 7, 2, 2, 5, 6])
 
@@ -168,6 +169,7 @@ CASES = [
     Case("slice of another axis", lambda x: x[:, 1:4], MATRIX, [4, 1]),
     Case("tf.slice", lambda x: tf.slice(x, [0, 2], [-1, 3]), MATRIX, [4, 1]),
     Case("broadcast_to", lambda x: tf.broadcast_to(x, [3, 8, 6]) * 2.0, MATRIX, [2, 2]),
+    Case("captured eager tensor", lambda x: x * CAPTURED, MATRIX, [2, 2]),
     Case("loop", looped, MATRIX, [2, 2]),
     Case("scan", lambda x: tf.scan(lambda a, b: a * 0.5 + b, x), normal(4, 8), [1, 4]),
     Case("map", lambda x: tf.map_fn(lambda row: row * 2.0, x), normal(4, 8), [1, 4]),

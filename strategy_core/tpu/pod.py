@@ -1,0 +1,130 @@
+"""An emulated pod: several worker processes on this machine, each a TPU host with its cores.
+
+    with tpu.Pod(num_hosts=2, cores_per_host=4) as pod:
+        resolver = tpu.TPUClusterResolver(pod=pod)
+        tpu.connect_to_cluster(resolver)
+
+One program drives all hosts over gRPC, as with real pods; input pipelines run on the hosts. A
+host ends with the program that started it, whatever becomes of that.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from types import TracebackType
+
+import tensorflow as tf
+
+from strategy_core.tpu import private_tf
+from strategy_core.tpu.mesh import TPUSetupError
+
+_STOP_TIMEOUT_S = 5.0
+
+
+class Pod:
+    """`num_hosts` worker processes with `cores_per_host` virtual CPU devices each."""
+
+    job = "worker"
+
+    def __init__(self, num_hosts: int, cores_per_host: int) -> None:
+        if num_hosts < 1 or cores_per_host < 1:
+            raise TPUSetupError(
+                "A pod has at least one host, and a host at least one core",
+                f"{num_hosts} hosts with {cores_per_host} cores",
+                field="workers",
+            )
+        self.num_hosts = num_hosts
+        self.cores_per_host = cores_per_host
+        self.addresses = _free_addresses(num_hosts)
+        self._is_connected = False
+        self._hosts = [self._start(task) for task in range(num_hosts)]
+        for host in self._hosts:
+            self._wait_until_ready(host)
+
+    @property
+    def master(self) -> str:
+        """Address of the first host, as TensorFlow names it."""
+        return f"grpc://{self.addresses[0]}"
+
+    def cluster_spec(self) -> tf.train.ClusterSpec:
+        return tf.train.ClusterSpec({self.job: self.addresses})
+
+    def core_devices(self) -> list[str]:
+        """Full device name of every core, by host and then ordinal."""
+        return [
+            f"/job:{self.job}/replica:0/task:{task}/device:CPU:{core}"
+            for task in range(self.num_hosts)
+            for core in range(self.cores_per_host)
+        ]
+
+    def connect(self) -> None:
+        """Make the hosts' devices this program's."""
+        tf.config.experimental_connect_to_cluster(self.cluster_spec())
+        self._is_connected = True
+
+    def close(self) -> None:
+        """End the hosts, once what they run is done. Their devices are gone for this program."""
+        if self._is_connected:
+            private_tf.async_wait()
+            self._is_connected = False
+        for host in self._hosts:
+            if host.stdin is not None:
+                host.stdin.close()
+        for host in self._hosts:
+            try:
+                host.wait(_STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                host.kill()
+                host.wait()
+            if host.stdout is not None:
+                host.stdout.close()
+
+    def __enter__(self) -> Pod:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _start(self, task: int) -> subprocess.Popen[str]:
+        asked = {
+            "job": self.job,
+            "addresses": self.addresses,
+            "task": task,
+            "cores": self.cores_per_host,
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "strategy_core.tpu.pod_host", json.dumps(asked)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def _wait_until_ready(self, host: subprocess.Popen[str]) -> None:
+        if host.stdout is None or host.stdout.readline().strip() != "ready":
+            self.close()
+            raise TPUSetupError(
+                "Every host of a pod starts",
+                f"a host that ended with exit code {host.poll()}",
+                field="workers",
+            )
+
+
+def _free_addresses(count: int) -> list[str]:
+    """Addresses on this machine whose ports nobody had a moment ago."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -1,0 +1,32 @@
+"""One host of an emulated pod: a TensorFlow server that lives as long as its stdin is open.
+
+python -m strategy_core.tpu.pod_host '{"job": ..., "addresses": [...], "task": 0, "cores": 4}'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import tensorflow as tf
+
+
+def main() -> None:
+    """Serve until stdin ends, which it does when the program that started the host is gone."""
+    asked = json.loads(sys.argv[1])
+    config = tf.compat.v1.ConfigProto(device_count={"CPU": asked["cores"]})
+    server = tf.distribute.Server(
+        {asked["job"]: asked["addresses"]},
+        job_name=asked["job"],
+        task_index=asked["task"],
+        config=config,
+    )
+    print("ready", flush=True)
+    sys.stdin.read()
+    del server
+    os._exit(0)  # a server has no orderly end
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""An expansion report as rows for the run's `collectives` and `transfers` tables.
+
+The columns are those of `profiles.schema` that the graph alone can fill: who takes part, how many
+bytes. Times come from a capture, joined on the node names. All of it is `derived`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strategy_core.tpu.report import ExpansionReport
+
+_SOURCE = "derived"
+
+
+def collective_rows(report: ExpansionReport) -> list[dict[str, Any]]:
+    """One row per communication and participant; `name` is the participant's graph node."""
+    owner = _owners(report)
+    rows = []
+    for each in report.collectives:
+        for place, device in enumerate(each.devices):
+            replica, core = owner.get(device, (None, None))
+            rows.append(
+                {
+                    "replica": replica,
+                    "core": core,
+                    "device": device,
+                    "op": each.op,
+                    "name": each.nodes[place] if place < len(each.nodes) else each.name,
+                    "instance": each.instance,
+                    "group_size": each.group_size,
+                    "bytes": each.bytes,
+                    "in_loop": each.in_loop,
+                    "source": _SOURCE,
+                    "bytes_source": _SOURCE,
+                }
+            )
+    return rows
+
+
+def transfer_rows(report: ExpansionReport) -> list[dict[str, Any]]:
+    """One row per tensor that goes from a device to another, with what for."""
+    return [
+        {
+            "tensor": each.tensor,
+            "bytes": each.bytes,
+            "send_device": each.send_device,
+            "recv_device": each.recv_device,
+            "reason": each.reason,
+            "in_loop": each.in_loop,
+            "source": _SOURCE,
+            "bytes_source": _SOURCE,
+        }
+        for each in report.transfers
+    ]
+
+
+def _owners(report: ExpansionReport) -> dict[str, tuple[int, int]]:
+    return {
+        device: (replica, core)
+        for replica, devices in enumerate(report.cores)
+        for core, device in enumerate(devices)
+    }

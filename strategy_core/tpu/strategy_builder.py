@@ -1,0 +1,47 @@
+"""A strategy from the numbers that a person chooses: replicas, cores per replica, mesh, mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from strategy_core.tpu import mesh
+from strategy_core.tpu.resolver import TPUClusterResolver
+from strategy_core.tpu.strategy import TPUStrategy
+from strategy_core.tpu.system import DeviceAssignment, connect_to_cluster, initialize_tpu_system
+
+
+def build(
+    num_replicas: int | None = None,
+    cores_per_replica: int = 1,
+    *,
+    spmd: bool = False,
+    topology_shape: Sequence[int] | None = None,
+    device_kind: str | None = None,
+    pod: Any = None,
+) -> Any:
+    """A TPUStrategy, its TPU system initialized.
+
+    Without `topology_shape` the mesh is the default one for as many cores as are asked for;
+    without `num_replicas` the replicas fill the mesh. Raises `mesh.TPUSetupError` or TensorFlow's
+    ValueError where the devices, the mesh and the replicas do not go together.
+    """
+    if topology_shape is None and num_replicas is not None and pod is None:
+        topology_shape = mesh.default_shape(num_replicas * cores_per_replica)
+    resolver = TPUClusterResolver(
+        tpu="", topology_shape=topology_shape, device_kind=device_kind, pod=pod
+    )
+    connect_to_cluster(resolver)
+    topology = initialize_tpu_system(resolver)
+    shape = topology.mesh_shape.tolist()
+    fitting = topology.num_tasks * topology.num_tpus_per_task // cores_per_replica
+    assignment = DeviceAssignment.build(
+        topology,
+        computation_shape=mesh.computation_shape(shape, cores_per_replica),
+        num_replicas=fitting if num_replicas is None else num_replicas,
+    )
+    return TPUStrategy(
+        resolver,
+        experimental_device_assignment=assignment,
+        experimental_spmd_xla_partitioning=spmd,
+    )

@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check fast-tests lock clean
+.PHONY: run test check lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -24,7 +24,7 @@ check: $(VENV)/.tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -m "not tf and not run and not browser and not slow"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not tf and not run and not browser and not slow"
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv. Received: $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }

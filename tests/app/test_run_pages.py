@@ -10,6 +10,8 @@ import pytest
 from tests.app.looking import open_page, text_of
 from tests.synthetic import HOSTILE, write_run
 
+pytestmark = pytest.mark.slow
+
 PAGES = ("overview", "communication", "placement", "runs")
 RECIPES = {
     "plain": {},

@@ -1,5 +1,6 @@
 # make run    set everything up and open the lab in the browser
 # make test   everything that proves it: checks, then all tests, real strategies and real Chromium
+# make figures  the README's figures, measured anew
 # make check  style, types, architecture and the fast tests, in under a minute
 # Each one installs what it needs into .venv first.
 
@@ -11,7 +12,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check lock clean
+.PHONY: run test check figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -25,6 +26,12 @@ check: $(VENV)/.tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not tf and not run and not browser and not slow"
+
+# Every figure that the README claims, measured here; wants a quiet machine and about half an hour.
+FIGURES := startup reconfigure live_page timeline pages summary exports context_tracer \
+	capture_overhead spare_devices tpu xspace
+figures: $(VENV)/.tests
+	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv. Received: $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }

@@ -62,6 +62,12 @@ class SegmentOpened:
     moved: str | None = None
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
 
+    @property
+    def further_cores(self) -> dict[str, int]:
+        """Devices of a replica beside its first one, with the replica: a TPU's other cores."""
+        groups = enumerate(self.core_devices or ())
+        return {device: replica for replica, devices in groups for device in devices[1:]}
+
 
 @dataclass(frozen=True, slots=True)
 class StepDone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from profiles.capture import collectives, xspace
 from profiles.capture.attribution import Attribution, attribute
-from profiles.capture.graph import Graph, read_graph
+from profiles.capture.graph import NO_CORES, Graph, read_graph
 from profiles.capture.joined import Joined, join
 from profiles.capture.tables import (
     collective_table,
@@ -49,15 +49,22 @@ class WindowOf:
 
 
 def convert(
-    xplane: Path, graph: Path | None, folder: Path, window: WindowOf, devices: Sequence[str]
+    xplane: Path,
+    graph: Path | None,
+    folder: Path,
+    window: WindowOf,
+    devices: Sequence[str],
+    further_cores: Mapping[str, int] = NO_CORES,
 ) -> Converted:
     """Write the window's tables into `folder`, which appears whole or not at all.
 
-    `devices` are the replicas' devices by replica. Without a graph the spans have no device.
+    `devices` are the replicas' devices by replica, `further_cores` the others of a TPU's replica.
+    Without a graph the spans have no device.
     Raises LabError where the capture or the graph cannot be read, OSError where the disk refuses.
     """
     begin = time.process_time_ns()
-    known = _graph(graph, tuple(devices)) if graph is not None else Graph([], devices)
+    cores = tuple(further_cores.items())
+    known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
     joined = join(xspace.decode(xplane.read_bytes()), known)
     tables = to_tables(joined, window)
     write_tables(tables, folder)
@@ -72,9 +79,9 @@ def convert(
 
 
 @lru_cache(maxsize=2)
-def _graph(path: Path, devices: tuple[str, ...]) -> Graph:
+def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, int], ...]) -> Graph:
     """The windows of a segment share its graph: it is written once, and never changes."""
-    return read_graph(path, devices)
+    return read_graph(path, devices, dict(cores))
 
 
 def to_tables(joined: Joined, window: WindowOf) -> dict[str, pa.Table]:

@@ -6,10 +6,11 @@ The recorder writes this table once per segment from the partition graphs of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -88,13 +89,23 @@ class Node:
     group_size: int | None = None
 
 
+NO_CORES: Mapping[str, int] = MappingProxyType({})
+
+
 class Graph:
     """Nodes of all traced functions, joined to events by their name."""
 
-    def __init__(self, nodes: Sequence[Node], replica_devices: Sequence[str]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        replica_devices: Sequence[str],
+        further_cores: Mapping[str, int] = NO_CORES,
+    ) -> None:
+        """`further_cores`: devices that a replica has beside its own one, with the replica."""
         self.nodes = tuple(nodes)
         self.replica_devices = tuple(replica_devices)
-        self.replica_of = {device: replica for replica, device in enumerate(replica_devices)}
+        own = {device: replica for replica, device in enumerate(replica_devices)}
+        self.replica_of = {**further_cores, **own}
 
     @cached_property
     def by_name(self) -> dict[str, Node | None]:
@@ -183,7 +194,9 @@ def _source(text: str) -> str:
     return text.removeprefix("^").partition(":")[0]
 
 
-def read_graph(path: Path, replica_devices: Sequence[str]) -> Graph:
+def read_graph(
+    path: Path, replica_devices: Sequence[str], further_cores: Mapping[str, int] = NO_CORES
+) -> Graph:
     """The graph of a segment; raises RunFolderError where the file is none."""
     try:
         rows = pq.read_table(path, schema=GRAPH_SCHEMA).to_pylist()
@@ -195,6 +208,7 @@ def read_graph(path: Path, replica_devices: Sequence[str]) -> Graph:
             for index, row in enumerate(rows)
         ],
         replica_devices,
+        further_cores,
     )
 
 

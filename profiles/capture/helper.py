@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Job:
     segment: int
     worker: int
     devices: list[str]
+    further_cores: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> dict[str, Any]:
         """Convert; the answer says what was found, or why it failed."""
@@ -46,6 +47,7 @@ class Job:
                 Path(self.folder),
                 WindowOf(self.segment, self.worker),
                 self.devices,
+                self.further_cores,
             )
         except LabError as error:
             return {"number": self.number, "error": str(error)}

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from profiles.capture.graph import RECEIVES, SENDS, Graph, Node
 
 _COMBINERS = {"AddN": ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
+EMULATED = frozenset({"halo-exchange"})
+"""Scopes that name an exchange between emulated TPU cores."""
 _SAME_VALUE = frozenset({"Identity", "IdentityN", "Mul", "RealDiv", "Reshape", "Cast"})
 """Ops through which a result is still the result (a mean is a scaled sum)."""
 
@@ -57,11 +59,16 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
         results = _results(graph, node)
         returned = all(d in results for d in contributions if d != node.device)
         everywhere, here = _COMBINERS[node.op]
-        op = everywhere if returned else here
+        op = _emulated(node) or (everywhere if returned else here)
         reductions.append(
             Reduction(node.index, node.device, op, node.bytes, contributions, results)
         )
     return reductions
+
+
+def _emulated(node: Node) -> str | None:
+    """What a TPU does in one operation, where emulated cores do it with several: by its scope."""
+    return next((part for part in node.name.split("/") if part in EMULATED), None)
 
 
 def _has_foreign_input(graph: Graph, node: Node) -> bool:

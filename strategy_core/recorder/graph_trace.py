@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from profiles.capture.graph import write_graph
+from profiles.capture.graph import NO_CORES, write_graph
 from profiles.events import PlacementRecorded
 from profiles.layout import WorkerFolder
 from strategy_core.recorder import placement
@@ -25,9 +25,11 @@ class GraphTrace:
         segment: int,
         replica_devices: Sequence[str],
         variables: Variables = (),
+        further_cores: Mapping[str, int] = NO_CORES,
     ) -> None:
         self.segment = segment
         self.replica_devices = list(replica_devices)
+        self.further_cores = dict(further_cores)
         self._variables = variables
         self._folder = folder
         self._scratch = folder.path / f".trace-{segment:03d}"
@@ -35,6 +37,12 @@ class GraphTrace:
         self._outcome: PlacementRecorded | None = None
         self.is_tracing = True
         placement.begin_trace()
+
+    @property
+    def replica_of(self) -> dict[str, int]:
+        """Which replica a device belongs to."""
+        own = {device: replica for replica, device in enumerate(self.replica_devices)}
+        return {**self.further_cores, **own}
 
     @property
     def graph_file(self) -> str | None:
@@ -84,7 +92,7 @@ class GraphTrace:
             write_graph(nodes, self._folder.graph(self.segment))
             path = self._folder.placement(self.segment)
             count = placement.write_placement(
-                nodes, variables, self.replica_devices, self.segment, self._folder.worker, path
+                nodes, variables, self.replica_of, self.segment, self._folder.worker, path
             )
             self._outcome = PlacementRecorded(self.segment, path.name, count)
         except Exception as error:  # told in the run; training goes on

@@ -7,7 +7,7 @@ is a RunMetadata in a summary file, which is read back from a scratch folder of 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,13 +55,12 @@ def read_nodes(metadata: Any) -> list[Node]:
 def write_placement(
     nodes: Sequence[Node],
     variables: Sequence[Row],
-    replica_devices: Sequence[str],
+    replica_of: Mapping[str, int],
     segment: int,
     worker: int,
     path: Path,
 ) -> int:
     """Write the placement table of a segment, ops then variables; returns its rows."""
-    replica_of = {device: replica for replica, device in enumerate(replica_devices)}
     ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
     rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]
     kind, name, op, device, size, function = map(list, zip(*rows, strict=True))

@@ -88,7 +88,13 @@ class Recorder:
         `variables`, or what gives them once the first step is done, are listed in the placement
         under their own names; without them they are found in the graph, as it names them.
         """
-        trace = GraphTrace(self.folder, segment.segment, segment.replica_devices, variables)
+        trace = GraphTrace(
+            self.folder,
+            segment.segment,
+            segment.replica_devices,
+            variables,
+            segment.further_cores,
+        )
         self._write_all(self._windows.open_segment(trace, self.capture))
         self._segment = segment
         self._next_step = segment.first_step

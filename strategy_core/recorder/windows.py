@@ -152,6 +152,7 @@ class Windows:
                     window.segment,
                     self._folder.worker,
                     trace.replica_devices,
+                    trace.further_cores,
                 )
             )
         return events

@@ -75,3 +75,24 @@ def test_the_split_convolutions_exchange_halos(run: profiles.Profile) -> None:
 def test_gradients_are_summed_over_all_replicas(run: profiles.Profile) -> None:
     rows = run.sql("select distinct group_size from collectives where op = 'all-reduce'")
     assert 4 in rows.column("group_size").to_pylist()
+
+
+def test_halo_exchanges_are_collectives_of_cores_of_one_replica(run: profiles.Profile) -> None:
+    rows = run.sql(
+        "select group_size, replica, bytes, transfer_ms from collectives where op = 'halo-exchange'"
+    ).to_pandas()
+    assert not rows.empty
+    assert set(rows["group_size"]) == {2}
+    assert set(rows["replica"]) == {0, 1, 2, 3}
+    assert (rows["bytes"] > 0).all()
+
+
+def test_every_span_of_a_core_has_its_replica(run: profiles.Profile) -> None:
+    (segment,) = run.segments
+    assert segment.core_devices is not None
+    spans = run.table("spans").to_pandas()
+    for replica, devices in enumerate(segment.core_devices):
+        for device in devices:
+            own = spans[spans["device"] == device]
+            assert not own.empty
+            assert set(own["replica"]) == {replica}

@@ -7,6 +7,7 @@ document = recording.result()
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,15 @@ from profiles.spec import parse_spec
 
 TIME_LIMIT_S = 60.0
 OUTPUT_SHOWN = 2000
+
+
+@functools.cache
+def _starter() -> ThreadPoolExecutor:
+    """The thread that starts children, as long-lived as this process.
+
+    The kernel ends a child when the thread that started it ends, and a page's threads do.
+    """
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="contexts")
 
 
 class ContextRecording:
@@ -36,14 +47,19 @@ class ContextRecording:
         self._deadline = time.monotonic() + time_limit_s
         self._time_limit_s = time_limit_s
         self._stopped: str | None = None
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "strategy_core.contexts", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd=here,
-            start_new_session=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        self._process = (
+            _starter()
+            .submit(
+                subprocess.Popen,
+                [sys.executable, "-m", "strategy_core.contexts", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                cwd=here,
+                start_new_session=True,
+                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+            )
+            .result()
         )
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request | {"out": str(self._out)}).encode() + b"\n")

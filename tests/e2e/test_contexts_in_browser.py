@@ -72,9 +72,9 @@ def test_a_run_shows_the_contexts_of_its_first_step(
             "capture": {"contexts": True},
         }
     )
-    handle = launcher.launch(spec, server.runs / "traced")
+    handle = launcher.launch(spec, server.runs / "contexts-traced")
     assert handle.wait(120)
-    rows = profiles.load(server.runs / "traced").table("contexts").to_pandas()
+    rows = profiles.load(server.runs / "contexts-traced").table("contexts").to_pandas()
     assert set(rows["context"]) >= {"cross-replica", "replica", "update"}
     assert set(rows["phase"]) == {"tracing"}
 

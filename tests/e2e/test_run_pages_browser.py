@@ -36,7 +36,7 @@ def runs(server: Server) -> Path:
     folder = server.runs
     write_run(folder / "late", steps=200, straggler=(2, 30.0))
     write_run(folder / "quick", steps=200, seed=4)
-    write_run(folder / "hostile", steps=40, windows=1, prefix=HOSTILE)
+    write_run(folder / "hostile-pages", steps=40, windows=1, prefix=HOSTILE)
     write_run(folder / "unwanted", steps=10, windows=0)
     return folder
 
@@ -102,7 +102,7 @@ def test_the_comparison_says_which_is_faster(visit: Visit) -> None:
 
 @pytest.mark.parametrize("name", ["overview", "communication", "placement", "runs"])
 def test_hostile_names_are_text(visit: Visit, name: str) -> None:
-    page = visit(name, run="hostile")
+    page = visit(name, run="hostile-pages")
     assert page.locator("script", has_text="alert('x')").count() == 0
 
 
@@ -117,9 +117,9 @@ def test_no_page_is_wider_than_its_window(visit: Visit, scheme: str, width: int)
 
 def test_a_live_run_never_changes_the_page_unasked(visit: Visit, runs: Path) -> None:
     """What is new is announced, without a blank frame; it is shown when it is asked for."""
-    live = begin_run(runs / "growing", steps=20)
+    live = begin_run(runs / "growing-pages", steps=20)
     try:
-        page = visit("overview", run="growing")
+        page = visit("overview", run="growing-pages")
         note = page.locator(".lab-tile .note").first
         expect(note).to_contain_text("19 steps")
         page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -32,6 +33,17 @@ def test_a_program_without_end_is_stopped_at_its_limit() -> None:
 def test_a_program_that_ends_its_process_is_told_with_its_exit_code() -> None:
     with pytest.raises(LabError, match="exit code 7"):
         child.record(CRASH, strategy="one-device", devices="cpu:1")
+
+
+def test_a_recording_outlives_the_thread_that_asked_for_it() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(child.start, FINE, strategy="default", devices="cpu:1").result()
+    try:
+        while started.is_running:
+            time.sleep(0.05)
+        assert started.result()["trace"]["printed"][0]["text"] == "replicas 1"
+    finally:
+        started.close()
 
 
 def test_stopping_leaves_no_process() -> None:

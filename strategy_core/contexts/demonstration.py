@@ -36,7 +36,14 @@ def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recordi
             module.demonstrate(strategy)
         except Exception as error:
             failure = _failure(error, trace, file)
-    return recording_of(trace, file, devices=strategy.extended.worker_devices, error=failure)
+    return recording_of(trace, file, devices=_devices(strategy), error=failure)
+
+
+def _devices(strategy: tf.distribute.Strategy) -> list[str]:
+    try:
+        return list(strategy.extended.worker_devices)
+    except RuntimeError:  # the default strategy leaves placement to TensorFlow
+        return []
 
 
 def _module(source: str, file: Path) -> ModuleType:

@@ -127,6 +127,16 @@ def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     assert table.column("depth").to_pylist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("name", ["mirrored", "one-device", "central-storage", "default"])
+def test_a_program_is_recorded_under_every_strategy(tf: Any, tmp_path: Path, name: str) -> None:
+    from strategy_core.contexts import demonstration
+
+    source = "def demonstrate(strategy):\n    print(strategy.num_replicas_in_sync)\n"
+    recording = demonstration.record(source, strategies(tf)[name](), tmp_path / "program.py")
+    assert recording.error is None
+    assert recording.trace["printed"][0]["text"] in ("1", "2")
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [("def other(): pass", "demonstrate"), ("def demonstrate(s) pass", "line 1")],

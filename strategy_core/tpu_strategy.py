@@ -12,7 +12,6 @@ import tensorflow as tf
 from profiles.events import CoresExpanded
 from profiles.spec import RunSpec
 from strategy_core import tpu
-from strategy_core.tpu import mesh
 
 Split = Callable[[Any], Any]
 NAMES_KEPT = 20
@@ -21,21 +20,11 @@ NAMES_KEPT = 20
 
 def build(spec: RunSpec, num_cores: int) -> tf.distribute.TPUStrategy:
     """The strategy of `spec` on `num_cores` cores; raises SpecError where they do not fit."""
-    resolver = tpu.TPUClusterResolver(
-        tpu="", topology_shape=spec.tpu.topology or mesh.default_shape(num_cores)
-    )
-    tpu.connect_to_cluster(resolver)
-    topology = tpu.initialize_tpu_system(resolver)
-    cores = spec.tpu.cores_per_replica
-    assignment = tpu.DeviceAssignment.build(
-        topology,
-        computation_shape=list(mesh.computation_shape(topology.mesh_shape, cores)),
-        num_replicas=num_cores // cores,
-    )
-    return tpu.TPUStrategy(
-        resolver,
-        experimental_device_assignment=assignment,
-        experimental_spmd_xla_partitioning=spec.tpu.spmd,
+    return tpu.build(
+        num_cores // spec.tpu.cores_per_replica,
+        spec.tpu.cores_per_replica,
+        spmd=spec.tpu.spmd,
+        topology_shape=spec.tpu.topology,
     )
 
 

@@ -17,6 +17,7 @@ STRATEGIES = {
     "central-storage": "CentralStorageStrategy",
     "one-device": "OneDeviceStrategy",
     "default": "default strategy",
+    "tpu": "TPUStrategy, emulated where there is no TPU",
 }
 SHOWN = ("Demonstrations", "The first step of a run")
 SINGLE = ("one-device", "default")

@@ -27,6 +27,11 @@ class _Rule:
 
 _RULES = (
     _Rule(
+        r"does not support pure eager execution",
+        "A TPU runs whole programs: a step that is called op by op cannot be sent to it.",
+        "Call strategy.run inside a tf.function, or give it one.",
+    ),
+    _Rule(
         r"requires being in cross-replica context",
         "The call acts on all replicas at once, and was made by one replica alone.",
         "Make it outside the function given to strategy.run, or hand it to "

@@ -199,6 +199,7 @@ def _hooks() -> list[tuple[type, str, str, Hook]]:
     return [
         (strategy, "scope", "scope", _scope),
         (strategy, "run", "run", _launch),
+        (tf.distribute.TPUStrategy, "run", "run", _launch),  # it has one of its own
         (extended_v1, "call_for_each_replica", "call_for_each_replica", _users_launch),
         (strategy, "reduce", "reduce", _call),
         (strategy, "experimental_local_results", "experimental_local_results", _users_call),

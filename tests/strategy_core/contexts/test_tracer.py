@@ -48,6 +48,27 @@ def test_every_strategy_enters_one_replica_context_per_replica(tf: Any, name: st
     assert all(entry.parent == run.seq for entry in trace.entries if entry.switch and entry != run)
 
 
+def test_a_tpu_program_is_traced_once_for_all_replicas(tf: Any) -> None:
+    from strategy_core import tpu
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = tpu.build(num_replicas=2)
+
+    @tf.function
+    def program() -> Any:
+        def step() -> Any:
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce("SUM", tf.constant(1.0))
+
+        return strategy.run(step)
+
+    with trace_contexts() as trace:
+        total = program()
+    assert float(strategy.experimental_local_results(total)[0]) == 2.0
+    calls = [entry.call for entry in trace.entries]
+    assert calls.index("run") < calls.index("enter replica") < calls.index("all_reduce")
+
+
 def test_off_it_leaves_nothing_behind() -> None:
     from strategy_core.contexts.patches import _hooks
     from strategy_core.contexts.tracer import trace_contexts

@@ -71,8 +71,6 @@ def apply(image: Image, step: Instruction) -> None:
         case "FROM":
             suite = step.text.removeprefix("debian:").removesuffix("-slim")
             run(["debootstrap", "--variant=minbase", suite, str(image.root)])
-            for name in HOST_FILES:
-                copy(Path("/") / name, image.root / name)
         case "ARG" | "ENV":
             for setting in shlex.split(step.text):
                 key, value = setting.split("=", 1)
@@ -87,6 +85,8 @@ def apply(image: Image, step: Instruction) -> None:
                 place = image.root / image.folder.lstrip("/")
                 copy(REPOSITORY / source, place / (source if target == "./" else target))
         case "RUN":
+            for name in HOST_FILES:  # before each: a package may bring its own
+                copy(Path("/") / name, image.root / name)
             run(image.argv(["/bin/sh", "-c", step.text]))
         case "USER":
             image.user = step.text

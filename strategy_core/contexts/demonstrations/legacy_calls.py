@@ -1,7 +1,7 @@
 """Calls of TensorFlow 1 that StrategyExtended still has.
 
-They live on `tf.compat.v1.distribute`; today's programs use run, reduce and gather. Shown where the
-chosen strategy still has them.
+Today's programs use run, reduce and gather, and a loop in a tf.function where TensorFlow 1 had
+experimental_run_steps_on_iterator. Shown where the chosen strategy still has them.
 """
 
 import tensorflow as tf

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-HOST_FILES = ("etc/resolv.conf", "etc/ssl/certs")
+HOST_FILES = ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt")
 """Network settings of this machine that a container would get from Docker."""
 
 

@@ -48,11 +48,6 @@ def create_logical_devices(spec: RunSpec) -> None:
         _prepare_card(card, wanted, spec.gpu_memory_mb)
 
 
-def resolve(spec: RunSpec) -> list[str]:
-    """Full device names, one per replica, that the spec asks for here; raises SpecError."""
-    return plan(spec, inventory()).names
-
-
 def needs_fresh_worker(spec: RunSpec) -> str | None:
     """Why `spec` cannot run on the logical devices of this process, or None where it can.
 

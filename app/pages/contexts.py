@@ -9,6 +9,7 @@ from app.parts.text import as_markdown
 from app.parts.traced_runs import pick_recording
 from app.server import LOOPBACK
 from app.state import lab
+from profiles.spec import SINGLE_REPLICA_STRATEGIES
 from profiles.stepper import page
 from strategy_core.contexts import course
 
@@ -20,7 +21,6 @@ STRATEGIES = {
     "tpu": "TPUStrategy, emulated where there is no TPU",
 }
 SHOWN = ("Demonstrations", "The first step of a run")
-SINGLE = ("one-device", "default")
 HEIGHT = 920
 
 
@@ -39,7 +39,7 @@ def choose() -> list[Key]:
         "Strategy", list(STRATEGIES), format_func=STRATEGIES.__getitem__, key="context_strategy"
     )
     replicas = right.number_input(
-        "Replicas", 1, 8, 2, key="context_replicas", disabled=strategy in SINGLE
+        "Replicas", 1, 8, 2, key="context_replicas", disabled=strategy in SINGLE_REPLICA_STRATEGIES
     )
     source = edit(name, items[name].source)
     other = beside.selectbox(
@@ -50,7 +50,10 @@ def choose() -> list[Key]:
         help="The same program under a second strategy, side by side.",
     )
     chosen = [strategy, other] if other else [strategy]
-    return [(source, each, f"cpu:{1 if each in SINGLE else replicas}") for each in chosen]
+    return [
+        (source, each, f"cpu:{1 if each in SINGLE_REPLICA_STRATEGIES else replicas}")
+        for each in chosen
+    ]
 
 
 def edit(name: str, source: str) -> str:

@@ -64,7 +64,9 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
     if found.expansion is None:
         return text + " How the program was spread over them is on record after its first step."
     moved = sum(found.expansion.moved_bytes.values())
-    text += f" A step moves <b>{as_html(units.size(moved))}</b> between cores."
+    is_partial = any(item["moved_bytes"] is None for item in found.expansion.collectives)
+    text += f" A step moves {'at least ' if is_partial else ''}"
+    text += f"<b>{as_html(units.size(moved))}</b> between cores."
     if per_replica == 1:
         return text
     num_split = sum(found.expansion.partitioned.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ class Core:
     compute_ms: float | None
     """Union of its compute spans; None without a captured step."""
     sent_bytes: float | None
+    """In a mean step; None where a size is known only when the step runs."""
     received_bytes: float | None
 
 
@@ -65,8 +67,8 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
             coordinates=tuple(expansion.coordinates[replica][core]) if expansion else None,
             num_ops=expansion.num_ops.get(device, 0) if expansion else None,
             compute_ms=busy.get(device, 0.0) if num_steps else None,
-            sent_bytes=sent.get(device, 0.0) / num_steps if num_steps else None,
-            received_bytes=received.get(device, 0.0) / num_steps if num_steps else None,
+            sent_bytes=_per_step(sent, device, num_steps),
+            received_bytes=_per_step(received, device, num_steps),
         )
         for replica, devices in enumerate(segment.core_devices)
         for core, device in enumerate(devices)
@@ -96,9 +98,9 @@ def _busy_ms(spans: Any, num_steps: int) -> dict[str, float]:
 
 
 def _traffic(profile: Profile, segment: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Bytes sent and received by device in all captured steps together, where sizes are known."""
+    """Bytes sent and received by device in all captured steps; NaN with a size that is unknown."""
     rows = of_segment(profile.table("transfers"), segment)
-    sizes = np.nan_to_num(floats(rows, "bytes"))
+    sizes = floats(rows, "bytes")
     sent: dict[str, float] = {}
     received: dict[str, float] = {}
     ends = zip(texts(rows, "send_device"), texts(rows, "recv_device"), sizes, strict=True)
@@ -106,3 +108,9 @@ def _traffic(profile: Profile, segment: int) -> tuple[dict[str, float], dict[str
         sent[sender or ""] = sent.get(sender or "", 0.0) + float(size)
         received[receiver or ""] = received.get(receiver or "", 0.0) + float(size)
     return sent, received
+
+
+def _per_step(total: dict[str, float], device: str, num_steps: int) -> float | None:
+    """A device's share of a mean step; None without a captured step, or with an unknown size."""
+    size = total.get(device, 0.0)
+    return size / num_steps if num_steps and not math.isnan(size) else None

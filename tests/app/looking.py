@@ -8,7 +8,17 @@ from streamlit.testing.v1 import AppTest
 
 from app import state
 
-ALL = ("lab", "overview", "timeline", "communication", "placement", "compare", "runs")
+ALL = (
+    "lab",
+    "overview",
+    "timeline",
+    "communication",
+    "placement",
+    "cores",
+    "contexts",
+    "compare",
+    "runs",
+)
 _FRAME = """
 from pathlib import Path
 import streamlit as st

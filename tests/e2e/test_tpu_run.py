@@ -8,6 +8,7 @@ import profiles
 from profiles.analysis.cores import cores
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+from tests.app.looking import open_page, text_of
 
 pytestmark = pytest.mark.run
 
@@ -96,3 +97,10 @@ def test_every_span_of_a_core_has_its_replica(run: profiles.Profile) -> None:
             own = spans[spans["device"] == device]
             assert not own.empty
             assert set(own["replica"]) == {replica}
+
+
+def test_the_page_tells_of_every_core(run: profiles.Profile) -> None:
+    page = open_page("cores", run.path.parent, run=run.path.name)
+    assert not page.exception
+    assert "replicas of" in text_of(page)
+    assert next(len(frame.value) for frame in page.dataframe) == 8, "a row per core"

@@ -1,0 +1,89 @@
+"""Who is in a cluster: one task per process, each with its role and address. Free of TensorFlow.
+
+Processes are numbered over the whole run, in the order in which a run folder and the tables know
+them: the leader is 0. `TF_CONFIG`, the contract that every engine of TensorFlow clusters keeps,
+numbers the tasks of each role from 0 instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from profiles.errors import SpecError
+from profiles.spec import RunSpec
+
+Role = Literal["chief", "worker", "ps"]
+_TITLES: dict[str, str] = {"chief": "chief", "worker": "worker", "ps": "parameter server"}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One process of a cluster."""
+
+    role: Role
+    index: int
+    """Among the tasks of its role."""
+    address: str
+    """`host:port` of its gRPC server."""
+
+    @property
+    def title(self) -> str:
+        """As people call it: `worker 1`, `parameter server 0`, `coordinator`."""
+        return _TITLES[self.role] if self.role == "chief" else f"{_TITLES[self.role]} {self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The tasks of a run by process number."""
+
+    tasks: tuple[Task, ...]
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def num_workers(self) -> int:
+        """Processes that train: parameter servers and the coordinator beside them do not."""
+        return sum(task.role == "worker" for task in self.tasks)
+
+    def tf_config(self, process: int) -> str:
+        """The `TF_CONFIG` of a process."""
+        addresses: dict[str, list[str]] = {}
+        for task in sorted(self.tasks, key=lambda task: task.index):
+            addresses.setdefault(task.role, []).append(task.address)
+        own = self.tasks[process]
+        return json.dumps({"cluster": addresses, "task": {"type": own.role, "index": own.index}})
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [asdict(task) for task in self.tasks]
+
+    @classmethod
+    def from_json(cls, document: Sequence[Mapping[str, Any]]) -> Cluster:
+        return cls(tuple(Task(**task) for task in document))
+
+
+def roles(spec: RunSpec) -> list[tuple[Role, int]]:
+    """Role and index of every process that a run takes; empty where one process is enough."""
+    workers: list[tuple[Role, int]] = [("worker", index) for index in range(spec.workers)]
+    if spec.strategy == "multi-worker-mirrored":
+        return workers
+    if spec.strategy == "parameter-server":
+        servers: list[tuple[Role, int]] = [("ps", i) for i in range(spec.parameter_servers)]
+        return [("chief", 0), *workers, *servers]
+    return []
+
+
+def cluster_of(spec: RunSpec, addresses: Sequence[str]) -> Cluster:
+    """The cluster of a spec at the given addresses, by process number; raises SpecError."""
+    wanted = roles(spec)
+    if len(addresses) != len(wanted):
+        raise SpecError(
+            f"{spec.strategy} of this size has {len(wanted)} processes",
+            f"{len(addresses)} addresses",
+            field="workers",
+        )
+    pairs = zip(wanted, addresses, strict=True)
+    return Cluster(tuple(Task(role, index, address) for (role, index), address in pairs))

@@ -165,6 +165,28 @@ class MemorySampled:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockMeasured:
+    """How far the reference worker's wall clock is from this worker's, or why nobody can say.
+
+    `own time + offset_ns` is the reference's time. The truth lies within `uncertainty_ns` (half
+    the least round trip), however unlike the two ways of a message are.
+    """
+
+    kind: ClassVar[str] = "clock"
+    reference: int
+    """Number of the worker whose clock all are told by."""
+    measured_ns: int
+    """When, by this worker's own wall clock."""
+    offset_ns: int | None
+    uncertainty_ns: int | None
+    round_trip_ns: int | None
+    num_exchanges: int
+    """Messages there and back, of which the quickest counts."""
+    source: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CommandAnswered:
     """A numbered command was applied or refused; a refused one left the run as it was."""
 
@@ -185,6 +207,8 @@ class Failed:
     kind: ClassVar[str] = "failed"
     message: str
     detail: str = ""
+    follows: bool = False
+    """It only tells of another worker's end: who was lost knows more, or whoever watched it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +232,10 @@ class Launched:
     pid_started_ns: int
     """Start time of the process, so that a reused pid is not mistaken for it."""
     from_spare: bool
+    task: str | None = None
+    """What the process is in a cluster: `worker 1`, `parameter server 0`."""
+    address: str | None = None
+    """`host:port` of its server in the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +249,8 @@ class Exited:
     verdict: str
     """`finished`, `stopped`, `replaced`, `failed`, `crashed`, `killed`, `hung`, `out-of-memory`."""
     message: str | None = None
+    follows: int | None = None
+    """Number of the process whose end was the reason for this one's, where it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +272,7 @@ Event = (
     | PlacementRecorded
     | CoresExpanded
     | MemorySampled
+    | ClockMeasured
     | CommandAnswered
     | Failed
     | Finished

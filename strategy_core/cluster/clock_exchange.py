@@ -1,0 +1,107 @@
+"""One question to another clock and its answer: the four readings, and what follows from them.
+
+    own clock        sent ........................ returned
+    reference             received .... answered
+
+offset = ((received - sent) + (answered - returned)) / 2, the reference's time less one's own. It
+is exact where both ways take as long, and wrong by at most half the round trip where they do not
+(Mills, RFC 5905).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+Clock = Callable[[], int]
+"""Reads a wall clock, in ns."""
+
+_DATAGRAM = struct.Struct("!16sQqq")
+SIZE = _DATAGRAM.size
+"""Bytes of a question and of an answer: nobody gets more sent than they sent."""
+_ARRIVAL = 35
+"""Linux: SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name."""
+_TIMESPEC = struct.Struct("@ll")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question and its answer; ns, `sent` and `returned` on one's own clock."""
+
+    sent_ns: int
+    received_ns: int
+    answered_ns: int
+    returned_ns: int
+
+    @property
+    def offset_ns(self) -> int:
+        """The reference's time less one's own."""
+        there = self.received_ns - self.sent_ns
+        back = self.answered_ns - self.returned_ns
+        return (there + back) // 2
+
+    @property
+    def round_trip_ns(self) -> int:
+        """Time on the way: what the other side took to answer is left out."""
+        return self.returned_ns - self.sent_ns - (self.answered_ns - self.received_ns)
+
+    @property
+    def uncertainty_ns(self) -> int:
+        """The offset is wrong by no more than this."""
+        return self.round_trip_ns // 2 + 1
+
+
+def quickest(exchanges: Sequence[Exchange]) -> Exchange | None:
+    """The exchange that says most: the one with the least round trip.
+
+    None where there is none; one whose clock was set in between (it took no time) does not count.
+    """
+    sound = [exchange for exchange in exchanges if exchange.round_trip_ns >= 0]
+    return min(sound, key=lambda exchange: exchange.round_trip_ns, default=None)
+
+
+def token_of(secret: str) -> bytes:
+    """16 bytes that stand in every datagram of a run: those of strangers are not answered."""
+    return hashlib.sha256(secret.encode()).digest()[:16]
+
+
+def pack(token: bytes, number: int, received_ns: int = 0, answered_ns: int = 0) -> bytes:
+    return _DATAGRAM.pack(token, number, received_ns, answered_ns)
+
+
+def unpack(data: bytes, token: bytes) -> tuple[int, int, int] | None:
+    """Number, received and answered of a datagram; None where it is none of this run's."""
+    if len(data) != SIZE:
+        return None
+    found, number, received_ns, answered_ns = _DATAGRAM.unpack(data)
+    return (number, received_ns, answered_ns) if found == token else None
+
+
+def ask_for_arrivals(sock: socket.socket) -> None:
+    """Let the kernel note when a datagram arrived, where it can: Python may be busy just then."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _ARRIVAL, 1)
+
+
+def receive(sock: socket.socket, clock: Clock) -> tuple[bytes, Any, int]:
+    """A datagram, its sender, and when it arrived; raises OSError, TimeoutError among them."""
+    if not hasattr(sock, "recvmsg"):
+        data, sender = sock.recvfrom(2 * SIZE)
+        return data, sender, clock()
+    data, told, _, sender = sock.recvmsg(2 * SIZE, 64)
+    lay_ns = 0
+    for level, kind, content in told:
+        if (level, kind) == (socket.SOL_SOCKET, _ARRIVAL) and len(content) >= _TIMESPEC.size:
+            seconds, nanoseconds = _TIMESPEC.unpack_from(content)
+            lay_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
+    # Read after it: what comes between makes the round trip longer, never shorter than it was.
+    now_ns = clock()
+    return data, sender, now_ns - lay_ns if 0 < lay_ns < 1_000_000_000 else now_ns

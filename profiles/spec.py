@@ -37,6 +37,8 @@ Loop = Literal["custom", "fit"]
 STRATEGY_NAMES: tuple[str, ...] = get_args(StrategyName)
 CROSS_DEVICE_OPS: tuple[str, ...] = get_args(CrossDeviceOps)
 SINGLE_REPLICA_STRATEGIES = ("default", "one-device")
+CLUSTER_STRATEGIES = ("multi-worker-mirrored", "parameter-server")
+"""Strategies whose runs take several processes."""
 
 
 class _Model(BaseModel):
@@ -70,11 +72,23 @@ class TpuLayout(_Model):
     """One program partitioned over the cores, instead of ops assigned to cores."""
 
 
+class ClusterOptions(_Model):
+    """How long the processes of a run wait for each other."""
+
+    start_timeout_s: float = Field(60.0, gt=0)
+    """A process that is not there by then is given up, and the run with it."""
+    heartbeat_timeout_s: float = Field(5.0, ge=1)
+    """TensorFlow's coordination service gives a silent process up after this long."""
+    collective_timeout_s: float | None = Field(None, gt=0)
+    """Every collective that takes longer fails; None: it waits as long as its peers live."""
+
+
 class Delay(_Model):
     """A real delay inside one replica's step, put between its gradients and their all-reduce."""
 
     kind: Literal["delay"] = "delay"
     replica: int = Field(ge=0)
+    """Among the replicas of its worker."""
     ms: float = Field(gt=0, le=60_000)
     worker: int = Field(0, ge=0)
 
@@ -109,6 +123,7 @@ class RunSpec(_Model):
     num_packs: int = Field(1, ge=0)
     bytes_per_pack: int = Field(0, ge=0)
     tpu: TpuLayout = TpuLayout()
+    cluster: ClusterOptions = ClusterOptions()
     gpu_memory_mb: int | None = Field(None, ge=64)
     """Memory of each logical GPU where several share one card."""
     capture: Capture = Capture()
@@ -191,14 +206,8 @@ def check_consistency(spec: RunSpec) -> None:
     if spec.strategy == "tpu" and spec.device_request.count is not None:
         check_cores(spec.tpu, spec.device_request.count)
     check_batch(spec.global_batch_size, spec.num_replicas)
-    replicas = spec.num_replicas
-    for delay in spec.inject:
-        if replicas is not None and delay.replica >= replicas // spec.workers:
-            raise SpecError(
-                f"A delay names a replica between 0 and {replicas // spec.workers - 1}",
-                f"replica={delay.replica}",
-                field="inject",
-            )
+    _check_processes(spec)
+    check_delays(spec, spec.num_replicas)
     if spec.strategy == "one-device" and spec.device_request.count not in (None, 1):
         raise SpecError(
             "one-device runs on exactly one device",
@@ -206,6 +215,47 @@ def check_consistency(spec: RunSpec) -> None:
             "Name one device, or choose mirrored",
             field="devices",
         )
+
+
+def _check_processes(spec: RunSpec) -> None:
+    """Only strategies that take several processes are given several; raises SpecError."""
+    if spec.workers > 1 and spec.strategy not in CLUSTER_STRATEGIES:
+        raise SpecError(
+            f"Several workers are for {' and '.join(CLUSTER_STRATEGIES)}",
+            f"workers={spec.workers} with {spec.strategy}",
+            "Choose one of those, or leave workers at 1",
+            field="workers",
+        )
+    if spec.parameter_servers and spec.strategy != "parameter-server":
+        raise SpecError(
+            "Parameter servers are for the parameter-server strategy",
+            f"parameter_servers={spec.parameter_servers} with {spec.strategy}",
+            field="parameter_servers",
+        )
+    if spec.strategy == "parameter-server" and not spec.parameter_servers:
+        raise SpecError(
+            "The parameter-server strategy keeps its variables on at least one parameter server",
+            "parameter_servers=0",
+            "Set parameter_servers",
+            field="parameter_servers",
+        )
+
+
+def check_delays(spec: RunSpec, num_replicas: int | None) -> None:
+    """Every planned delay names a replica that there is; raises SpecError."""
+    for delay in spec.inject:
+        if delay.worker >= spec.workers:
+            raise SpecError(
+                f"A delay names a worker between 0 and {spec.workers - 1}",
+                f"worker={delay.worker}",
+                field="inject",
+            )
+        if num_replicas is not None and delay.replica >= num_replicas // spec.workers:
+            raise SpecError(
+                f"A delay names a replica between 0 and {num_replicas // spec.workers - 1}",
+                f"replica={delay.replica}",
+                field="inject",
+            )
 
 
 def check_cores(layout: TpuLayout, num_cores: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profiles.errors import SpecError
-from profiles.spec import SINGLE_REPLICA_STRATEGIES, RunSpec
+from profiles.spec import CLUSTER_STRATEGIES, SINGLE_REPLICA_STRATEGIES, RunSpec
 from strategy_core.device_plan import DevicePlan
 
 PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
@@ -44,6 +44,8 @@ def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
             "reduction-to-one-device",
             note=_unused(spec, "gradients go to the one copy of the variables"),
         )
+    if spec.strategy == "parameter-server":
+        return Algorithm("none", note=_unused(spec, "workers update the servers' variables"))
     algorithm = _automatic(plan) if spec.cross_device_ops == "auto" else _asked_for(spec, plan)
     _check_packs(spec, algorithm)
     return algorithm
@@ -62,6 +64,12 @@ def _automatic(plan: DevicePlan) -> Algorithm:
 
 def _asked_for(spec: RunSpec, plan: DevicePlan) -> Algorithm:
     name = spec.cross_device_ops
+    if spec.strategy in CLUSTER_STRATEGIES and name not in ("nccl", "collective-ring"):
+        raise SpecError(
+            "Workers of a cluster reduce by collectives: nccl, collective-ring or auto",
+            name,
+            field="cross_device_ops",
+        )
     if name == "nccl" and plan.kind != "GPU":
         raise _refusal("NCCL moves data between GPUs", f"{name} on {spec.devices}")
     if name == "nccl" and plan.shares_cards:

@@ -99,7 +99,7 @@ STRATEGIES: tuple[StrategyRow, ...] = (
         explanation="Mirrored over several processes or machines, all-reducing over the network.",
         needs="two or more workers",
         link=f"{_API}MultiWorkerMirroredStrategy",
-        unavailable=_not_built("a cluster of workers"),
+        unavailable=_anywhere,
     ),
     StrategyRow(
         name="parameter-server",

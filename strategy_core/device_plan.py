@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from profiles.errors import SpecError
-from profiles.spec import SINGLE_REPLICA_STRATEGIES, RunSpec, check_cores
+from profiles.spec import CLUSTER_STRATEGIES, SINGLE_REPLICA_STRATEGIES, RunSpec, check_cores
 from strategy_core.inventory import Inventory
 
 AUTO_CPUS = 4
@@ -15,7 +15,7 @@ AUTO_CPUS = 4
 EMULATED_CORES = 8
 """Virtual CPUs that stand for a TPU's cores where nobody says how many."""
 
-_FULL_NAME = "/job:localhost/replica:0/task:0/device:{kind}:{index}"
+_FULL_NAME = "/job:{job}/replica:0/task:{task}/device:{kind}:{index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,27 @@ class DevicePlan:
     """Logical GPUs on each card; 1 where cards are whole."""
     cores_per_replica: int = 1
     """Devices that one replica takes: more than one for a TPU's replica of several cores."""
+    num_workers: int = 1
+    """Processes that have these devices each."""
+    job: str = "localhost"
+    """Which TensorFlow job they belong to."""
 
     @property
     def num_replicas(self) -> int:
-        return len(self.indices) // self.cores_per_replica
+        return self.num_workers * len(self.indices) // self.cores_per_replica
+
+    @property
+    def replicas_per_worker(self) -> int:
+        return self.num_replicas // self.num_workers
 
     @property
     def names(self) -> list[str]:
         """Full device names, by replica or core."""
-        return [_FULL_NAME.format(kind=self.kind, index=index) for index in self.indices]
+        return [
+            _FULL_NAME.format(job=self.job, task=task, kind=self.kind, index=index)
+            for task in range(self.num_workers)
+            for index in self.indices
+        ]
 
     @property
     def shares_cards(self) -> bool:
@@ -54,7 +66,24 @@ def plan(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     """The devices that `spec` asks for on a machine with `inventory`; raises SpecError."""
     if spec.strategy == "tpu":
         return _tpu(spec, inventory)
+    if spec.strategy in CLUSTER_STRATEGIES:
+        return _of_each_worker(spec, inventory)
     return _plain(spec, inventory)
+
+
+def _of_each_worker(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The devices of one worker of a cluster, which has as many workers alike."""
+    request, gpus = spec.device_request, inventory.count("GPU")
+    is_gpu = request.kind == "gpu" or (request.kind == "auto" and gpus > 0)
+    if not is_gpu and (request.count not in (None, 1) or max(request.indices, default=0) > 0):
+        raise SpecError(
+            "A worker of a cluster has one replica on its CPU: TensorFlow takes no more",
+            f"devices={spec.devices!r}",
+            "Take cpu:1 and more workers",
+            field="devices",
+        )
+    found = _plain(spec, inventory) if is_gpu else DevicePlan("CPU", (0,))
+    return replace(found, num_workers=spec.workers, job="worker")
 
 
 def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:

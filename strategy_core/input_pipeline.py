@@ -40,8 +40,13 @@ def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> I
 
 
 def for_distribution(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """The same data set, fetched ahead and without a tuning thread that may take long to end."""
+    """The same data set, fetched ahead and without a tuning thread that may take long to end.
+
+    Every worker of a cluster reads it whole and takes its part of each global batch: any data set
+    can be shared out so, and the global batches are the ones that a single worker would have.
+    """
     options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     options.autotune.enabled = False  # see private_tf.iterators_without_autotune
     return dataset.prefetch(2).with_options(options)
 

@@ -8,7 +8,7 @@ from typing import Any
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
 
-FIXED_FIELDS = ("spec_version", "workload", "data", "seed", "workers", "parameter_servers")
+FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Change one of these, and the training state or its data is another one's."""
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import numpy as np
+import tensorflow as tf
+
+from strategy_core.cluster.agreement import Agreement
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.step import Step
 
@@ -22,16 +26,22 @@ class Loop(Protocol):
 class CustomLoop:
     """The custom training loop: fetch the replicas' batches, call the step, read what came out."""
 
-    def __init__(self, batches: Iterator[Any], step: Step) -> None:
+    def __init__(
+        self, batches: Iterator[Any], step: Step, agreement: Agreement | None = None
+    ) -> None:
         self.batches = batches
         self.step = step
+        self._agreement = agreement
 
     def run_step(self, recorded: RecordedStep) -> int:
         with recorded.input():
             batch, shares = next(self.batches)
-        outcome = self.step(batch, shares)
+        told = () if self._agreement is None else (tf.constant(self._agreement.told()),)
+        outcome = self.step(batch, shares, *told)
         # Reading the numbers is the step's only wait for the devices.
-        loss, examples = outcome.loss_and_examples.numpy()
+        loss, examples, *summed = outcome.loss_and_examples.numpy()
+        if self._agreement is not None:
+            self._agreement.hear(np.asarray(summed))
         marks = None if outcome.marks is None else outcome.marks.numpy()
         recorded.result(loss=float(loss), marks=marks, examples=int(examples))
         return int(examples)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from profiles.errors import SpecError
-from profiles.spec import RunSpec, check_batch
+from profiles.spec import RunSpec, check_batch, check_delays
 from strategy_core import algorithms, catalog, workloads
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory
@@ -53,11 +53,5 @@ def _check_devices(spec: RunSpec, inventory: Inventory) -> None:
     planned = plan(spec, inventory)
     num_replicas = planned.num_replicas
     check_batch(spec.global_batch_size, num_replicas)
-    for delay in spec.inject:
-        if delay.replica >= num_replicas:
-            raise SpecError(
-                f"A delay names a replica between 0 and {num_replicas - 1}",
-                f"replica={delay.replica}",
-                field="inject",
-            )
+    check_delays(spec, num_replicas)
     algorithms.decide(spec, planned)

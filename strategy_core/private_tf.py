@@ -124,3 +124,29 @@ def profiler_session() -> Any:
     from tensorflow.python.profiler.internal import _pywrap_profiler
 
     return _pywrap_profiler.ProfilerSession()
+
+
+def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeout_s: float) -> None:
+    """Have the coordination service give a silent worker up after `timeout_s`.
+
+    MultiWorkerMirroredStrategy sets the service up with TensorFlow's own 10 s, and has no argument
+    for it; it leaves a service alone that was set up before. Call it before the strategy.
+    """
+    from tensorflow.python.distribute.collective_all_reduce_strategy import (
+        coordination_config_pb2,  # where it lies changes between releases
+    )
+    from tensorflow.python.distribute import multi_worker_util
+    from tensorflow.python.eager import context
+
+    cluster = multi_worker_util.normalize_cluster_spec(resolver.cluster_spec())
+    jobs = [
+        coordination_config_pb2.CoordinatedJob(name=job, num_tasks=cluster.num_tasks(job))
+        for job in ("chief", "worker")
+        if job in cluster.jobs
+    ]
+    context.context().configure_coordination_service(
+        service_type="standalone",
+        service_leader=multi_worker_util.coordination_leader(cluster),
+        heartbeat_timeout_in_ms=round(timeout_s * 1000),
+        coordinated_jobs=jobs,
+    )

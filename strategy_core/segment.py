@@ -19,6 +19,7 @@ from strategy_core import (
     tpu_strategy,
     workload,
 )
+from strategy_core.cluster.agreement import Agreement
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.fit import FitLoop
 from strategy_core.input_pipeline import distributed, global_batches
@@ -81,16 +82,25 @@ class Segment:
         )
 
 
-def build(spec: RunSpec, *, carried: state.State | None = None, first_example: int = 0) -> Segment:
+def build(
+    spec: RunSpec,
+    *,
+    carried: state.State | None = None,
+    first_example: int = 0,
+    agreement: Agreement | None = None,
+) -> Segment:
     """Everything `spec` asks for, its state carried over and its data from an example on.
+
+    `agreement` is how this process and its peers come to the same commands, where it has peers.
 
     Raises LabError; nothing of another segment is touched.
     """
     planned = plan(spec, devices.inventory())
     check_batch(spec.global_batch_size, planned.num_replicas)
     algorithm = algorithms.decide(spec, planned)
-    work = workload.load(spec.workload, spec.workload_options)
+    # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
     strategy = strategies.build(spec, planned.names, algorithm)
+    work = workload.load(spec.workload, spec.workload_options)
     if spec.data is None:
         dataset = global_batches(spec, work, first_example)
         model, optimizer = build_model(spec, work, strategy, dataset)
@@ -101,21 +111,26 @@ def build(spec: RunSpec, *, carried: state.State | None = None, first_example: i
         )
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
-    loop = _loop(spec, work, strategy, model, optimizer, dataset)
+    loop = _loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
     notes = [algorithm.note] if algorithm.note else []
     return Segment(spec, planned, algorithm, strategy, model, optimizer, loop, notes)
 
 
 def _loop(
     spec: RunSpec,
+    planned: DevicePlan,
     work: workload.Workload,
     strategy: tf.distribute.Strategy,
     model: Any,
     optimizer: Any,
     dataset: tf.data.Dataset,
+    agreement: Agreement | None,
 ) -> Loop:
     """What drives the steps: the custom loop, or Keras fit."""
-    delays_ms = {delay.replica: delay.ms for delay in spec.inject}
+    delays_ms = {
+        delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
+        for delay in spec.inject
+    }
     if spec.loop == "fit":
         return FitLoop(
             strategy,
@@ -135,4 +150,4 @@ def _loop(
         with_marks=spec.capture.marks,
         split=tpu_strategy.splitter(strategy, spec),
     )
-    return CustomLoop(distributed(strategy, dataset), step)
+    return CustomLoop(distributed(strategy, dataset), step, agreement)

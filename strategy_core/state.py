@@ -55,13 +55,25 @@ def checksum(state: State) -> str:
 
 
 def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
-    """One array: the replicas' common value, else their mean."""
+    """One array: the replicas' common value, else their mean.
+
+    With replicas in other processes that mean takes a collective: all of them call this at once.
+    """
     distributed = getattr(variable, "value", variable)
+    is_per_replica = distributed.synchronization == tf.VariableSynchronization.ON_READ
+    if is_per_replica and _spans_processes(strategy):
+        total: npt.NDArray[Any] = strategy.reduce("MEAN", distributed, axis=None).numpy()
+        return total
     copies = [copy.numpy() for copy in strategy.experimental_local_results(distributed)]
     if all(np.array_equal(copies[0], copy, equal_nan=True) for copy in copies[1:]):
         return copies[0]  # a mean over equal values could differ from them in the last bit
     mean: npt.NDArray[Any] = np.mean(copies, axis=0, dtype=np.float64).astype(copies[0].dtype)
     return mean
+
+
+def _spans_processes(strategy: tf.distribute.Strategy) -> bool:
+    """Whether some replicas of a strategy that keeps them in sync live in other processes."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def _learning_rate(optimizer: Any) -> Any:

@@ -20,8 +20,8 @@ from strategy_core.delay import delayed
 from strategy_core.recorder.marks import mark
 from strategy_core.workload import Workload
 
-Step = Callable[[Any, Any], "Outcome"]
-"""(per-replica batch, per-replica shares) -> Outcome."""
+Step = Callable[..., "Outcome"]
+"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> Outcome."""
 
 ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
 """What each replica does with its part: (its part of the mean loss, its three marks)."""
@@ -31,7 +31,8 @@ class Outcome(NamedTuple):
     """What a step returns, as tensors on the host."""
 
     loss_and_examples: tf.Tensor
-    """float32 (2,): mean loss over the global batch, and its number of examples."""
+    """float32 (2 + n,): mean loss over the global batch, its number of examples, what else was
+    summed over the replicas."""
     marks: tf.Tensor | None
     """int64 (num_replicas, 3): inputs ready, gradients ready, reduced; ns since the epoch."""
 
@@ -56,7 +57,7 @@ def build_step(
     make = lesson_step if workload.train_step is None else own_step
     replica_step = make(model, optimizer, workload, delays_ms)
 
-    def marked_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def marked_step(batch: Any, shares: tf.Tensor, *also: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         inputs_ready = mark(batch, shares)
         if with_marks:
             batch = _after(inputs_ready, batch)
@@ -64,11 +65,12 @@ def build_step(
         batch = (split(features), *rest)
         loss, later_marks = replica_step(batch, shares)
         examples = tf.cast(tf.size(shares), tf.float32)
-        return tf.stack([loss, examples]), tf.stack([inputs_ready, *tf.unstack(later_marks)])
+        parts = tf.concat([[loss], [examples], *also], axis=0)
+        return parts, tf.stack([inputs_ready, *tf.unstack(later_marks)])
 
     @tf.function(autograph=False)
-    def train_step(batch: Any, shares: Any) -> Outcome:
-        parts, marks = strategy.run(marked_step, args=(batch, shares))
+    def train_step(batch: Any, shares: Any, *also: tf.Tensor) -> Outcome:
+        parts, marks = strategy.run(marked_step, args=(batch, shares, *also))
         total = strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
         per_replica = strategy.experimental_local_results(marks)
         return Outcome(total, tf.stack(per_replica) if with_marks else None)

@@ -51,6 +51,20 @@ def _mirrored(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> An
     return private_tf.mirrored_strategy(devices, ops, options)
 
 
+def _multi_worker_mirrored(spec: RunSpec, _devices: Sequence[str], algorithm: Algorithm) -> Any:
+    """Over the processes that `TF_CONFIG` names; waits for all of them."""
+    communication = tf.distribute.experimental.CommunicationImplementation
+    implementation = {"collective-ring": communication.RING, "nccl": communication.NCCL}
+    options = tf.distribute.experimental.CommunicationOptions(
+        bytes_per_pack=spec.bytes_per_pack,
+        timeout_seconds=spec.cluster.collective_timeout_s,
+        implementation=communication.AUTO
+        if algorithm.is_tensorflows_choice
+        else implementation[algorithm.name],
+    )
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
 def _cross_device_ops(spec: RunSpec, algorithm: Algorithm) -> Any:
     """The object that reduces; None for collectives, which MirroredStrategy makes itself."""
     if algorithm.is_tensorflows_choice:
@@ -77,5 +91,6 @@ BUILDERS: dict[str, Builder] = {
     "one-device": _one_device,
     "mirrored": _mirrored,
     "central-storage": _central_storage,
+    "multi-worker-mirrored": _multi_worker_mirrored,
     "tpu": _tpu,
 }

@@ -13,6 +13,7 @@ from profiles.errors import LabError
 from profiles.events import Note
 from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
+from strategy_core.cluster.agreement import Agreement
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 
@@ -20,7 +21,13 @@ from strategy_core.segment import Segment
 class Training:
     """One run's training: model, optimizer and position in the data, under a strategy."""
 
-    def __init__(self, spec: RunSpec, recorder: Recorder, resume: Path | None = None) -> None:
+    def __init__(
+        self,
+        spec: RunSpec,
+        recorder: Recorder,
+        resume: Path | None = None,
+        agreement: Agreement | None = None,
+    ) -> None:
         self.spec = spec
         self.step = 0
         """Steps done so far."""
@@ -28,6 +35,7 @@ class Training:
         self._num_segments = 0
         self._recorder = recorder
         self._resume = resume
+        self._agreement = agreement
         self._segment: Segment | None = None
         self._is_expansion_told = False
         self._left: Segment | None = None
@@ -36,12 +44,17 @@ class Training:
     def open(self) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
         if self._resume is None:
-            self._enter(segment.build(self.spec))
+            self._enter(segment.build(self.spec, agreement=self._agreement))
             return
         saved = checkpoint.load(self._resume)
         self.step, self._examples = saved.step, saved.examples
         self._num_segments = saved.num_segments
-        built = segment.build(self.spec, carried=saved.state, first_example=saved.examples)
+        built = segment.build(
+            self.spec,
+            carried=saved.state,
+            first_example=saved.examples,
+            agreement=self._agreement,
+        )
         self._enter(built, saved.checksum, "fresh-worker")
 
     def run_step(self) -> None:
@@ -78,9 +91,14 @@ class Training:
         self._enter(built, state.checksum(carried), "same-worker")
         self._left = before
 
-    def save(self, path: Path) -> None:
-        """Write a checkpoint from which `Training(..., resume=path)` goes on."""
+    def save(self, path: Path | None) -> None:
+        """Write a checkpoint from which `Training(..., resume=path)` goes on.
+
+        Every worker of a cluster takes part, and one of them is given a path.
+        """
         held = self._current.take_state()
+        if path is None:
+            return
         checkpoint.save(
             path,
             checkpoint.Checkpoint(

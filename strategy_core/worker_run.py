@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +20,11 @@ from profiles.events import CommandAnswered, Failed
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
+from strategy_core.cluster import tasks
+from strategy_core.cluster.agreement import Agreement
+from strategy_core.cluster.membership import Membership
+from strategy_core.cluster.tasks import Cluster
+from strategy_core.device_plan import plan
 from strategy_core.environment import environment
 from strategy_core.live_change import changed_spec
 from strategy_core.processes import lifeline, protocol
@@ -31,6 +36,13 @@ Say = Callable[[dict[str, Any]], None]
 MAX_CHANGES = 50
 """Changes in one worker. Each leaves graphs of the segment before behind (5 to 20 MB), which
 TensorFlow does not give back; a fresh worker starts without them."""
+_PEER_ERRORS = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
+"""What TensorFlow raises in a worker whose peer is gone."""
 _SCRIPTED = 0
 """Number of an answer to a change that the spec planned."""
 
@@ -58,8 +70,10 @@ class WorkerRun:
         lifeline.print_into(self._folder.path)
         self._spec = parse_spec(command.spec)
         self._recorder = Recorder(self._folder, capture=self._spec.capture)
+        self._member = _membership(command)
+        self._agreement = _agreement(self._spec, self._member)
         resume = Path(command.resume) if command.resume else None
-        self._training = Training(self._spec, self._recorder, resume=resume)
+        self._training = Training(self._spec, self._recorder, resume, self._agreement)
         self._has_opened = False
         self._scripted_up_to = -1
         self._num_changes = 0
@@ -69,11 +83,9 @@ class WorkerRun:
         try:
             preflight.check(self._spec, devices.inventory())
             devices.create_logical_devices(self._spec)
-            self._recorder.write(environment())
-            self._training.open()
-            self._has_opened = True
+            self._open()
             self._do_steps()
-            self._recorder.close("finished")
+            self._close("finished")
         except _RunEnded as over:
             return over.code
         except (MemoryError, tf.errors.ResourceExhaustedError) as error:
@@ -84,24 +96,41 @@ class WorkerRun:
             is_refusal = not self._has_opened and not isinstance(error, RunFolderError)
             return protocol.EXIT_REFUSED if is_refusal else protocol.EXIT_FAILED
         except Exception as error:
-            self._fail(f"{type(error).__name__}: {_first_line(error)}")
+            self._fail(f"{type(error).__name__}: {_first_line(error)}", self._follows(error))
             return protocol.EXIT_FAILED
         return protocol.EXIT_DONE
+
+    def _open(self) -> None:
+        if self._member is None:
+            self._recorder.write(environment())
+            self._training.open()
+        else:
+            self._member.join(self._spec)
+            self._training.open()
+            self._recorder.write(environment())  # starts the runtime: after the cluster is joined
+        self._has_opened = True
 
     def _do_steps(self) -> None:
         training = self._training
         self._first_step()
         while training.step < training.spec.steps:
-            for command in self._commands.pending():
+            for command in self._to_obey():
                 self._obey(command)
             self._do_scripted_changes()
             training.run_step()
+
+    def _to_obey(self) -> Sequence[protocol.Command]:
+        """Commands to obey before the next step: in a cluster those that every worker has."""
+        if self._agreement is None:
+            return self._commands.pending()
+        self._agreement.receive(self._commands.pending())
+        return self._agreement.agreed()
 
     def _first_step(self) -> None:
         """The step that shows that this worker can do the run: the launcher hears of it."""
         self._training.run_step()
         self._say({"opened": True, "step": self._training.step})
-        if self._asked is not None:
+        if self._asked is not None and self._is_leader:
             took_ms = (time.time_ns() - self._asked.asked_ns) / 1e6
             self._answer(self._asked.number, "applied", None, took_ms)
 
@@ -112,11 +141,21 @@ class WorkerRun:
             self._reconfigure(command.number, command.changes)
 
     def _stop(self, command: protocol.Stop) -> None:
-        self._recorder.write(
-            CommandAnswered(command.number, command.command, "applied", self._training.step)
-        )
-        self._recorder.close("stopped")
+        if self._is_leader:
+            self._recorder.write(
+                CommandAnswered(command.number, command.command, "applied", self._training.step)
+            )
+        self._close("stopped")
         raise _RunEnded(protocol.EXIT_DONE)
+
+    def _close(self, status: str) -> None:
+        """Close the books. A worker that left now might end a peer that is still in its last step:
+        in a cluster all wait until all are done."""
+        self._recorder.close(status)
+        if self._member is not None:
+            self._say({"done": True})
+            while not isinstance(self._commands.next(), protocol.Leave):
+                pass
 
     def _do_scripted_changes(self) -> None:
         step = self._training.step
@@ -134,7 +173,7 @@ class WorkerRun:
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
             preflight.check(spec, devices.inventory())
-            if self._num_changes >= MAX_CHANGES or devices.needs_fresh_worker(spec):
+            if self._needs_fresh_worker(spec):
                 self._hand_over(number, spec, began_ns)
                 return
             self._training.reconfigure(spec)
@@ -147,7 +186,7 @@ class WorkerRun:
 
     def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:
         """Let a fresh worker go on from here; comes back only where none can. Raises LabError."""
-        self._training.save(self._folder.checkpoint)
+        self._training.save(self._folder.checkpoint if self._is_leader else None)
         request = protocol.Replacement(
             number,
             self._training.step,
@@ -155,7 +194,8 @@ class WorkerRun:
             str(self._folder.checkpoint),
             began_ns,
         )
-        self._say({"replace": asdict(request)})
+        if self._is_leader:
+            self._say({"replace": asdict(request)})
         while True:
             command = self._commands.next()
             if isinstance(command, protocol.Leave):
@@ -166,19 +206,51 @@ class WorkerRun:
             if isinstance(command, protocol.Resume):
                 raise LabError(command.message)
 
+    def _needs_fresh_worker(self, spec: RunSpec) -> bool:
+        """Whether this process cannot go on under `spec`. A place in a cluster is for life."""
+        is_crew = self._member is not None or bool(tasks.roles(spec))
+        return (
+            is_crew
+            or self._num_changes >= MAX_CHANGES
+            or devices.needs_fresh_worker(spec) is not None
+        )
+
+    @property
+    def _is_leader(self) -> bool:
+        return self._member is None or self._member.is_leader
+
+    def _follows(self, error: Exception) -> bool:
+        """Whether the error only tells that a peer is gone, and a peer knows more."""
+        return self._member is not None and isinstance(error, _PEER_ERRORS)
+
     def _answer(self, number: int, status: str, message: str | None, took_ms: float) -> None:
+        if not self._is_leader:
+            return
         self._recorder.write(
             CommandAnswered(number, "reconfigure", status, self._training.step, message, took_ms)
         )
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str, follows: bool = False) -> None:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
         failed = Failed(message, traceback.format_exc())
-        self._say({"failed": asdict(failed)})
+        self._say({"failed": {**asdict(failed), "follows": follows}})
         with suppress(RunFolderError):
             self._recorder.write(failed)
         with suppress(OSError):
             traceback.print_exc()
+
+
+def _membership(command: protocol.Run) -> Membership | None:
+    if command.cluster is None:
+        return None
+    return Membership(Cluster.from_json(command.cluster), command.worker)
+
+
+def _agreement(spec: RunSpec, member: Membership | None) -> Agreement | None:
+    if member is None:
+        return None
+    num_replicas = plan(spec, devices.inventory()).replicas_per_worker
+    return Agreement(member.process, member.cluster.num_workers, num_replicas)
 
 
 def _first_line(error: BaseException) -> str:

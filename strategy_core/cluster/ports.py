@@ -1,8 +1,8 @@
 """Free ports for a cluster on this host, kept free until its servers have taken them.
 
-A port that is found and let go can be taken by anyone before its server starts. gRPC's servers
-bind with SO_REUSEPORT, as these sockets do: both may hold a port at once, and a socket that does
-not listen takes no connection away.
+A port that is found and let go can be taken by anyone before its server starts. With
+`TF_GRPC_REUSE_PORT` TensorFlow's servers bind with SO_REUSEPORT, as these sockets do: both may
+hold a port at once, and a socket that does not listen takes no connection away.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+
+
+REUSE_PORT = {"TF_GRPC_REUSE_PORT": "true"}
+"""Environment of a server that is to start at a reserved port."""
 
 
 @contextlib.contextmanager

@@ -6,7 +6,10 @@ messages a worker sends on its stdout are for the launcher alone:
     {"ready": true, "inventory": {...}}                         TensorFlow is imported
     {"opened": true, "step": 20}                                the run's first step is done
     {"replace": {"number": 4, ...}}                             see Replacement
-    {"failed": {"message": ..., "detail": ...}}                 as the event: a full disk loses that
+    {"failed": {"message": ..., "detail": ..., "follows": false}}
+                                             as the event: a full disk loses that; `follows`: it
+                                             heard of a peer's end, and has no fault of its own
+    {"done": true}                           books closed: waits for `leave`, for its peers' sake
 
 A worker that asked for its replacement keeps its state and waits: `leave` ends it once the fresh
 worker has done a step, `resume` lets it go on as if nothing had been asked.
@@ -33,6 +36,9 @@ class Run:
     resume: str | None = None
     asked: dict[str, Any] | None = None
     """The Replacement that this worker is the answer to."""
+    cluster: list[dict[str, Any]] | None = None
+    """The tasks of the run's cluster by process number, `worker` being this one's; None where one
+    process is the whole run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The fresh worker has taken over: end."""
+    """A fresh worker has taken over, or all workers of a cluster are done: end."""
 
     command: ClassVar[str] = "leave"
     number: int

@@ -1,8 +1,8 @@
-"""One run from its launch to its end: its worker, the commands to it, and a fresh one's arrival.
+"""One run from its launch to its end: its crew, the commands to it, and a fresh one's arrival.
 
 One thread per run does everything; the methods only leave a message for it, so nobody who presses
-a button ever waits. A change that needs other devices is made with both workers alive: the old one
-keeps its state and waits until the fresh one has done a step, so a fresh worker that cannot open
+a button ever waits. A change that needs other processes is made with both crews alive: the old one
+keeps its state and waits until the fresh one has done a step, so a fresh crew that cannot open
 costs a pause and nothing else.
 """
 
@@ -23,9 +23,11 @@ from profiles.errors import LabError, RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import Event, Exited, Launched, Note
 from profiles.layout import LAUNCHER_EVENTS, worker_folder
-from profiles.spec import RunSpec
+from profiles.spec import RunSpec, parse_spec
 from profiles.status import State
+from strategy_core.cluster.tasks import Cluster
 from strategy_core.processes import protocol
+from strategy_core.processes.crew import Crew, start_crew
 from strategy_core.processes.verdict import Verdict
 from strategy_core.processes.watched_worker import WatchedWorker
 from strategy_core.processes.worker_process import Message, WorkerProcess
@@ -38,7 +40,6 @@ STOP_GRACE_S = 20.0
 """So long may a worker take from Stop to its end: a step, and the last capture's conversion."""
 LEAVE_GRACE_S = 10.0
 """So long may a replaced worker take to convert its last capture."""
-IMPORT_TIMEOUT_S = 120.0
 _STATES: dict[str, State] = {"finished": "finished", "stopped": "stopped"}
 
 
@@ -59,7 +60,7 @@ class RunHandle:
         self.verdict: Verdict | None = None
         """How it ended; None while it runs."""
         self.exit_code: int | None = None
-        """Of the last worker."""
+        """Of the worker that its end is told by."""
         self.failure_detail = ""
         """What stands behind a failure, for the curious."""
         self._start_worker = start_worker
@@ -69,14 +70,14 @@ class RunHandle:
         self._inbox: queue.Queue[tuple[WatchedWorker | None, Any]] = queue.Queue()
         self._numbers = itertools.count(1)
         self._stop_by: float | None = None
-        self._candidate: WatchedWorker | None = None
-        self._leaving: WatchedWorker | None = None
+        self._candidate: Crew | None = None
+        self._leaving: Crew | None = None
         self._leave_by = 0.0
         self._held: list[protocol.Command] = []
         self._had_step = False
         self._over = threading.Event()
-        self._worker = self._start(0, spec.to_json())
-        self._record_launch(self._worker)
+        self._crew = self._start(0, spec)
+        self._record_launch(self._crew)
         threading.Thread(target=self._watch, name=f"run {folder.name}", daemon=True).start()
 
     @property
@@ -92,13 +93,12 @@ class RunHandle:
     @property
     def step(self) -> int | None:
         """The last step known to be done."""
-        return self._worker.step
+        return self._crew.leader.step
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Processes that work for this run now."""
-        workers = (self._worker, self._candidate, self._leaving)
-        return tuple(w.process.pid for w in workers if w and w.process.poll() is None)
+        return tuple(pid for crew in self._crews() for pid in crew.pids)
 
     def reconfigure(self, changes: Mapping[str, Any]) -> int:
         """Ask for a change at the next step; the `answer` event with this number tells the rest."""
@@ -117,28 +117,41 @@ class RunHandle:
         """End it by force, now."""
         self._inbox.put((None, "kill"))
 
+    def kill_process(self, number: int) -> None:
+        """Kill one process of a cluster, to see what the others do."""
+        self._inbox.put((None, number))
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the end of the run; False where it did not come in time."""
         return self._over.wait(timeout_s)
 
+    def _crews(self) -> list[Crew]:
+        return [crew for crew in (self._crew, self._candidate, self._leaving) if crew]
+
     def _start(
-        self, generation: int, spec: dict[str, Any], asked: protocol.Replacement | None = None
-    ) -> WatchedWorker:
-        process, from_spare = self._start_worker()
-        folder = worker_folder(self.folder, 0, generation)
-        worker = WatchedWorker(process, folder, from_spare, time.monotonic())
-        process.listen(lambda message: self._inbox.put((worker, message)))
-        process.send(
-            protocol.Run(
+        self, generation: int, spec: RunSpec, asked: protocol.Replacement | None = None
+    ) -> Crew:
+        def start_member(process: int, cluster: Cluster | None) -> WatchedWorker:
+            command = protocol.Run(
                 next(self._numbers),
                 str(self.folder.resolve()),
-                0,
+                process,
                 generation,
-                spec,
+                spec.to_json(),
                 asked.checkpoint if asked else None,
                 asdict(asked) if asked else None,
+                cluster.to_json() if cluster else None,
             )
-        )
+            return self._start_member(command)
+
+        return start_crew(spec, start_member)
+
+    def _start_member(self, command: protocol.Run) -> WatchedWorker:
+        process, from_spare = self._start_worker()
+        folder = worker_folder(self.folder, command.worker, command.generation)
+        worker = WatchedWorker(process, folder, from_spare, time.monotonic(), command)
+        process.listen(lambda message: self._inbox.put((worker, message)))
+        process.send(command)
         return worker
 
     def _watch(self) -> None:
@@ -152,9 +165,8 @@ class RunHandle:
             self.verdict = Verdict("failed", f"The launcher lost this run: {error!r}")
             raise
         finally:
-            for worker in filter(None, (self._worker, self._candidate, self._leaving)):
-                worker.process.kill()
-                worker.process.wait(LEAVE_GRACE_S)
+            for crew in self._crews():
+                crew.end(LEAVE_GRACE_S)
             self._log.close()
             self._over.set()
             self._on_progress()
@@ -163,147 +175,187 @@ class RunHandle:
         """Act on one message: from a caller (`sender` is None) or from a worker."""
         if sender is None:
             self._take_command(message)
-        elif sender is self._worker:
-            self._take_from_worker(message)
-        elif sender is self._candidate:
+            return
+        crew = next((crew for crew in self._crews() if sender in crew.members), None)
+        if crew is None:
+            return
+        crew.take(sender, message, time.monotonic())
+        if "gone" in message and self._start_again(crew, sender):
+            return
+        if crew is self._crew:
+            self._take_from_crew(message)
+        elif crew is self._candidate:
             self._take_from_candidate(message)
-        elif sender is self._leaving and "gone" in message:
+        elif crew is self._leaving and crew.is_gone:
             self._leaving = None
-            self._record_exit(sender, sender.verdict())
+            self._record_exits(crew)
 
-    def _take_command(self, command: protocol.Command | str) -> None:
+    def _take_command(self, command: protocol.Command | str | int) -> None:
         if command == "kill":
-            self._worker.kill("asked")
+            self._crew.kill("asked")
+        elif isinstance(command, int):
+            for member in self._crew.members:
+                if member.folder.worker == command:
+                    member.kill("asked")
         elif isinstance(command, protocol.Stop):
             if self._stop_by is None:
                 self._stop_by = time.monotonic() + self._stop_grace_s
-            self._worker.process.send(command)
+            self._crew.send(command)
         elif not isinstance(command, str):
             if self._candidate is None:
-                self._worker.process.send(command)
+                self._crew.send(command)
             else:
                 self._held.append(command)  # for whoever goes on
 
-    def _take_from_worker(self, message: Message) -> None:
-        if "failed" in message:
-            self._worker.failed = message["failed"]
+    def _take_from_crew(self, message: Message) -> None:
+        if "opened" in message:
+            self._crew.held.close()
         elif "replace" in message:
-            self._call_fresh_worker(protocol.Replacement(**message["replace"]))
-        elif "gone" in message:
+            self._call_fresh_crew(protocol.Replacement(**message["replace"]))
+        elif "done" in message and self._crew.is_done:
+            self._crew.send(protocol.Leave(next(self._numbers)))
+        elif "gone" in message and self._crew.is_gone:
             self._settle()
 
     def _take_from_candidate(self, message: Message) -> None:
         assert self._candidate is not None
-        if "failed" in message:
-            self._candidate.failed = message["failed"]
-        elif "opened" in message:
+        if "opened" in message:
             self._hand_over(self._candidate)
-        elif "gone" in message:
-            self._candidate.observe(time.monotonic())
+        elif "gone" in message and self._candidate.is_gone:
             self._dismiss(self._candidate)
 
-    def _call_fresh_worker(self, asked: protocol.Replacement) -> None:
-        try:
-            self._candidate = self._start(self._worker.folder.generation + 1, asked.spec, asked)
-        except (OSError, LabError) as error:
-            self._worker.process.send(protocol.Resume(next(self._numbers), str(error)))
+    def _start_again(self, crew: Crew, lost: WatchedWorker) -> bool:
+        """Put a fresh process in the place of a spare one that was dead before it began."""
+        if not lost.from_spare or lost.has_begun or lost.killed_for is not None:
+            return False
+        assert lost.command is not None
+        crew.replace(lost, self._start_member(lost.command))
+        if crew is not self._candidate:
+            self._record_launch(crew)
+        return True
 
-    def _hand_over(self, fresh: WatchedWorker) -> None:
-        """The fresh worker has done a step: the old one leaves."""
-        old, self._candidate = self._worker, None
+    def _call_fresh_crew(self, asked: protocol.Replacement) -> None:
+        generation = self._crew.leader.folder.generation + 1
+        try:
+            self._candidate = self._start(generation, parse_spec(asked.spec), asked)
+        except (OSError, LabError) as error:
+            self._crew.send(protocol.Resume(next(self._numbers), str(error)))
+
+    def _hand_over(self, fresh: Crew) -> None:
+        """The fresh crew has done a step: the old one leaves."""
+        old, self._candidate = self._crew, None
+        fresh.held.close()
         self._record_launch(fresh)
-        old.replaced = True
-        old.process.send(protocol.Leave(next(self._numbers)))
+        for member in old.members:
+            member.replaced = True
+        old.send(protocol.Leave(next(self._numbers)))
         self._leaving, self._leave_by = old, time.monotonic() + LEAVE_GRACE_S
-        self._worker = fresh
+        self._crew = fresh
         if self._stop_by is not None:
-            fresh.process.send(protocol.Stop(next(self._numbers)))  # the old one may have it
+            fresh.send(protocol.Stop(next(self._numbers)))  # the old one may have it
         self._release_held()
         self._on_progress()
 
-    def _dismiss(self, fresh: WatchedWorker) -> None:
-        """The fresh worker ended before its first step: the old one goes on."""
+    def _dismiss(self, fresh: Crew) -> None:
+        """The fresh crew ended before its first step: the old one goes on."""
         self._candidate = None
-        message = fresh.verdict().message or "The fresh worker ended before its first step."
-        kept = self.folder / f"rejected-{fresh.folder.path.name}-{next(self._numbers)}"
-        with contextlib.suppress(OSError):
-            shutil.move(fresh.folder.path, kept)
-        what = "A fresh worker could not take over; its records are kept apart"
-        self._write(Note("warning", what, {"folder": kept.name, "message": message}))
-        self._worker.last_sign = time.monotonic()
-        self._worker.process.send(protocol.Resume(next(self._numbers), message))
+        fresh.end(LEAVE_GRACE_S)
+        message = fresh.verdict(fresh.culprit()).message
+        message = message or "The fresh worker ended before its first step."
+        for member in fresh.members:
+            kept = self.folder / f"rejected-{member.folder.path.name}-{next(self._numbers)}"
+            with contextlib.suppress(OSError):
+                shutil.move(member.folder.path, kept)
+            what = "A fresh worker could not take over; its records are kept apart"
+            self._write(Note("warning", what, {"folder": kept.name, "message": message}))
+        for member in self._crew.members:
+            member.last_sign = time.monotonic()
+        self._crew.send(protocol.Resume(next(self._numbers), message))
         self._release_held()
         self._on_progress()
 
     def _release_held(self) -> None:
         held, self._held = self._held, []
         for command in held:
-            self._worker.process.send(command)
+            self._crew.send(command)
 
     def _look(self, now: float) -> None:
         """Read new events; end what hangs."""
         if self.verdict is not None:
             return
-        self._worker.observe(now)
-        if not self._had_step and self._worker.step is not None:
+        self._crew.observe(now)
+        if not self._had_step and self._crew.leader.step is not None:
             self._had_step = True
             self._on_progress()
         if self._candidate is not None:
             self._candidate.observe(now)
-            self._worker.last_sign = now  # it waits, as it should
-        for worker in filter(None, (self._worker, self._candidate)):
-            self._end_if_hung(worker, now)
+            for member in self._crew.members:
+                member.last_sign = now  # it waits, as it should
+        for crew in filter(None, (self._crew, self._candidate)):
+            timeout_s = (self._crew.leader.spec or {}).get(
+                "hang_timeout_s", self.spec.hang_timeout_s
+            )
+            crew.end_if_hung(now, timeout_s)
+            crew.end_if_lost(now)
         self._end_if_late(now)
 
-    def _end_if_hung(self, worker: WatchedWorker, now: float) -> None:
-        timeout_s = (self._worker.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
-        if worker.process.ready is None:
-            timeout_s = max(timeout_s, IMPORT_TIMEOUT_S)
-        why = worker.why_hung(now, timeout_s)
-        if why is not None and worker.killed_for is None:
-            worker.kill("hung", why)
-
     def _end_if_late(self, now: float) -> None:
-        """End a worker that should have left by now."""
+        """End a crew that should have left by now."""
         if self._leaving is not None and now > self._leave_by:
-            self._leaving.process.kill()
-        if self._worker.finished is not None and self._stop_by is None:
+            self._leaving.kill("impatient")
+        if self._crew.leader.finished is not None and self._stop_by is None:
             # Its books are closed: what is it waiting for?
             self._stop_by = now + self._stop_grace_s
         if self._stop_by is not None and now > self._stop_by:
             note = f"Stop was asked, but no step ended within {self._stop_grace_s:.0f} s."
-            self._worker.kill("impatient", note)
+            self._crew.kill("impatient", note)
 
     def _settle(self) -> None:
-        """The worker is gone, and with it the run."""
-        self._worker.observe(time.monotonic())
-        verdict = self._worker.verdict()
-        self.exit_code = self._worker.process.poll()
-        failed = self._worker.failed or {}
+        """Everyone is gone, and the run with them."""
+        self._crew.observe(time.monotonic())
+        told_by = self._crew.culprit()
+        verdict = self._crew.verdict(told_by)
+        self.exit_code = told_by.process.poll()
+        failed = told_by.failed or {}
         if verdict.verdict not in _STATES:
-            self.failure_detail = str(failed.get("detail") or self._worker.process.said())
+            self.failure_detail = str(failed.get("detail") or told_by.process.said())
         if self._candidate is not None:
             self._candidate.kill("asked")
-        self._record_exit(self._worker, verdict)
+        self._record_exits(self._crew)
         self.verdict = verdict
 
-    def _record_launch(self, worker: WatchedWorker) -> None:
-        process, folder = worker.process, worker.folder
-        self._write(
-            Launched(
-                folder.worker,
-                folder.generation,
-                process.pid,
-                process.started_ns,
-                worker.from_spare,
+    def _record_launch(self, crew: Crew) -> None:
+        for member in crew.members:
+            process, folder = member.process, member.folder
+            task = crew.cluster.tasks[folder.worker] if crew.cluster else None
+            self._write(
+                Launched(
+                    folder.worker,
+                    folder.generation,
+                    process.pid,
+                    process.started_ns,
+                    member.from_spare,
+                    task.title if task else None,
+                    task.address if task else None,
+                )
             )
-        )
 
-    def _record_exit(self, worker: WatchedWorker, verdict: Verdict) -> None:
-        folder, code = worker.folder, worker.process.poll()
-        self._write(
-            Exited(folder.worker, folder.generation, code, verdict.verdict, verdict.message)
-        )
+    def _record_exits(self, crew: Crew) -> None:
+        culprit = crew.culprit()
+        for member in crew.members:
+            folder, code, verdict = member.folder, member.process.poll(), crew.verdict(member)
+            is_fine = verdict.verdict in (*_STATES, "replaced")
+            follows = None if is_fine or member is culprit else culprit.folder.worker
+            self._write(
+                Exited(
+                    folder.worker,
+                    folder.generation,
+                    code,
+                    verdict.verdict,
+                    verdict.message,
+                    follows,
+                )
+            )
 
     def _write(self, event: Event) -> None:
         with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so

@@ -8,8 +8,9 @@ from typing import Literal
 
 from strategy_core.processes import protocol
 
-KillReason = Literal["hung", "asked", "impatient"]
-"""Why the launcher itself sent SIGKILL; `impatient`: a stop that was not obeyed in time."""
+KillReason = Literal["hung", "asked", "impatient", "peer"]
+"""Why the launcher itself sent SIGKILL; `impatient`: a stop that was not obeyed in time; `peer`: a
+run of several processes had lost one, and this one was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ def _killed_here(ending: Ending) -> Verdict:
         return Verdict("hung", _where(ending.kill_note, ending))
     if ending.killed_for == "impatient":
         return Verdict("stopped", _where(ending.kill_note, ending))
+    if ending.killed_for == "peer":
+        return Verdict("hung", _where("It did not take part while its peers waited.", ending))
     return Verdict("killed", _where("Killed on request.", ending))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from profiles.event_log import read_events
 from profiles.layout import WorkerFolder
+from strategy_core.processes import protocol
 from strategy_core.processes.last_words import last_words
 from strategy_core.processes.memory_evidence import MemoryReading, oom_evidence, read_memory
 from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
@@ -26,18 +28,32 @@ class WatchedWorker:
     from_spare: bool
     last_sign: float
     """Monotonic seconds of its last event, or of its launch."""
+    command: protocol.Run | None = None
+    """What it was asked to run."""
+    has_begun: bool = False
+    """Whether it ever wrote an event."""
     step: int | None = None
     """The last step it finished."""
     spec: dict[str, Any] | None = None
     """Of the segment in force; None until one is open."""
     finished: str | None = None
     failed: dict[str, Any] | None = None
+    follows: bool = False
+    """It failed because a peer was gone, by its own account."""
+    is_done: bool = False
+    """It closed its books and waits for leave to end."""
+    is_gone: bool = False
+    lost_at: float | None = None
+    """Monotonic seconds when it failed or ended and should not have."""
+    was_silent: bool = False
+    """It said nothing while its peers failed for the want of it."""
     replaced: bool = False
     killed_for: KillReason | None = None
     kill_note: str = ""
     memory_before: MemoryReading = field(default_factory=read_memory)
     building_since: float | None = None
     """Since when the first step of a segment is being built; None where it is done."""
+    stopped_since: float | None = None
     _cpu_s: float = 0.0
     _cpu_read_at: float = 0.0
     _cursor: int = 0
@@ -49,7 +65,7 @@ class WatchedWorker:
         """Read its new events."""
         records, self._cursor = read_events(self.folder.events, self._cursor)
         for record in records:
-            self.last_sign = now
+            self.last_sign, self.has_begun = now, True
             match record["kind"]:
                 case "step":
                     self.step, self.building_since = record.get("step"), None
@@ -60,13 +76,15 @@ class WatchedWorker:
                 case "failed":
                     self.failed = record
 
-    def why_hung(self, now: float, timeout_s: float) -> str | None:
+    def why_hung(self, now: float, timeout_s: float, stopped_s: float = math.inf) -> str | None:
         """Why it is taken for hung; None where it is not.
 
-        No sign of life for `timeout_s` is the reason. While a step is being built, computing is a
-        sign of life too, for ten times as long.
+        No sign of life for `timeout_s` is the reason, or being stopped (SIGSTOP) for `stopped_s`.
+        While a step is being built, computing is a sign of life too, for ten times as long.
         """
         self._look_at_process(now)
+        if self.stopped_since is not None and now - self.stopped_since > stopped_s:
+            return f"No event for {now - self.last_sign:.0f} s; {self._doing()}."
         quiet_s = now - self.last_sign
         if quiet_s > timeout_s:
             return f"No event for {quiet_s:.0f} s; {self._doing()}."
@@ -110,6 +128,8 @@ class WatchedWorker:
             self.last_sign = now
         self._cpu_s, self._cpu_read_at = cpu_s, now
         self.process.sample_memory()
+        is_stopped = not is_busy and self.process.state() == "stopped"
+        self.stopped_since = (self.stopped_since or now) if is_stopped else None
 
     def _doing(self) -> str:
         state = self.process.state()

@@ -25,11 +25,12 @@ ROOT = Path(__file__).parents[3]
 GONE_WITHIN_S = 2.0
 
 LAUNCH_AND_WAIT = """
-import sys, threading, time
+import signal, sys, threading, time
 from pathlib import Path
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 launcher = Launcher(spare=True, worker_command=(sys.executable, "-P", sys.argv[1]))
 spec = RunSpec(devices="cpu:2", steps=100000, workload_options={"accident": sys.argv[3]})
 # From a thread that ends, as those of a web page do: the worker must not notice.

@@ -1,0 +1,53 @@
+"""Workers of a cluster obey a command at the same step, or one would wait for another for ever.
+
+Every worker is sent every command, but not at the same moment. So each step carries, in the same
+all-reduce as its loss, how many commands every worker has received so far: a command is obeyed
+after the step that shows that all of them have it, and all see that in the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from strategy_core.processes import protocol
+
+
+class Agreement:
+    """One worker's side of it.
+
+    Args:
+      process: number of this worker.
+      num_workers: how many there are.
+      replicas_per_worker: each of them adds its part to the sum.
+    """
+
+    def __init__(self, process: int, num_workers: int, replicas_per_worker: int = 1) -> None:
+        self._process = process
+        self._num_workers = num_workers
+        self._replicas_per_worker = replicas_per_worker
+        self._received: list[protocol.Command] = []
+        self._num_obeyed = 0
+        self._num_agreed = 0
+
+    def receive(self, commands: Sequence[protocol.Command]) -> None:
+        """Commands that reached this worker, in the order in which they were sent to all."""
+        self._received.extend(commands)
+
+    def told(self) -> npt.NDArray[np.float32]:
+        """What each of this worker's replicas adds to the next step's sum: (num_workers,)."""
+        counts = np.zeros(self._num_workers, np.float32)
+        counts[self._process] = len(self._received) / self._replicas_per_worker
+        return counts
+
+    def hear(self, summed: npt.NDArray[np.float32]) -> None:
+        """The sum over all replicas that the step gave: (num_workers,)."""
+        self._num_agreed = int(np.rint(summed).min())
+
+    def agreed(self) -> list[protocol.Command]:
+        """Commands to obey now, each once: every worker has them."""
+        ready = self._received[self._num_obeyed : self._num_agreed]
+        self._num_obeyed = max(self._num_obeyed, self._num_agreed)
+        return ready

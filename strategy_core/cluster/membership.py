@@ -1,0 +1,38 @@
+"""This process as a member of a cluster: joined once, before TensorFlow's runtime starts.
+
+TensorFlow fixes a process's place in a cluster when its runtime starts, and cannot leave again: a
+change of the cluster takes fresh processes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from profiles.spec import RunSpec
+from strategy_core import private_tf
+from strategy_core.cluster.ports import REUSE_PORT
+from strategy_core.cluster.tasks import Cluster
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Which of the run's processes this one is."""
+
+    cluster: Cluster
+    process: int
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process writes what is to be written once."""
+        return self.process == 0
+
+    def join(self, spec: RunSpec) -> None:
+        """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""
+        os.environ |= REUSE_PORT
+        os.environ["TF_CONFIG"] = self.cluster.tf_config(self.process)
+        if spec.strategy == "multi-worker-mirrored":
+            resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+            private_tf.watch_peers(resolver, spec.cluster.heartbeat_timeout_s)

@@ -1,0 +1,191 @@
+"""The processes of one generation of a run as one: one worker, or all the tasks of a cluster.
+
+The first is the leader: its steps are the run's. When one of several is lost the others soon fail
+too, each with an error that tells of its peers. So the crew is given a moment to gather what
+everyone says, ends whoever is left, and names the one whose own fault it was (`culprit`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from profiles.spec import RunSpec
+from strategy_core.cluster import tasks
+from strategy_core.cluster.ports import reserved_ports
+from strategy_core.cluster.tasks import Cluster
+from strategy_core.processes import protocol
+from strategy_core.processes.verdict import KillReason, Verdict
+from strategy_core.processes.watched_worker import WatchedWorker
+
+STOPPED_S = 3.0
+"""A stopped process (SIGSTOP) holds its peers up: none is waited for longer."""
+IMPORT_TIMEOUT_S = 120.0
+EVIDENCE_S = 1.0
+"""So long may the others speak once one is lost."""
+LOCAL_HOST = "127.0.0.1"
+
+
+@dataclass
+class Crew:
+    """Driven by one thread, which passes the time in."""
+
+    members: list[WatchedWorker]
+    cluster: Cluster | None = None
+    trouble_at: float | None = None
+    """Monotonic seconds when one was lost that should not have been."""
+    is_ending: bool = False
+    """It was killed as a whole: nobody is to blame."""
+    held: ExitStack = field(default_factory=ExitStack)
+    """What is kept for the crew until its processes have it: their ports."""
+
+    @property
+    def leader(self) -> WatchedWorker:
+        return self.members[0]
+
+    @property
+    def is_gone(self) -> bool:
+        return all(member.is_gone for member in self.members)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every one has closed its books and waits for leave to end."""
+        return all(member.is_done or member.is_gone for member in self.members)
+
+    @property
+    def pids(self) -> list[int]:
+        return [m.process.pid for m in self.members if m.process.poll() is None]
+
+    def title(self, member: WatchedWorker) -> str | None:
+        """What to call a member of several: `worker 1`; None where it is the only one."""
+        return self.cluster.tasks[member.folder.worker].title if self.cluster else None
+
+    def observe(self, now: float) -> None:
+        for member in self.members:
+            member.observe(now)
+
+    def send(self, command: protocol.Command) -> None:
+        """To every one; all hear the same commands in the same order."""
+        for member in self.members:
+            member.process.send(command)
+
+    def kill(self, reason: KillReason, note: str = "") -> None:
+        """End every one."""
+        self.is_ending = True
+        for member in self.members:
+            if not member.is_gone:
+                member.kill(reason, note)
+
+    def take(self, member: WatchedWorker, message: dict[str, Any], now: float) -> None:
+        """Note what a member says of itself."""
+        if "failed" in message:
+            member.failed = message["failed"]
+            member.follows = bool(message["failed"].get("follows"))
+            self.lose(member, now)
+        elif "done" in message:
+            member.is_done = True
+        elif "gone" in message:
+            member.observe(now)
+            member.is_gone = True
+            if member.finished is None and not member.replaced:
+                self.lose(member, now)
+
+    def replace(self, lost: WatchedWorker, fresh: WatchedWorker) -> None:
+        """Put another process in a member's place, as if it had been there from the start."""
+        self.members[self.members.index(lost)] = fresh
+        self.trouble_at = None
+
+    def end_if_hung(self, now: float, timeout_s: float) -> None:
+        """Kill a member that gives no sign of life: the one that came least far, where several."""
+        stopped_s = STOPPED_S if self.cluster else math.inf
+        hung = []
+        for member in self.members:
+            if member.killed_for is not None or member.is_gone:
+                continue
+            patience_s = timeout_s if member.process.ready else max(timeout_s, IMPORT_TIMEOUT_S)
+            why = member.why_hung(now, patience_s, stopped_s)
+            if why is not None:
+                hung.append((member.stopped_since is None, member.step or -1, why, member))
+        if hung:
+            _, _, why, member = min(hung, key=lambda found: found[:2])
+            member.kill("hung", why)
+
+    def end(self, timeout_s: float) -> None:
+        """Kill whoever is left, and wait for their end."""
+        self.held.close()
+        for member in self.members:
+            member.process.kill()
+        for member in self.members:
+            member.process.wait(timeout_s)
+
+    def lose(self, member: WatchedWorker, now: float) -> None:
+        """It failed, was killed, or left early."""
+        if self.is_ending or member.lost_at is not None:
+            return
+        member.lost_at = now
+        if self.trouble_at is None:
+            self.trouble_at = now
+
+    def end_if_lost(self, now: float) -> None:
+        """Once there was time to speak, end those who still wait for the lost one."""
+        if self.is_ending or self.trouble_at is None:
+            return
+        if now > self.trouble_at + EVIDENCE_S:
+            for member in self.members:
+                member.was_silent = member.was_silent or not (member.is_gone or member.failed)
+            self.kill("peer")
+
+    def culprit(self) -> WatchedWorker:
+        """Whose end is the run's; the leader's where nothing was amiss while it had work to do."""
+        if self.trouble_at is None or self.leader.finished is not None:
+            return self.leader
+        return min(self.members, key=_fault)
+
+    def verdict(self, member: WatchedWorker) -> Verdict:
+        """Why a member ended, with its name where there are several."""
+        verdict, title = member.verdict(), self.title(member)
+        if title is None or verdict.message is None:
+            return verdict
+        if member.killed_for == "peer" and member is not self.culprit():
+            culprit = self.title(self.culprit())
+            return Verdict("killed", f"The launcher ended {title}: {culprit} was lost.")
+        return Verdict(verdict.verdict, f"{title.capitalize()}: {verdict.message}")
+
+
+def start_crew(
+    spec: RunSpec,
+    start_member: Callable[[int, Cluster | None], WatchedWorker],
+) -> Crew:
+    """Every process that `spec` takes, on this host.
+
+    `start_member` is given the process number and the cluster, None where one process is all.
+    """
+    roles = tasks.roles(spec)
+    if not roles:
+        return Crew([start_member(0, None)])
+    with ExitStack() as held:
+        ports = held.enter_context(reserved_ports(len(roles)))
+        cluster = tasks.cluster_of(spec, [f"{LOCAL_HOST}:{port}" for port in ports])
+        crew = Crew([], cluster)
+        try:
+            for process in range(len(roles)):
+                crew.members.append(start_member(process, cluster))
+        except BaseException:
+            for member in crew.members:
+                member.process.kill()
+            raise
+        crew.held = held.pop_all()
+        return crew
+
+
+def _fault(member: WatchedWorker) -> tuple[int, float]:
+    """How much of a run's end is this member's own doing, and since when: the least is to blame."""
+    since = member.lost_at if member.lost_at is not None else float("inf")
+    if member.killed_for == "peer":
+        return (1 if member.was_silent else 3), since
+    if member.failed is not None:
+        return (2 if member.follows else 0), since
+    return (0 if member.lost_at is not None else 3), since

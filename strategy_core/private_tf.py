@@ -132,10 +132,10 @@ def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeou
     MultiWorkerMirroredStrategy sets the service up with TensorFlow's own 10 s, and has no argument
     for it; it leaves a service alone that was set up before. Call it before the strategy.
     """
+    from tensorflow.python.distribute import multi_worker_util
     from tensorflow.python.distribute.collective_all_reduce_strategy import (
         coordination_config_pb2,  # where it lies changes between releases
     )
-    from tensorflow.python.distribute import multi_worker_util
     from tensorflow.python.eager import context
 
     cluster = multi_worker_util.normalize_cluster_spec(resolver.cluster_spec())

@@ -11,7 +11,6 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-
 REUSE_PORT = {"TF_GRPC_REUSE_PORT": "true"}
 """Environment of a server that is to start at a reserved port."""
 

@@ -10,7 +10,7 @@ The same options and seed give the same bytes.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,11 @@ from tests.synthetic_recipe import (
     EPOCH_NS,
     HOSTILE,
     Recipe,
+    ahead_ns,
     replica_device,
     spec_of,
     step_phases,
+    strategy_of,
 )
 
 __all__ = ["HOSTILE", "Recipe", "write_run"]
@@ -54,11 +56,11 @@ def write_run(folder: str | Path, **options: Any) -> Path:
 
 
 class _Clocked(EventLog):
-    """An event log whose clock is set by what is written."""
+    """An event log whose clock is set by what is written; `behind` the reference's, if it is."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, behind: Callable[[int], int] = lambda _at_ns: 0) -> None:
         self.at_ns = EPOCH_NS
-        super().__init__(path, now_ns=lambda: self.at_ns)
+        super().__init__(path, now_ns=lambda: self.at_ns - behind(self.at_ns))
 
 
 def _segment_recipes(recipe: Recipe) -> list[tuple[Recipe, int]]:
@@ -105,7 +107,7 @@ def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None
         launcher.write(
             events.Launched(folder.worker, folder.generation, recipe.pid, EPOCH_NS, True)
         )
-    log = _Clocked(folder.events)
+    log = _Clocked(folder.events, lambda at: int(ahead_ns(recipe, folder.worker, np.array(at))))
     log.write(events.WorkerStarted(folder.worker, recipe.pid, EPOCH_NS, 1_000_000))
     if "environment" not in recipe.missing:
         names = [replica_device(recipe, replica) for replica in range(recipe.replicas)]
@@ -118,7 +120,7 @@ def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None
                     for name in names
                 ],
                 host={
-                    "name": "synthetic",
+                    "name": recipe.hosts[folder.worker] if recipe.hosts else "synthetic",
                     "cpus": 2,
                     "memory_bytes": 8 << 30,
                     "platform": "Linux",
@@ -153,7 +155,7 @@ def _opened(
     checksum = f"sha256:{segment:064x}"
     return events.SegmentOpened(
         segment=segment,
-        strategy=recipe.strategy,
+        strategy=strategy_of(recipe),
         num_replicas=recipe.replicas,
         num_workers=recipe.workers,
         global_batch_size=recipe.global_batch_size,
@@ -178,13 +180,13 @@ def _write_segment(
     lengths = (phases["wall"].max(axis=1) * 1e6).astype(np.int64)
     starts = log.at_ns + np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
     log.write(_opened(recipe, segment, first, log.at_ns, recipe.moved))
-    window_starts = _window_starts(recipe)
+    window_starts = [] if recipe.leader_only and folder.worker else _window_starts(recipe)
     captured = {start + i for start in window_starts for i in range(recipe.window_steps)}
     made = tables.Segment(
         segment=segment,
         worker=folder.worker,
         first_step=first,
-        starts_ns=starts,
+        starts_ns=starts - ahead_ns(recipe, folder.worker, starts),
         phases=phases,
         devices=[replica_device(recipe, i) for i in range(recipe.replicas)],
         local=_local_replicas(recipe, folder.worker),
@@ -196,6 +198,8 @@ def _write_segment(
     marks = _marks(made) if recipe.marks else None
     for i in range(recipe.steps):
         log.at_ns = int(starts[i] + lengths[i])
+        if folder.worker and recipe.clock_ahead_ms and recipe.clock_measured:
+            _write_clock(folder, log, recipe, int(starts[i]))
         log.write(_step(recipe, made, marks, i, i in captured))
         if recipe.memory and i % 10 == 0:
             _write_memory(log, made, first + i)
@@ -253,6 +257,18 @@ def _write_memory(log: _Clocked, made: tables.Segment, step: int) -> None:
     for replica in made.local:
         device = made.devices[replica]
         log.write(events.MemorySampled(device, step, 50_000_000 + 1000 * step, 80_000_000, "tf"))
+
+
+def _write_clock(folder: WorkerFolder, log: _Clocked, recipe: Recipe, since_ns: int) -> None:
+    """A measurement where a whole second began with this step: wrong by up to what it says."""
+    if since_ns // 10**9 == log.at_ns // 10**9 and since_ns > EPOCH_NS:
+        return
+    true = int(ahead_ns(recipe, folder.worker, np.array(log.at_ns)))
+    rng = np.random.default_rng([recipe.seed, folder.worker, log.at_ns - EPOCH_NS])
+    wrong, within = int(rng.integers(-20_000, 20_001)), 20_000
+    log.write(
+        events.ClockMeasured(0, log.at_ns - true, true + wrong, within, 2 * within, 16, "udp")
+    )
 
 
 def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, start: int) -> None:

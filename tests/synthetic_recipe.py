@@ -63,6 +63,16 @@ class Recipe:
     prefix: str = ""
     """Put before every op, variable and workload name: long or hostile text."""
     nan_loss_from: int | None = None
+    hosts: Sequence[str] = ()
+    """Host name by worker; without it all are on one host."""
+    clock_ahead_ms: Sequence[float] = ()
+    """By worker how far the reference's clock is ahead of its own, at the start."""
+    clock_drift_ppm: Sequence[float] = ()
+    """By worker how much faster the reference's clock runs."""
+    clock_measured: bool = True
+    """Whether workers with a clock of their own exchanged messages with the first."""
+    leader_only: bool = False
+    """Whether only worker 0 has capture windows, the others light marks."""
     moved: str | None = None
     pid: int = 2**22 - 1
     seed: int = 0
@@ -73,7 +83,7 @@ def spec_of(recipe: Recipe) -> RunSpec:
     count = recipe.replicas // recipe.workers
     return RunSpec.model_validate(
         {
-            "strategy": recipe.strategy,
+            "strategy": strategy_of(recipe),
             "devices": f"{recipe.device_kind.lower()}:{count}",
             "workers": recipe.workers,
             "workload": f"{recipe.prefix}digits-cnn",
@@ -82,6 +92,20 @@ def spec_of(recipe: Recipe) -> RunSpec:
             "seed": recipe.seed,
         }
     )
+
+
+def strategy_of(recipe: Recipe) -> str:
+    """One process has the mirrored strategy, several its sibling."""
+    is_cluster = recipe.workers > 1 and recipe.strategy == "mirrored"
+    return "multi-worker-mirrored" if is_cluster else recipe.strategy
+
+
+def ahead_ns(recipe: Recipe, worker: int, true_ns: np.ndarray) -> np.ndarray:
+    """How far the reference's clock is ahead of a worker's own at a (reference) time."""
+    offset = recipe.clock_ahead_ms[worker] if worker < len(recipe.clock_ahead_ms) else 0.0
+    drift = recipe.clock_drift_ppm[worker] if worker < len(recipe.clock_drift_ppm) else 0.0
+    since = np.asarray(true_ns, np.int64) - EPOCH_NS
+    return np.rint(offset * 1e6 + drift * 1e-6 * since).astype(np.int64)
 
 
 def replica_device(recipe: Recipe, replica: int) -> str:

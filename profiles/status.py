@@ -100,14 +100,24 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
 
 def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
     """Why the run failed, in the words of whoever knew most; None where nothing failed."""
-    for source in latest:
-        for record in source.of_kind("failed"):
-            return str(record.get("message") or "The run failed.")
-    for record in _last_exits(sources):
+    exits = _last_exits(sources)
+    causes = [record for record in exits if not _is_consequence(record)]
+    follower = {record["worker"] for record in exits if _is_consequence(record)}
+    told = [source for source in latest if source.worker not in follower]
+    failures = [record for source in told for record in source.of_kind("failed")]
+    # Of several workers whose run nobody watched, those who only heard of a peer's end come last.
+    for record in sorted(failures, key=lambda record: record.get("follows") is True):
+        return str(record.get("message") or "The run failed.")
+    for record in causes:
         verdict = _BAD_VERDICTS.get(str(record.get("verdict")))
         if verdict:
             return str(record.get("message") or f"Worker {record['worker']} {verdict}.")
     return None
+
+
+def _is_consequence(record: Record) -> bool:
+    """Whether a process ended because another one had, which its own `exited` tells of."""
+    return type(record.get("follows")) is int and record.get("follows") != record.get("worker")
 
 
 def _launcher_records(sources: Sequence[EventSource], kind: str) -> list[Record]:

@@ -62,9 +62,10 @@ def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
     distributed = getattr(variable, "value", variable)
     is_per_replica = distributed.synchronization == tf.VariableSynchronization.ON_READ
     if is_per_replica and _spans_processes(strategy):
-        total: npt.NDArray[Any] = strategy.reduce("MEAN", distributed, axis=None).numpy()
-        return total
-    copies = [copy.numpy() for copy in strategy.experimental_local_results(distributed)]
+        rows = strategy.run(lambda: tf.expand_dims(distributed, 0))
+        copies = list(strategy.gather(rows, axis=0).numpy())
+    else:
+        copies = [copy.numpy() for copy in strategy.experimental_local_results(distributed)]
     if all(np.array_equal(copies[0], copy, equal_nan=True) for copy in copies[1:]):
         return copies[0]  # a mean over equal values could differ from them in the last bit
     mean: npt.NDArray[Any] = np.mean(copies, axis=0, dtype=np.float64).astype(copies[0].dtype)

@@ -43,6 +43,7 @@ _PEER_ERRORS = (
     tf.errors.DeadlineExceededError,
 )
 """What TensorFlow raises in a worker whose peer is gone."""
+_WHERE = ("Graph execution error:", "Detected at node", 'File "')
 _SCRIPTED = 0
 """Number of an answer to a change that the spec planned."""
 
@@ -232,8 +233,8 @@ class WorkerRun:
 
     def _fail(self, message: str, follows: bool = False) -> None:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
-        failed = Failed(message, traceback.format_exc())
-        self._say({"failed": {**asdict(failed), "follows": follows}})
+        failed = Failed(message, traceback.format_exc(), follows)
+        self._say({"failed": asdict(failed)})
         with suppress(RunFolderError):
             self._recorder.write(failed)
         with suppress(OSError):
@@ -254,4 +255,6 @@ def _agreement(spec: RunSpec, member: Membership | None) -> Agreement | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "no message")
+    """What an error says, without where TensorFlow puts its graph before it."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next((line for line in lines if line and not line.startswith(_WHERE)), "no message")

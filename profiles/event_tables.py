@@ -1,4 +1,4 @@
-"""Tables made from events: segments, steps, marks, memory.
+"""Tables made from events: segments, steps, memory, links.
 
 Rows come as plain mappings from files that anyone may have written or cut: a row that does not
 fit its table is left out and counted, never raised.
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from profiles.events import SegmentOpened
+from profiles.link_rows import link_rows
 from profiles.records import as_event, is_text
 from profiles.schema import TABLES
 from profiles.sources import EventSource, Record
@@ -21,6 +22,7 @@ _REQUIRED = {
     "segments": ("segment", "strategy", "num_replicas", "first_step"),
     "steps": ("segment", "step", "start_ns", "wall_ms"),
     "memory": ("worker", "device", "step", "bytes_in_use"),
+    "links": ("worker", "generation", "at_ns", "bytes", "source"),
 }
 _LONGEST_MS = 2**62 / 1e6
 _INT_LIMIT = {pa.int32(): 2**31, pa.int64(): 2**63}
@@ -74,6 +76,11 @@ def memory_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
         for record in source.of_kind("memory")
     ]
     return _table("memory", rows)
+
+
+def links_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
+    """Two rows per link and sample, one for each direction."""
+    return _table("links", [row for source in sources for row in link_rows(source)])
 
 
 def _hashable(value: object) -> object:

@@ -33,7 +33,7 @@ class Environment:
     devices: list[dict[str, Any]]
     """Each `{"name": "/job:...", "kind": "CPU", "physical": "...", "logical": true}`."""
     host: dict[str, Any]
-    """`{"name": ..., "cpus": 2, "memory_bytes": ..., "platform": ...}`."""
+    """`{"name", "boot", "cpus", "memory_bytes", "platform"}`; `boot` names the running kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,6 @@ class SegmentOpened:
     """The same as this segment found it: equal means carried over exactly."""
     moved: str | None = None
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
-
-    @property
-    def further_cores(self) -> dict[str, int]:
-        """Devices of a replica beside its first one, with the replica: a TPU's other cores."""
-        groups = enumerate(self.core_devices or ())
-        return {device: replica for replica, devices in groups for device in devices[1:]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +181,28 @@ class ClockMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkBytes:
+    """Bytes between this process and the others of its cluster since it started.
+
+    Each link is `{"peer": 1, "opened": true, "sent_bytes": ..., "received_bytes": ...,
+    "sent_packets": ..., "received_packets": ..., "retransmitted_bytes": ... or null,
+    "rtt_ms": ...}`: the connections with one peer together, by who opened them. `peer` is null
+    where it cannot be told. Closed connections stay counted.
+    """
+
+    kind: ClassVar[str] = "links"
+    segment: int | None
+    step: int | None
+    """Steps of the run that were done; None in a process that does no steps itself."""
+    links: list[dict[str, Any]]
+    interface: dict[str, Any] | None = None
+    """`{"name", "sent_bytes", "received_bytes", "sent_packets", "received_packets"}` of this
+    process's own network interface, frames with their headers; None where it has none."""
+    reason: str | None = None
+    """Why the system does not tell, where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
 class CommandAnswered:
     """A numbered command was applied or refused; a refused one left the run as it was."""
 
@@ -272,6 +288,7 @@ Event = (
     | PlacementRecorded
     | CoresExpanded
     | MemorySampled
+    | LinkBytes
     | ClockMeasured
     | CommandAnswered
     | Failed

@@ -16,6 +16,17 @@ NAME = pa.dictionary(pa.int32(), pa.string())
 """Text that repeats: device, op and category names."""
 
 _IN_WINDOW = [("segment", I32), ("step", I64), ("worker", I32)]
+_SPLIT = [  # compute + wait + transfer + input + idle = wall
+    ("start_ns", I64),
+    ("wall_ms", F64),
+    ("compute_ms", F64),
+    ("wait_ms", F64),
+    ("transfer_ms", F64),
+    ("input_ms", F64),
+    ("idle_ms", F64),
+    ("clock", NAME),
+    ("source", NAME),
+]
 
 TABLES: dict[str, pa.Schema] = {
     "segments": pa.schema(
@@ -60,21 +71,9 @@ TABLES: dict[str, pa.Schema] = {
             ("start_ns", I64),
         ]
     ),
-    "replica_steps": pa.schema(  # compute + wait + transfer + input + idle = wall
-        [
-            *_IN_WINDOW,
-            ("replica", I32),
-            ("device", NAME),
-            ("start_ns", I64),
-            ("wall_ms", F64),
-            ("compute_ms", F64),
-            ("wait_ms", F64),
-            ("transfer_ms", F64),
-            ("input_ms", F64),
-            ("idle_ms", F64),
-            ("clock", NAME),
-            ("source", NAME),
-        ]
+    "replica_steps": pa.schema([*_IN_WINDOW, ("replica", I32), ("device", NAME), *_SPLIT]),
+    "core_steps": pa.schema(  # under a TPU's strategy: the same of each core of a replica
+        [*_IN_WINDOW, ("replica", I32), ("core", I32), ("device", NAME), *_SPLIT]
     ),
     "collectives": pa.schema(
         [
@@ -167,9 +166,26 @@ TABLES: dict[str, pa.Schema] = {
             ("source", TEXT),
         ]
     ),
+    "links": pa.schema(  # bytes between processes so far, counted every second or so
+        [
+            ("segment", I32),
+            ("step", I64),  # steps done when counted; null in a process that does none
+            ("worker", I32),  # who counted
+            ("generation", I32),  # counts start anew with each process
+            ("at_ns", I64),
+            ("from_worker", I32),  # null: any, on an interface; not known, on a connection
+            ("to_worker", I32),
+            ("bytes", I64),
+            ("packets", I64),
+            ("retransmitted_bytes", I64),
+            ("rtt_ms", F64),
+            ("opened", BOOL),  # by who counted: each connection is opened by one end
+            ("source", TEXT),  # socket: TCP payload; interface: frames with their headers
+        ]
+    ),
 }
 
-WINDOW_TABLES = ("spans", "replica_steps", "collectives", "transfers")
+WINDOW_TABLES = ("spans", "replica_steps", "core_steps", "collectives", "transfers")
 """Tables that a capture window writes, one Parquet file each."""
 
 CATEGORIES = ("compute", "wait", "transfer", "input", "idle")

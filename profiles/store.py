@@ -17,7 +17,13 @@ from typing import Any
 import pyarrow as pa
 
 from profiles.errors import RunFolderError
-from profiles.event_tables import memory_table, read_segments, segments_table, steps_table
+from profiles.event_tables import (
+    links_table,
+    memory_table,
+    read_segments,
+    segments_table,
+    steps_table,
+)
 from profiles.events import Environment, SegmentOpened
 from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from profiles.marks_table import marks_table
@@ -107,6 +113,7 @@ class Profile:
             "steps": lambda: steps_table(self.sources),
             "marks": lambda: marks_table(self.sources, self.segments),
             "memory": lambda: memory_table(self.sources),
+            "links": lambda: links_table(self.sources),
         }
         table, num_bad = made[name]()
         if num_bad:

@@ -52,6 +52,7 @@ class Window:
         begin = time.perf_counter_ns()
         try:
             tf.profiler.experimental.start(str(self.scratch), profiler_options())
+            private_tf.leave_out_thread_pool_events()
         except Exception as error:  # whatever the profiler says, training goes on
             self.error = f"The profiler did not start: {_first_line(error)}"
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
@@ -118,6 +119,7 @@ class FollowedWindow(Window):
             self._session = private_tf.profiler_session()
             try:
                 self._session.start(str(self.scratch), dict(profiler_options()._asdict()))
+                private_tf.leave_out_thread_pool_events()
                 break
             except Exception as error:
                 if not may_retry:

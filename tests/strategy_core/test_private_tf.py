@@ -88,6 +88,27 @@ def test_a_profiler_session_of_ones_own_leaves_a_capture(tmp_path: Path) -> None
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
+@pytest.mark.parametrize("left_out", [False, True])
+def test_events_of_thread_pools_can_be_left_out_of_a_capture(
+    tmp_path: Path, left_out: bool
+) -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    session = private_tf.profiler_session()
+    session.start(str(tmp_path), {})
+    if left_out:
+        assert private_tf.leave_out_thread_pool_events(), "tsl::tracing::SetEventCollector is gone"
+    many = tf.ones([200, 200])
+    sum(tf.data.Dataset.range(50).map(lambda n: n + 1, num_parallel_calls=2).as_numpy_iterator())
+    tf.matmul(many, many)
+    session.export_to_tb()
+    capture = next(tmp_path.rglob("*.xplane.pb")).read_bytes()
+    assert (b"ThreadpoolListener" not in capture) is left_out
+    assert b"MatMul" in capture
+
+
 def test_distributed_iterators_end_at_once_for_they_have_no_tuning_thread() -> None:
     """The thread is `tf.data`'s model; each part of an iterator would have one."""
     import psutil
@@ -111,3 +132,21 @@ def test_distributed_iterators_end_at_once_for_they_have_no_tuning_thread() -> N
     stock = num_threads(iter(strategy.experimental_distribute_dataset(stock_data))) - before
     assert ours < stock, "multi_device_iterator_ops._create_device_dataset is no longer asked"
     assert tf.distribute.get_strategy() is not strategy
+
+
+def test_the_coordination_service_takes_a_heartbeat_timeout() -> None:
+    """`watch_peers` has no public way to it."""
+    import inspect
+
+    from tensorflow.python.distribute import multi_worker_util
+    from tensorflow.python.distribute.collective_all_reduce_strategy import coordination_config_pb2
+    from tensorflow.python.eager import context
+
+    taken = inspect.signature(context.Context.configure_coordination_service).parameters
+    assert {"service_type", "service_leader", "heartbeat_timeout_in_ms", "coordinated_jobs"} <= set(
+        taken
+    )
+    job = coordination_config_pb2.CoordinatedJob(name="worker", num_tasks=2)
+    assert (job.name, job.num_tasks) == ("worker", 2)
+    cluster = multi_worker_util.normalize_cluster_spec({"worker": ["a:1", "b:1"]})
+    assert multi_worker_util.coordination_leader(cluster) == "/job:worker/replica:0/task:0"

@@ -1,0 +1,119 @@
+"""Real clusters on this machine: they train like one device, change, stop, and tell who was lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import profiles
+from profiles.sources import read_sources
+from profiles.spec import RunSpec
+from profiles.status import derive_status
+from strategy_core import checkpoint
+from strategy_core.launcher import Launcher, RunHandle
+
+pytestmark = [pytest.mark.run, pytest.mark.tf]
+
+LONG_S = 120.0
+"""Several processes import TensorFlow at once, on a machine that may be busy."""
+
+
+@pytest.fixture
+def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHandle]]:
+    handles = []
+
+    def launch(workers: int, **fields: Any) -> RunHandle:
+        common = {
+            "strategy": "multi-worker-mirrored",
+            "devices": "cpu:1",
+            "workload": "digits-mlp",
+            "global_batch_size": 24,
+            "steps": 100_000,
+        }
+        spec = RunSpec.model_validate({**common, "workers": workers, **fields})
+        handles.append(launcher.launch(spec, tmp_path / f"run-{len(handles)}"))
+        return handles[-1]
+
+    yield launch
+    for handle in handles:
+        pids = handle.pids
+        handle.kill()
+        assert handle.wait(30)
+        assert not any(map(psutil.pid_exists, pids))
+
+
+def wait_for_step(handle: RunHandle, step: int) -> None:
+    deadline = time.monotonic() + LONG_S
+    while (handle.step or 0) < step:
+        assert handle.verdict is None, handle.message
+        assert time.monotonic() < deadline, "the cluster did not come so far"
+        time.sleep(0.02)
+
+
+def process_of(handle: RunHandle, worker: int) -> int:
+    records = [record for source in read_sources(handle.folder) for record in source.records]
+    launched = [record for record in records if record["kind"] == "launched"]
+    return int(next(r["pid"] for r in launched if r["worker"] == worker))
+
+
+@pytest.mark.usefixtures("logical_cpus")
+def test_workers_train_like_one_device_and_hand_their_state_over(
+    launch: Callable[..., RunHandle],
+) -> None:
+    from tests.strategy_core.in_memory import trained
+
+    to_one_process = {"strategy": "default", "workers": 1}
+    handle = launch(3, steps=12, reconfigure=[{"step": 10, "changes": to_one_process}])
+    assert handle.wait(LONG_S)
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+
+    expected_losses, expected_state = trained(
+        10, strategy="default", workload="digits-mlp", global_batch_size=24
+    )
+    profile = profiles.load(handle.folder)
+    losses = profile.table("steps")["loss"].to_pylist()
+    np.testing.assert_allclose(losses[:10], expected_losses, rtol=1e-5)
+    left = checkpoint.load(handle.folder / "worker-0-0" / "checkpoint")
+    for found, expected in zip(left.state, expected_state, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    segments = profile.table("segments").to_pylist()
+    assert [segment["num_replicas"] for segment in segments] == [3, 1]
+    assert segments[1]["state_checksum_before"] == segments[1]["state_checksum_after"]
+    assert len(losses) == 12
+
+
+def test_all_workers_stop_at_the_same_step(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(2)
+    wait_for_step(handle, 3)
+    handle.stop()
+    assert handle.wait(30)
+    assert handle.status == "stopped"
+    finished = [r for s in read_sources(handle.folder) for r in s.of_kind("finished")]
+    assert [record["status"] for record in finished] == ["stopped", "stopped"]
+    assert len({record["steps"] for record in finished}) == 1
+
+
+@pytest.mark.parametrize(("number", "lost"), [(signal.SIGKILL, 0), (signal.SIGSTOP, 1)])
+def test_the_one_that_was_lost_is_named_within_five_seconds(
+    launch: Callable[..., RunHandle], number: signal.Signals, lost: int
+) -> None:
+    handle = launch(2, cluster={"heartbeat_timeout_s": 60})  # so that the launcher is the first
+    wait_for_step(handle, 3)
+    began = time.monotonic()
+    os.kill(process_of(handle, lost), number)
+    assert handle.wait(30)
+    # Five seconds, and what a busy machine takes to end processes of a gigabyte each.
+    assert time.monotonic() - began < 5 + 5
+    assert str(handle.message).startswith(f"Worker {lost}: ")
+    assert number.name in str(handle.message)
+    status = derive_status(read_sources(handle.folder))
+    assert (status.state, status.message) == ("failed", handle.message)
+    assert len(profiles.load(handle.folder).table("steps")) > 3, "what was recorded stays"

@@ -6,37 +6,77 @@
     input    = host time in which the step waited for its batch
     idle     = what is left of the step
 
-All of a worker's replicas read one clock; replicas of other workers are split by their own events.
+"Last" is among all replicas of the step on comparable clocks, told on the replica's own clock.
+The formulas hold for numbers and for columns of them alike.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 PhasesMs = tuple[float, float, float, float, float]
 """Compute, wait, transfer, input, idle, as in `schema.CATEGORIES`; they add up to the step."""
 
+Times = TypeVar("Times", int, npt.NDArray[np.int64])
+Lengths = TypeVar("Lengths", float, npt.NDArray[np.float64])
 
-def split_step(step: Mapping[str, Any]) -> list[PhasesMs] | None:
-    """The phases of a `step` record per replica of its worker, in ms; None without marks."""
+
+def between_marks(
+    inputs: Times, gradients: Times, reduced: Times, last: Times
+) -> tuple[Times, Times, Times]:
+    """Compute, wait and transfer: below 0 where a clock was set back in between, or where two
+    clocks are apart by less than is known of them."""
+    return gradients - inputs, last - gradients, reduced - last
+
+
+def fill_step(
+    wall: Lengths,
+    waited: Lengths,
+    between: tuple[Lengths, Lengths, Lengths],
+    least: Callable[[Any, Any], Lengths] = min,
+    most: Callable[[Any, Any], Lengths] = max,
+) -> tuple[Lengths, Lengths, Lengths, Lengths, Lengths]:
+    """Compute, wait, transfer, input and idle, none below 0, which add up to `wall`.
+
+    `waited` is the host's wait for input; columns come with `np.minimum` and `np.maximum`. What
+    does not fit into the step is left out: of the wait first, as other clocks have a part in it.
+    """
+    compute, wait, transfer = between
+    input_ = least(most(waited, 0.0), wall)
+    left = wall - input_
+    compute = least(most(compute, 0.0), left)
+    left = left - compute
+    transfer = least(most(transfer, 0.0), left)
+    left = left - transfer
+    wait = least(most(wait, 0.0), left)
+    return compute, wait, transfer, input_, left - wait
+
+
+def split_step(step: Mapping[str, Any], last_ns: int | None = None) -> list[PhasesMs] | None:
+    """The phases of a `step` record per replica of its worker, in ms; None without marks.
+
+    `last_ns` is when the last replica of all workers had its gradients, on this worker's clock;
+    without it the worker's own replicas are all.
+    """
     marks = step.get("marks_ns")
     wall_ms = step.get("wall_ms")
     if not marks or not isinstance(wall_ms, int | float) or not math.isfinite(wall_ms):
         return None
     try:
-        last_ns = max([gradients for _, gradients, _ in marks])
-        input_ms = min(max(float(step.get("input_ms") or 0.0), 0.0), wall_ms)
-        return [_split(mark, last_ns, input_ms, wall_ms) for mark in marks]
+        own_last_ns = max([gradients for _, gradients, _ in marks])
+        last_ns = own_last_ns if last_ns is None else max(last_ns, own_last_ns)
+        waited_ms = float(step.get("input_ms") or 0.0)
+        return [_split(mark, last_ns, waited_ms, wall_ms) for mark in marks]
     except (TypeError, ValueError):
         return None
 
 
-def _split(mark: list[int], last_ns: int, input_ms: float, wall_ms: float) -> PhasesMs:
-    ready, gradients, reduced = mark
-    compute = (gradients - ready) / 1e6 if gradients > ready else 0.0
-    wait = (last_ns - gradients) / 1e6
-    transfer = (reduced - last_ns) / 1e6 if reduced > last_ns else 0.0
-    idle = wall_ms - input_ms - compute - wait - transfer
-    return compute, wait, transfer, input_ms, idle if idle > 0 else 0.0
+def _split(mark: list[int], last_ns: int, waited_ms: float, wall_ms: float) -> PhasesMs:
+    inputs, gradients, reduced = mark
+    compute, wait, transfer = between_marks(inputs, gradients, reduced, last_ns)
+    return fill_step(wall_ms, waited_ms, (compute / 1e6, wait / 1e6, transfer / 1e6))

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from profiles.clocks import Clocks, estimate_clocks
 from profiles.errors import RunFolderError
 from profiles.event_tables import (
     links_table,
@@ -26,6 +27,7 @@ from profiles.event_tables import (
 )
 from profiles.events import Environment, SegmentOpened
 from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from profiles.mark_rows import MarkRows, read_mark_rows
 from profiles.marks_table import marks_table
 from profiles.parquet_tables import is_whole, read_table, table_files
 from profiles.records import as_event
@@ -76,6 +78,18 @@ class Profile:
         devices = {str(device.get("name")): device for item in found for device in item.devices}
         return asdict(found[0]) | {"devices": list(devices.values())}
 
+    @cached_property
+    def clocks(self) -> Clocks:
+        """How the workers' clocks compare."""
+        return estimate_clocks(self.sources)
+
+    @cached_property
+    def mark_rows(self) -> MarkRows:
+        """The light marks as they were written; the table `marks` is made from them."""
+        rows, num_bad = read_mark_rows(self.sources, self.segments)
+        self._note_bad("marks", num_bad)
+        return rows
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be read, and what that means; empty for a sound run."""
@@ -108,17 +122,21 @@ class Profile:
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
             return read_table(name, self.files[name], self._notes.append)
+        if name == "marks":
+            return marks_table(self.mark_rows, self.clocks, self.segments)
         made = {
             "segments": lambda: segments_table(self.segments),
             "steps": lambda: steps_table(self.sources),
-            "marks": lambda: marks_table(self.sources, self.segments),
             "memory": lambda: memory_table(self.sources),
             "links": lambda: links_table(self.sources),
         }
         table, num_bad = made[name]()
-        if num_bad:
-            self._notes.append(f"{num_bad} records do not fit the table {name}: left out")
+        self._note_bad(name, num_bad)
         return table
+
+    def _note_bad(self, table: str, num_bad: int) -> None:
+        if num_bad:
+            self._notes.append(f"{num_bad} records do not fit the table {table}: left out")
 
 
 def load(path: str | Path) -> Profile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -20,6 +21,7 @@ def environment() -> Environment:
         devices=[_device(device) for device in tf.config.list_logical_devices()],
         host={
             "name": platform.node(),
+            "boot": _boot(),
             "cpus": _usable_cpus(),
             "memory_bytes": psutil.virtual_memory().total,
             "platform": platform.platform(),
@@ -36,6 +38,14 @@ def _device(device: Any) -> dict[str, Any]:
         "physical": physical[0] if len(physical) == 1 else None,
         "logical": True,
     }
+
+
+def _boot() -> str | None:
+    """Names the kernel that runs: whoever runs on it reads the same clock. None where unnamed."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
+    except OSError:
+        return None
 
 
 def _usable_cpus() -> int:

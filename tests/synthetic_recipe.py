@@ -105,7 +105,8 @@ def ahead_ns(recipe: Recipe, worker: int, true_ns: np.ndarray) -> np.ndarray:
     offset = recipe.clock_ahead_ms[worker] if worker < len(recipe.clock_ahead_ms) else 0.0
     drift = recipe.clock_drift_ppm[worker] if worker < len(recipe.clock_drift_ppm) else 0.0
     since = np.asarray(true_ns, np.int64) - EPOCH_NS
-    return np.rint(offset * 1e6 + drift * 1e-6 * since).astype(np.int64)
+    ahead: np.ndarray = np.rint(offset * 1e6 + drift * 1e-6 * since).astype(np.int64)
+    return ahead
 
 
 def replica_device(recipe: Recipe, replica: int) -> str:

@@ -42,7 +42,7 @@ def write_window(path: Path, made: Segment, start: int) -> int:
     }
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:
-            _write(path / f"{name}.parquet", name, rows[name])
+            _write(path / f"{name}.parquet", name, rows.get(name, []))
     return len(rows["spans"])
 
 

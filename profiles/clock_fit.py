@@ -1,0 +1,85 @@
+"""A straight line through measured clock offsets, with a bound on how wrong it can be.
+
+Each measurement is wrong by at most its own uncertainty (half its round trip). The line is a
+weighted sum of the measurements, so at any time it is wrong by at most the same sum of their
+uncertainties, as long as the clock runs evenly. Where it does not, the measurements lie farther
+from the line than they can be wrong, and that distance is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+STRETCHES = 64
+"""The measurement with the least uncertainty counts of each such part of the time."""
+MIN_FOR_DRIFT = 3
+ASSUMED_DRIFT = 50e-6
+"""How unevenly two clocks may run where too few measurements tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockLine:
+    """`offset(t) = offset_ns + drift * (t - middle_ns)`, t on the worker's own clock."""
+
+    middle_ns: int
+    offset_ns: float
+    drift: float | None
+    """ns per ns; None where there are too few measurements to tell."""
+    drift_uncertainty: float | None
+    uncertainty_ns: float
+    """Of the offset, anywhere between the first and the last measurement."""
+    num_measurements: int
+
+    def at(self, own_ns: Ints) -> Ints:
+        """Offset in ns at times of the worker's own clock."""
+        drifted = (self.drift or 0.0) * (np.asarray(own_ns, np.int64) - self.middle_ns)
+        ahead: Ints = np.rint(self.offset_ns + drifted).astype(np.int64)
+        return ahead
+
+
+def fit_line(at_ns: Ints, offset_ns: Ints, uncertainty_ns: Ints) -> ClockLine:
+    """The line through at least one measurement."""
+    best = _best_of_stretches(at_ns, uncertainty_ns)
+    middle = int(at_ns[best].mean(dtype=np.float64)) if len(best) > 1 else int(at_ns[best[0]])
+    base = int(offset_ns[best[0]])
+    times = (at_ns[best] - middle).astype(np.float64)
+    offsets = (offset_ns[best] - base).astype(np.float64)
+    wrong = np.maximum(uncertainty_ns[best], 1).astype(np.float64)
+    weights = 1.0 / wrong**2
+    weights /= weights.sum()
+    ends = np.array([times.min(), times.max()])
+    if len(best) < MIN_FOR_DRIFT or not ends[1] > ends[0]:
+        offset = float(weights @ offsets)
+        bound = float(weights @ wrong) + ASSUMED_DRIFT * float(np.abs(ends).max())
+        excess = _excess(offsets - offset, wrong, bound)
+        return ClockLine(middle, base + offset, None, None, bound + excess, len(at_ns))
+    centre = float(weights @ times)
+    spread = float(weights @ (times - centre) ** 2)
+    per_drift = weights * (times - centre) / spread
+    drift = float(per_drift @ offsets)
+    offset = float(weights @ offsets) - drift * centre
+    shares = weights[None, :] + per_drift[None, :] * (ends[:, None] - centre)
+    bound = float((np.abs(shares) @ wrong).max())
+    excess = _excess(offsets - offset - drift * times, wrong, bound)
+    drift_bound = float(np.abs(per_drift) @ wrong)
+    return ClockLine(middle, base + offset, drift, drift_bound, bound + excess, len(at_ns))
+
+
+def _best_of_stretches(at_ns: Ints, uncertainty_ns: Ints) -> Ints:
+    """The index of the surest measurement of each stretch of time, in order of time."""
+    since = (at_ns - at_ns.min()).astype(np.float64)
+    stretch = (since * STRETCHES / (since.max() + 1)).astype(np.int64)
+    order = np.lexsort((uncertainty_ns, stretch))
+    _, first = np.unique(stretch[order], return_index=True)
+    return order[first].astype(np.int64)
+
+
+def _excess(residual: Floats, wrong: Floats, bound: float) -> float:
+    """How much farther from the line a measurement lies than both can be wrong."""
+    return float(np.maximum(np.abs(residual) - wrong - bound, 0.0).max())

@@ -1,0 +1,166 @@
+"""Messages between workers find how far their clocks are apart, whatever the way does to them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profiles.events import ClockMeasured, Note
+from strategy_core.cluster import clock, clock_exchange
+from strategy_core.cluster.clock import ClockFollower, ClockServer, Waiting, join_clock, measured
+from strategy_core.cluster.clock_exchange import Exchange
+
+MS = 1_000_000
+PLANTED_MS = 50
+DRIFT = 2e-3
+"""Far more than any clock drifts, so that a second shows it."""
+
+
+def exchange(offset_ns: int, there_ns: int, back_ns: int, answering_ns: int = 0) -> Exchange:
+    """What both sides read where the reference is ahead by `offset_ns`."""
+    sent_ns = 10**18
+    received_ns = sent_ns + offset_ns + there_ns
+    answered_ns = received_ns + answering_ns
+    return Exchange(sent_ns, received_ns, answered_ns, answered_ns - offset_ns + back_ns)
+
+
+ways = st.integers(0, 10**10)
+
+
+@given(st.integers(-(10**15), 10**15), ways, ways, ways)
+def test_the_error_is_at_most_half_the_round_trip(
+    offset_ns: int, there_ns: int, back_ns: int, answering_ns: int
+) -> None:
+    found = exchange(offset_ns, there_ns, back_ns, answering_ns)
+    assert found.round_trip_ns == there_ns + back_ns
+    assert abs(found.offset_ns - offset_ns) <= found.uncertainty_ns
+    assert found.uncertainty_ns <= found.round_trip_ns // 2 + 1
+
+
+@given(st.lists(st.tuples(ways, ways), min_size=1, max_size=20))
+def test_of_a_burst_the_quickest_counts(delays: list[tuple[int, int]]) -> None:
+    event = measured([exchange(7 * MS, *pair) for pair in delays], 0, "no answer")
+    assert event.round_trip_ns == min(there + back for there, back in delays)
+    assert event.offset_ns is not None
+    assert abs(event.offset_ns - 7 * MS) <= (event.uncertainty_ns or 0)
+    assert event.num_exchanges == len(delays)
+
+
+def test_an_exchange_during_which_the_clock_was_set_does_not_count() -> None:
+    assert measured([exchange(0, -5 * MS, 0)], 3, "no answer").reason == "no answer"
+    assert measured([], 3, "no answer").offset_ns is None
+
+
+def test_a_leader_that_does_not_answer_is_told_once_and_late() -> None:
+    lost, found = measured([], 0, "no answer"), measured([exchange(0, 1, 1)], 0, "")
+    waiting = Waiting(100.0)
+    assert [waiting.is_news(lost, s) for s in (100.0, 109.0, 110.0, 120.0)] == [0, 0, 1, 0]
+    assert waiting.is_news(found, 121.0)
+    assert waiting.was_answered
+    assert not waiting.is_news(lost, 200.0)
+
+
+@pytest.fixture
+def server() -> Iterator[ClockServer]:
+    made = ClockServer("127.0.0.1", 0, "secret")
+    yield made
+    made.close()
+
+
+def first(follower: ClockFollower, is_wanted: Callable[[ClockMeasured], bool]) -> ClockMeasured:
+    """The first event that is wanted; a machine under load may take its time."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for event in follower.take_events():
+            assert isinstance(event, ClockMeasured)
+            if is_wanted(event):
+                return event
+        time.sleep(0.01)
+    raise AssertionError("no such measurement within a minute")
+
+
+def test_on_one_host_the_truth_is_zero(server: ClockServer) -> None:
+    assert server.port is not None
+    follower = ClockFollower("127.0.0.1", server.port, "secret", every_s=0.01)
+    try:
+        found = first(follower, lambda e: (e.uncertainty_ns or MS) < 200_000)
+    finally:
+        follower.close()
+    assert found.offset_ns is not None
+    assert found.uncertainty_ns is not None
+    assert abs(found.offset_ns) <= found.uncertainty_ns < 200_000
+
+
+def test_a_planted_offset_and_drift_are_found(server: ClockServer) -> None:
+    began_ns = time.time_ns()
+
+    def behind() -> int:
+        """A clock that lags, and falls back further."""
+        now_ns = time.time_ns()
+        return now_ns - PLANTED_MS * MS - int(DRIFT * (now_ns - began_ns))
+
+    assert server.port is not None
+    follower = ClockFollower("127.0.0.1", server.port, "secret", clock=behind, every_s=0.01)
+    try:
+        for _ in range(5):
+            found = first(follower, lambda e: (e.uncertainty_ns or MS) < 500_000)
+            truth = PLANTED_MS * MS + DRIFT * (found.measured_ns - began_ns + PLANTED_MS * MS)
+            assert found.offset_ns == pytest.approx(truth, rel=0.05)
+    finally:
+        follower.close()
+
+
+def test_strangers_are_not_answered(server: ClockServer) -> None:
+    assert server.port is not None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect(("127.0.0.1", server.port))
+        for data in (b"", b"x" * 40, clock_exchange.pack(clock_exchange.token_of("other"), 1)):
+            sock.send(data)
+        own = clock_exchange.pack(clock_exchange.token_of("secret"), 7)
+        sock.send(own)
+        sock.settimeout(60)
+        answer = sock.recv(100)
+    # The first answer is to the only question of this run.
+    assert clock_exchange.unpack(answer, clock_exchange.token_of("secret"))[0] == 7  # type: ignore[index]
+    assert len(answer) == len(own)
+
+
+def test_a_port_that_is_taken_is_told_and_nothing_more() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        server = join_clock(f"127.0.0.1:{port}", 0, "secret")
+        events = server.take_events()
+        server.close()
+    assert [type(event) for event in events] == [Note]
+    assert server.take_events() == []
+
+
+def test_nobody_there_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "UNANSWERED_S", 0.0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        follower = join_clock(f"127.0.0.1:{silent.getsockname()[1]}", 1, "secret")
+        assert isinstance(follower, ClockFollower)
+        try:
+            event = first(follower, lambda e: e.offset_ns is None)
+        finally:
+            follower.close()
+    assert "did not answer on UDP port" in (event.reason or "")
+
+
+def test_closing_ends_the_threads(server: ClockServer) -> None:
+    assert server.port is not None
+    follower = ClockFollower("127.0.0.1", server.port, "secret")
+    first(follower, lambda e: e.offset_ns is not None)
+    follower.close()
+    until = time.monotonic() + 60
+    while any(thread.name == "clock-follower" for thread in threading.enumerate()):
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -81,6 +81,28 @@ class ClusterOptions(_Model):
     """TensorFlow's coordination service gives a silent process up after this long."""
     collective_timeout_s: float | None = Field(None, gt=0)
     """Every collective that takes longer fails; None: it waits as long as its peers live."""
+    checkpoint_every_steps: int = Field(0, ge=0)
+    """The leader saves the training state this often; 0: only when a change asks for it."""
+    restarts: int = Field(0, ge=0, le=100)
+    """So often may a run that lost a process begin again from its last checkpoint."""
+
+
+class NetworkOptions(_Model):
+    """The network between the processes of a cluster on one host."""
+
+    contain: bool = True
+    """A network of its own, where the system allows it: nobody else reaches the servers."""
+    interfaces: bool = False
+    """Each process has a network interface to itself; a rate or a delay implies it."""
+    rate_mbit: float | None = Field(None, ge=1, le=100_000)
+    """What a process can send, and receive, in 10^6 bits per second; None: no limit."""
+    delay_ms: float | None = Field(None, gt=0, le=10_000)
+    """How long a packet is on its way, one way; None: no delay."""
+
+    @property
+    def emulates(self) -> bool:
+        """Whether each process has a link of its own."""
+        return self.interfaces or self.rate_mbit is not None or self.delay_ms is not None
 
 
 class Delay(_Model):
@@ -124,6 +146,7 @@ class RunSpec(_Model):
     bytes_per_pack: int = Field(0, ge=0)
     tpu: TpuLayout = TpuLayout()
     cluster: ClusterOptions = ClusterOptions()
+    network: NetworkOptions = NetworkOptions()
     gpu_memory_mb: int | None = Field(None, ge=64)
     """Memory of each logical GPU where several share one card."""
     capture: Capture = Capture()

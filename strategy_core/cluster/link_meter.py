@@ -18,9 +18,8 @@ from typing import Any
 from profiles.events import LinkBytes
 from strategy_core.cluster.connections import Connection, connections, why_unavailable
 from strategy_core.cluster.tasks import Cluster
+from strategy_core.cluster.wiring import INTERFACE
 
-OWN_INTERFACE = "lab0"
-"""Name of a worker's interface where it has one to itself (`strategy_core.cluster.wiring`)."""
 _INTERFACES = Path("/proc/thread-self/net/dev")
 
 
@@ -84,10 +83,10 @@ def own_interface() -> dict[str, Any] | None:
         return None
     for line in lines:
         name, _, counts = line.partition(":")
-        if name.strip() == OWN_INTERFACE:
+        if name.strip() == INTERFACE:
             numbers = [int(word) for word in counts.split()]
             return {
-                "name": OWN_INTERFACE,
+                "name": INTERFACE,
                 "sent_bytes": numbers[8],
                 "received_bytes": numbers[0],
                 "sent_packets": numbers[9],

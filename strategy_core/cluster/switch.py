@@ -1,0 +1,146 @@
+"""A network switch in this process: Ethernet frames between TAP devices, each late by so much.
+
+The kernel's own delay (netem) is missing from many kernels, so this is how a link gets one. Frames
+come and go as the kernel builds them, up to 64 KiB before they are cut into packets, so that a
+few thousand of them a second carry a gigabit.
+
+A port sends and receives at `rate_mbit`: a frame leaves when its last bit has left the sender's
+port, arrives `delay_ms` later, and no port takes in more than its rate. What waits longer than
+`QUEUE_S` for its turn to leave is dropped, as a router would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import heapq
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+QUEUE_S = 0.05
+_LEAST_QUEUE_BYTES = 1 << 20
+_TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
+_IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
+_OFFLOAD = 0b1111
+"""Checksums and segmentation of TCP (v4, v6, ECN) are left to whoever needs them."""
+_VNET_HEADER_BYTES = 10
+_MAX_FRAME_BYTES = 1 << 17
+_MANY = 64
+"""Frames taken from a port before the others have their turn."""
+
+
+def open_tap(name: str) -> int:
+    """Make a TAP device in this process's network; its descriptor. Raises OSError."""
+    tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
+    fcntl.ioctl(tap, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+    fcntl.ioctl(tap, _TUNSETOFFLOAD, _OFFLOAD)
+    return tap
+
+
+@dataclass
+class Fabric:
+    """When a frame of one port is due at another. Times in seconds of one clock."""
+
+    num_ports: int
+    rate_mbit: float | None
+    delay_ms: float
+    _left: list[float] = field(default_factory=list)
+    """When each port has sent all that it was given."""
+    _arrived: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._left = [0.0] * self.num_ports
+        self._arrived = [0.0] * self.num_ports
+
+    def send(self, now: float, port: int, num_bytes: int) -> float | None:
+        """When the frame's last bit leaves the port; None where its queue is full."""
+        if self.rate_mbit is None:
+            return now
+        takes_s = num_bytes * 8 / (self.rate_mbit * 1e6)
+        queue_s = max(QUEUE_S, _LEAST_QUEUE_BYTES * 8 / (self.rate_mbit * 1e6))
+        if self._left[port] - now > queue_s:
+            return None
+        self._left[port] = max(now, self._left[port]) + takes_s
+        return self._left[port]
+
+    def receive(self, left: float, port: int, num_bytes: int) -> float:
+        """When a frame that left then is at the port with its last bit."""
+        due = left + self.delay_ms / 1e3
+        if self.rate_mbit is not None:
+            takes_s = num_bytes * 8 / (self.rate_mbit * 1e6)
+            due = self._arrived[port] = max(due, self._arrived[port] + takes_s)
+        return due
+
+
+class Switch:
+    """Carries frames between TAP devices until told to end."""
+
+    def __init__(
+        self,
+        taps: Sequence[int],
+        rate_mbit: float | None,
+        delay_ms: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._taps = list(taps)
+        self._port = {tap: port for port, tap in enumerate(self._taps)}
+        self._fabric = Fabric(len(self._taps), rate_mbit, delay_ms)
+        self._clock = clock
+        self._home: dict[bytes, int] = {}
+        """Port behind which an Ethernet address was last seen."""
+        self._on_the_way: list[tuple[float, int, int, bytes]] = []
+        self._num_frames = 0
+
+    def run_until_closed(self, control: socket.socket) -> None:
+        """Carry frames until the other end of `control` is closed, or its process is gone."""
+        while True:
+            ready, _, _ = select.select([control, *self._taps], [], [], self._patience_s())
+            for tap in ready:
+                if tap is control:
+                    return
+                self._take(tap)
+            self._deliver()
+
+    def _patience_s(self) -> float | None:
+        if not self._on_the_way:
+            return None
+        return max(0.0, self._on_the_way[0][0] - self._clock())
+
+    def _take(self, tap: int) -> None:
+        """Frames that a port sends."""
+        port = self._port[tap]
+        for _ in range(_MANY):
+            try:
+                frame = os.read(tap, _MAX_FRAME_BYTES)
+            except OSError:  # none left, or the interface is down
+                return
+            target, source = frame[10:16], frame[16:22]
+            self._home[source] = port
+            size = len(frame) - _VNET_HEADER_BYTES
+            left = self._fabric.send(self._clock(), port, size)
+            if left is None:
+                continue
+            for other in self._targets(target, port):
+                due = self._fabric.receive(left, other, size)
+                self._num_frames += 1
+                heapq.heappush(self._on_the_way, (due, self._num_frames, other, frame))
+
+    def _targets(self, target: bytes, port: int) -> list[int]:
+        home = None if target[0] & 1 else self._home.get(target)
+        if home is not None:
+            return [home] if home != port else []
+        return [other for other in range(len(self._taps)) if other != port]
+
+    def _deliver(self) -> None:
+        now = self._clock()
+        while self._on_the_way and self._on_the_way[0][0] <= now:
+            _, _, port, frame = heapq.heappop(self._on_the_way)
+            with contextlib.suppress(OSError):  # a full or closed interface loses it
+                os.write(self._taps[port], frame)

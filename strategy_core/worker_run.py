@@ -118,7 +118,13 @@ class WorkerRun:
             for command in self._to_obey():
                 self._obey(command)
             self._do_scripted_changes()
+            self._save_if_due()
             training.run_step()
+
+    def _save_if_due(self) -> None:
+        every = self._training.spec.cluster.checkpoint_every_steps
+        if every and self._training.step % every == 0:
+            self._training.save(self._folder.checkpoint if self._is_leader else None)
 
     def _to_obey(self) -> Sequence[protocol.Command]:
         """Commands to obey before the next step: in a cluster those that every worker has."""

@@ -75,8 +75,9 @@ class RunHandle:
         self._leave_by = 0.0
         self._held: list[protocol.Command] = []
         self._had_step = False
+        self._restarts_left = spec.cluster.restarts
         self._over = threading.Event()
-        self._crew = self._start(0, spec)
+        self._crew = self._start(0, spec, None)
         self._record_launch(self._crew)
         threading.Thread(target=self._watch, name=f"run {folder.name}", daemon=True).start()
 
@@ -129,7 +130,11 @@ class RunHandle:
         return [crew for crew in (self._crew, self._candidate, self._leaving) if crew]
 
     def _start(
-        self, generation: int, spec: RunSpec, asked: protocol.Replacement | None = None
+        self,
+        generation: int,
+        spec: RunSpec,
+        checkpoint: str | None,
+        asked: protocol.Replacement | None = None,
     ) -> Crew:
         def start_member(process: int, cluster: Cluster | None) -> WatchedWorker:
             command = protocol.Run(
@@ -138,7 +143,7 @@ class RunHandle:
                 process,
                 generation,
                 spec.to_json(),
-                asked.checkpoint if asked else None,
+                checkpoint,
                 asdict(asked) if asked else None,
                 cluster.to_json() if cluster else None,
             )
@@ -237,7 +242,8 @@ class RunHandle:
     def _call_fresh_crew(self, asked: protocol.Replacement) -> None:
         generation = self._crew.leader.folder.generation + 1
         try:
-            self._candidate = self._start(generation, parse_spec(asked.spec), asked)
+            spec = parse_spec(asked.spec)
+            self._candidate = self._start(generation, spec, asked.checkpoint, asked)
         except (OSError, LabError) as error:
             self._crew.send(protocol.Resume(next(self._numbers), str(error)))
 
@@ -311,10 +317,12 @@ class RunHandle:
             self._crew.kill("impatient", note)
 
     def _settle(self) -> None:
-        """Everyone is gone, and the run with them."""
+        """Everyone is gone, and the run with them, unless it may begin again."""
         self._crew.observe(time.monotonic())
         told_by = self._crew.culprit()
         verdict = self._crew.verdict(told_by)
+        if self._restart(verdict):
+            return
         self.exit_code = told_by.process.poll()
         failed = told_by.failed or {}
         if verdict.verdict not in _STATES:
@@ -323,6 +331,36 @@ class RunHandle:
             self._candidate.kill("asked")
         self._record_exits(self._crew)
         self.verdict = verdict
+
+    def _restart(self, verdict: Verdict) -> bool:
+        """Begin again from the last checkpoint with fresh processes, where the run may."""
+        lost, path = self._crew, self._last_checkpoint()
+        was_lost = lost.trouble_at is not None and verdict.verdict not in _STATES
+        if not was_lost or not self._restarts_left or self._stop_by or path is None:
+            return False
+        self._restarts_left -= 1
+        spec = parse_spec(lost.leader.spec) if lost.leader.spec else self.spec
+        try:
+            fresh = self._start(lost.leader.folder.generation + 1, spec, str(path))
+        except (OSError, LabError):
+            return False
+        self._record_exits(lost)
+        again = "The run begins again from its last checkpoint"
+        self._write(Note("warning", f"{again}. {verdict.message}", {"checkpoint": str(path)}))
+        if self._candidate is not None:
+            self._candidate.end(LEAVE_GRACE_S)
+            self._candidate = None
+        self._crew = fresh
+        self._record_launch(fresh)
+        return True
+
+    def _last_checkpoint(self) -> Path | None:
+        """The newest one that a leader of this run left."""
+        for generation in range(self._crew.leader.folder.generation, -1, -1):
+            path = worker_folder(self.folder, 0, generation).checkpoint
+            if path.is_dir():
+                return path
+        return None
 
     def _record_launch(self, crew: Crew) -> None:
         for member in crew.members:

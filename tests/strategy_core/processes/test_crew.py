@@ -117,3 +117,24 @@ def test_the_one_that_was_lost_is_named_within_five_seconds(
     status = derive_status(read_sources(handle.folder))
     assert (status.state, status.message) == ("failed", handle.message)
     assert len(profiles.load(handle.folder).table("steps")) > 3, "what was recorded stays"
+
+
+def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
+    launch: Callable[..., RunHandle],
+) -> None:
+    handle = launch(2, steps=60, cluster={"checkpoint_every_steps": 5, "restarts": 1})
+    wait_for_step(handle, 12)
+    handle.kill_process(1)
+    assert handle.wait(LONG_S)
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+    profile = profiles.load(handle.folder)
+    segments = profile.table("segments").to_pylist()
+    began_again = segments[1]["first_step"]
+    assert began_again % 5 == 0
+    assert began_again >= 10
+    assert segments[1]["state_checksum_before"] == segments[1]["state_checksum_after"]
+    steps = profile.table("steps").to_pylist()
+    assert [s["step"] for s in steps if s["segment"] == 1] == list(range(began_again, 60))
+    notes = [r for s in read_sources(handle.folder) for r in s.of_kind("note")]
+    assert any("worker 1: killed on request" in note["message"].lower() for note in notes)
+    assert derive_status(read_sources(handle.folder)).state == "finished"

@@ -147,6 +147,40 @@ class CoresExpanded:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosureDone:
+    """Coordinator of parameter servers: a worker did a closure, which is a step of the run."""
+
+    kind: ClassVar[str] = "closure"
+    segment: int
+    step: int
+    worker: int
+    """Process number of who did it."""
+    scheduled_ns: int
+    """Coordinator's wall clock when it was put into the queue."""
+    marks_ns: list[int | None]
+    """Start, inputs ready, pulled, gradients ready, pushed: the worker's wall clock
+    (`tf.timestamp`); None where a workload's own step does not tell."""
+    finished_ns: int
+    """Coordinator's wall clock when its result was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesServed:
+    """What sits on which parameter server, and what a step moves: once per segment."""
+
+    kind: ClassVar[str] = "served"
+    segment: int
+    servers: list[dict[str, Any]]
+    """By parameter server: `{"process": 3, "device": "/job:ps/replica:0/task:0/device:CPU:0"}`."""
+    variables: list[dict[str, Any]]
+    """Each `{"name", "role", "server", "shape", "bytes", "part", "num_parts", "pull_bytes",
+    "push_bytes"}`; `role` is `weight`, `state` or `optimizer`, sizes None where only the step
+    knows them. Pulls and pushes are those of one step of one worker."""
+    feed: str = "worker"
+    """Who reads the data: `worker`, or `coordinator` where it cannot leave that process."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySampled:
     """Memory of a device, or of the worker's process (`source` says which)."""
 
@@ -287,6 +321,8 @@ Event = (
     | WindowCaptured
     | PlacementRecorded
     | CoresExpanded
+    | ClosureDone
+    | VariablesServed
     | MemorySampled
     | LinkBytes
     | ClockMeasured

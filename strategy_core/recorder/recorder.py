@@ -139,7 +139,7 @@ class Recorder:
     def _begin(self) -> RecordedStep:
         if self._segment is None:
             raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
-        step = RecordedStep(self._next_step)
+        step = RecordedStep(self._next_step, self._segment.segment)
         self._observing.enter_context(self._contexts())
         self._observing.enter_context(self._windows.observe(step.number))
         step.begin(self._windows.is_capturing)
@@ -187,6 +187,7 @@ class Recorder:
                 marks_ns=step.marks_ns,
             )
         )
+        self._write_all(step.events)
         self._write_all(self._windows.step_done(step.wall_ms))
         if step.start_ns >= self._memory_due_ns:
             self._memory_due_ns = step.start_ns + memory.SAMPLE_EVERY_NS

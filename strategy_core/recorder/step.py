@@ -11,14 +11,18 @@ import numpy as np
 import tensorflow as tf
 
 from profiles.capture.xspace import INPUT_EVENT
+from profiles.events import Event
 
 
 class RecordedStep:
     """Handed out by `Recorder.step()`; tells the recorder what only the program knows."""
 
-    def __init__(self, number: int, examples: int | None = None) -> None:
+    def __init__(self, number: int, segment: int = 0) -> None:
         self.number = number
-        self.examples = examples
+        self.segment = segment
+        self.examples: int | None = None
+        self.events: list[Event] = []
+        """What else is to be recorded of it."""
         self.loss: float | None = None
         self.marks_ns: list[list[int]] | None = None
         self.start_ns = 0
@@ -53,6 +57,10 @@ class RecordedStep:
         self._result = loss, marks
         if examples is not None:
             self.examples = examples
+
+    def tell(self, event: Event) -> None:
+        """Have an event recorded behind the step's own."""
+        self.events.append(event)
 
     def end(self) -> None:
         """The step ends when its result is there."""

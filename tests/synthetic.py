@@ -27,6 +27,7 @@ from tests.synthetic_recipe import (
     HOSTILE,
     Recipe,
     ahead_ns,
+    core_devices,
     replica_device,
     spec_of,
     step_phases,
@@ -163,6 +164,7 @@ def _opened(
         started_ns=started_ns,
         replica_devices=[replica_device(recipe, i) for i in range(recipe.replicas)],
         cross_device_ops="collective-ring",
+        core_devices=core_devices(recipe),
         spec=spec_of(recipe).to_json(),
         parameter_bytes=sum(recipe.collective_bytes),
         state_checksum_before=checksum if segment else None,
@@ -271,9 +273,22 @@ def _write_clock(folder: WorkerFolder, log: _Clocked, recipe: Recipe, since_ns: 
     )
 
 
+def _seen_alone(made: tables.Segment) -> dict[str, np.ndarray]:
+    """What one worker's capture shows: waiting for other workers looks like transfer."""
+    phases, mine = dict(made.phases), list(made.local)
+    own = phases["compute"][:, mine]
+    wait = phases["wait"].copy()
+    wait[:, mine] = own.max(axis=1, keepdims=True) - own
+    phases["transfer"] = phases["transfer"] + phases["wait"] - wait
+    phases["wait"] = wait
+    return phases
+
+
 def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, start: int) -> None:
     number = made.segment * 100 + _window_starts(made.recipe).index(start)
     path = folder.window(number)
+    if made.recipe.leader_only:
+        made = replace(made, phases=_seen_alone(made))
     num_spans = tables.write_window(path, made, start)
     log.write(
         events.WindowCaptured(

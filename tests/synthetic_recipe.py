@@ -27,6 +27,8 @@ class Recipe:
     `moved="fresh-worker"` in it starts a new worker generation."""
     strategy: str = "mirrored"
     device_kind: str = "CPU"
+    cores_per_replica: int = 1
+    """Under strategy `tpu`: core k computes 1 / (k + 1) of what core 0 does, then idles."""
     global_batch_size: int = 256
     step_ms: float = 20.0
     """Compute of a replica's step."""
@@ -109,13 +111,21 @@ def ahead_ns(recipe: Recipe, worker: int, true_ns: np.ndarray) -> np.ndarray:
     return ahead
 
 
-def replica_device(recipe: Recipe, replica: int) -> str:
-    """Full device name of a global replica."""
+def core_devices(recipe: Recipe) -> list[list[str]] | None:
+    """Device names by replica and core, where the strategy has cores."""
+    if recipe.strategy != "tpu":
+        return None
+    cores = range(recipe.cores_per_replica)
+    return [[replica_device(recipe, r, core) for core in cores] for r in range(recipe.replicas)]
+
+
+def replica_device(recipe: Recipe, replica: int, core: int = 0) -> str:
+    """Full device name of a global replica, or of another one of its cores."""
     local = recipe.replicas // recipe.workers
     job = "worker" if recipe.workers > 1 else "localhost"
     return (
         f"/job:{job}/replica:0/task:{replica // local}"
-        f"/device:{recipe.device_kind}:{replica % local}"
+        f"/device:{recipe.device_kind}:{replica % local * recipe.cores_per_replica + core}"
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from profiles.schema import TABLES, WINDOW_TABLES
+from tests.synthetic_recipe import core_devices
 
 _OPS = ("Conv2D", "BiasAdd", "Relu", "MaxPool", "MatMul", "FusedBatchNormV3", "Conv2DBackpropInput")
 _VARIABLES = (("conv2d/kernel", 0.05), ("dense/kernel", 0.9), ("dense/bias", 0.05))
@@ -36,13 +37,14 @@ def write_window(path: Path, made: Segment, start: int) -> int:
     steps = range(start, start + made.recipe.window_steps)
     rows = {
         "replica_steps": [_replica_step(made, i, r) for i in steps for r in made.local],
+        "core_steps": [row for i in steps for r in made.local for row in _core_steps(made, i, r)],
         "collectives": [row for i in steps for r in made.local for row in _collectives(made, i, r)],
         "transfers": [row for i in steps for row in _transfers(made, i)],
         "spans": [row for i in steps for r in made.local for row in _spans(made, i, r)],
     }
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:
-            _write(path / f"{name}.parquet", name, rows.get(name, []))
+            _write(path / f"{name}.parquet", name, rows[name])
     return len(rows["spans"])
 
 
@@ -92,6 +94,20 @@ def _replica_step(made: Segment, index: int, replica: int) -> dict[str, Any]:
         "clock": f"host-{made.worker}",
         "source": "measured",
     }
+
+
+def _core_steps(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
+    cores = core_devices(made.recipe)
+    rows = []
+    for core, device in enumerate(cores[replica] if cores else []):
+        row = {**_replica_step(made, index, replica), "core": core, "device": device}
+        spared = row["compute_ms"] * core / (core + 1)
+        row.update(
+            compute_ms=row["compute_ms"] - spared,
+            idle_ms=row["idle_ms"] + spared,
+        )
+        rows.append(row)
+    return rows
 
 
 def _collectives(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:

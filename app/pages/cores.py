@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.charts.base import label
 from app.charts.mesh import CorePlace, mesh
+from app.charts.phases import breakdown
 from app.parts.empty import empty
 from app.parts.opened import OpenRun
 from app.parts.picker import run_page
@@ -17,6 +18,7 @@ from profiles import units
 from profiles.analysis.cores import Core, Cores, cores
 from profiles.device_names import short_names
 from profiles.events import SegmentOpened
+from profiles.schema import CATEGORIES
 
 
 def page() -> None:
@@ -51,6 +53,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
         st.plotly_chart(
             mesh(places, found.expansion.topology), key="cores_mesh", alt="The mesh of cores"
         )
+    show_times(found)
     show_cores(found, short)
     show_communications(found)
     show_fallbacks(found)
@@ -79,6 +82,24 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
     )
 
 
+def show_times(found: Cores) -> None:
+    """Where the step of every core went."""
+    timed = [item for item in found.cores if item.split]
+    st.subheader("Where each core's step went")
+    if not timed:
+        st.markdown("Times need a captured step; this segment has none yet.")
+        return
+    names = [f"replica {item.replica}, core {item.core}" for item in timed]
+    phases = {phase: [item.phase_ms(phase) for item in timed] for phase in CATEGORIES}
+    st.plotly_chart(breakdown(names, phases), key="cores_phases", alt="Phases of each core")
+    num_steps = max(item.split.num_steps for item in timed if item.split)
+    st.caption(
+        f"Measured: means over {num_steps} captured steps from each core's own op spans. A core "
+        "waits while a tensor that it needs has not been sent. Its replica computes while any of "
+        "its cores does."
+    )
+
+
 def show_cores(found: Cores, short: dict[str, str]) -> None:
     """A row per core."""
     st.subheader("Every core")
@@ -95,15 +116,18 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
             "place": column.TextColumn("Place on the mesh", width="small"),
             "device": column.TextColumn("Device", width="small"),
             "ops": column.NumberColumn("Ops", width="small", format="localized"),
-            "compute_ms": column.NumberColumn("Compute, ms/step", format="%.2f"),
+            **{
+                phase: column.NumberColumn(f"{phase.capitalize()}, ms/step", format="%.2f")
+                for phase in CATEGORIES
+            },
             "sent": column.NumberColumn("Sent, bytes/step", format="localized"),
             "received": column.NumberColumn("Received, bytes/step", format="localized"),
         },
     )
     if found.num_steps:
         st.caption(
-            f"Compute is measured: the union of a core's op spans, mean of {found.num_steps} "
-            "captured steps. Bytes are those of the sends of these steps, sizes from the graph."
+            "Times are those of the chart. Bytes are derived: the sends of "
+            f"{found.num_steps} captured steps, their sizes from the graph."
         )
     else:
         st.caption("Times and bytes need a captured step; this segment has none yet.")
@@ -116,7 +140,7 @@ def core_row(item: Core, short: dict[str, str]) -> dict[str, object]:
         "place": str(item.coordinates) if item.coordinates else None,
         "device": plain(short[item.device]),
         "ops": item.num_ops,
-        "compute_ms": item.compute_ms,
+        **{phase: item.phase_ms(phase) for phase in CATEGORIES},
         "sent": item.sent_bytes,
         "received": item.received_bytes,
     }

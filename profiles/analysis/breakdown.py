@@ -64,24 +64,25 @@ class StepBreakdown:
 def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """The breakdown of a segment, its tracing step left out."""
     steps = step_times(profile, segment.segment)
-    captured = _without_warm_up(
+    captured = without_warm_up(
         of_segment(profile.table("replica_steps"), segment.segment), segment, steps
     )
     if captured.num_rows:
         return StepBreakdown(segment.segment, captured_breakdown(captured), "measured", None)
-    marks = _without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
+    marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", None)
     return StepBreakdown(segment.segment, _unknown(segment), None, NO_DATA)
 
 
-def _without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
+def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
+    """The rows of steps that count: the one that traces is left out."""
     first = segment.first_step + (steps.num_warm_up if steps.count else 0)
     return rows.filter(pa.array(ints(rows, "step") >= first))
 
 
 def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
-    """The breakdown in rows of `replica_steps`."""
+    """The breakdown in rows of `replica_steps`, or in those of one core in `core_steps`."""
     values = {name: floats(rows, f"{name}_ms") for name in ("wall", *CATEGORIES)}
     return _by_replica(rows, values)
 

@@ -6,34 +6,38 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import pyarrow as pa
 
+from profiles.analysis.breakdown import ReplicaBreakdown, captured_breakdown, without_warm_up
 from profiles.analysis.columns import floats, ints, of_segment, texts
-from profiles.capture.intervals import Intervals
+from profiles.analysis.steps import step_times
 from profiles.events import CoresExpanded, SegmentOpened
 from profiles.records import as_event
 
 if TYPE_CHECKING:
     from profiles.store import Profile
 
-BUSY = ("compute",)
-"""Categories of spans in which a core works."""
+NO_CORE_STEP = "no step of this core was captured"
 
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """One emulated or real core. Times are means over the captured steps, in ms."""
+    """One emulated or real core."""
 
     replica: int
     core: int
     device: str
     coordinates: tuple[int, ...] | None
     num_ops: int | None
-    compute_ms: float | None
-    """Union of its compute spans; None without a captured step."""
+    split: ReplicaBreakdown | None
+    """Where its typical step went, measured; None where none of its ops was captured."""
     sent_bytes: float | None
-    """In a mean step; None where a size is known only when the step runs."""
+    """In a mean captured step; None where a size is known only when the step runs."""
     received_bytes: float | None
+
+    def phase_ms(self, category: str) -> float | None:
+        """Milliseconds of a phase (`schema.CATEGORIES`) or of `wall` in a typical step."""
+        return self.split.phase_ms(category) if self.split else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,9 @@ class Cores:
     cores: tuple[Core, ...]
     expansion: CoresExpanded | None
     num_steps: int
+    """Captured steps."""
     reason: str | None = None
+    """Why there are no cores, where there are none."""
 
     @property
     def fallbacks(self) -> list[dict[str, Any]]:
@@ -55,9 +61,9 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
     if not segment.core_devices:
         return Cores((), None, 0, f"{segment.strategy} has replicas, but no TPU cores")
     expansion = _expansion(profile, segment.segment)
-    spans = of_segment(profile.table("spans"), segment.segment)
-    num_steps = len(set(ints(spans, "step").tolist()) - {-1})
-    busy = _busy_ms(spans, num_steps)
+    rows = of_segment(profile.table("core_steps"), segment.segment)
+    num_steps = len(set(ints(rows, "step").tolist()))
+    splits = _splits(without_warm_up(rows, segment, step_times(profile, segment.segment)))
     sent, received = _traffic(profile, segment.segment)
     found = [
         Core(
@@ -66,7 +72,7 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
             device=device,
             coordinates=tuple(expansion.coordinates[replica][core]) if expansion else None,
             num_ops=expansion.num_ops.get(device, 0) if expansion else None,
-            compute_ms=busy.get(device, 0.0) if num_steps else None,
+            split=splits.get((replica, core)),
             sent_bytes=_per_step(sent, device, num_steps),
             received_bytes=_per_step(received, device, num_steps),
         )
@@ -83,18 +89,14 @@ def _expansion(profile: Profile, segment: int) -> CoresExpanded | None:
     return None
 
 
-def _busy_ms(spans: Any, num_steps: int) -> dict[str, float]:
-    """Milliseconds of a mean step in which each device computed: unions, never sums."""
-    categories = np.array(texts(spans, "category"), dtype=object)
-    devices = np.array(texts(spans, "device"), dtype=object)
-    starts, lengths = ints(spans, "start_ns"), ints(spans, "duration_ns")
-    works = np.isin(categories, BUSY)
-    total: dict[str, float] = {}
-    for device in {name for name in devices[works] if name}:
-        own = works & (devices == device)
-        union = Intervals.union((starts[own], starts[own] + lengths[own]))
-        total[str(device)] = float((union.ends - union.starts).sum()) / 1e6 / max(num_steps, 1)
-    return total
+def _splits(rows: pa.Table) -> dict[tuple[int, int], ReplicaBreakdown]:
+    """The typical step of each core, by replica and core."""
+    found = {}
+    numbers = ints(rows, "core")
+    for core in set(numbers.tolist()):
+        for split in captured_breakdown(rows.filter(pa.array(numbers == core))):
+            found[split.replica, core] = split
+    return found
 
 
 def _traffic(profile: Profile, segment: int) -> tuple[dict[str, float], dict[str, float]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from profiles.analysis.capture_cost import CaptureCost
 from profiles.analysis.communication import NO_WINDOW, Communication
+from profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from profiles.analysis.efficiency import efficiency
 from profiles.analysis.findings import Facts, findings, gather_facts
 from profiles.analysis.memory import memory_use
@@ -65,6 +66,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         **_missing({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
         "steps": _steps(facts.steps),
         "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
+        "cores": [_core(core) for core in cores(profile, segment).cores],
         **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
         "collectives": [
             _missing(asdict(use), "its size or its time is not known")
@@ -121,6 +123,18 @@ def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
         "device": replica.device,
         "num_steps": replica.num_steps,
         **_missing(phases, breakdown.reason or "not recorded for this replica"),
+    }
+
+
+def _core(core: Core) -> Json:
+    """A TPU's core; where a replica is one device there is none of these."""
+    phases = {f"{name}_ms": core.phase_ms(name) for name in ("wall", *CATEGORIES)}
+    return {
+        "replica": core.replica,
+        "core": core.core,
+        "device": core.device,
+        "num_steps": core.split.num_steps if core.split else 0,
+        **_missing(phases, NO_CORE_STEP),
     }
 
 

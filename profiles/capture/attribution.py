@@ -11,6 +11,9 @@ the first of these does (docs/decisions/attribution.md gives the reasons and the
 4. input: the host was asking for a batch, or an iterator's op ran;
 5. idle: none of these. The host was between calls, or the replica's ops queued for a core.
 
+Under a TPU's strategy a replica has several cores. Each is split like this on its own, and their
+replica by the union of its cores' phases: it computes while any of its cores does.
+
 All of it is lengths of interval unions in integer nanoseconds, so the phases add up to the step.
 """
 
@@ -30,10 +33,13 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaSteps:
-    """One row per replica and captured step; lengths in nanoseconds that add up to the wall."""
+class SplitSteps:
+    """One row per replica (or core) and captured step; lengths in ns that add up to the wall."""
 
     replica: Ints
+    core: Ints
+    device: Ints
+    """Of a replica: its own one, which is its first core."""
     step: Ints
     wall_ns: Ints
     compute_ns: Ints
@@ -48,27 +54,45 @@ class ReplicaSteps:
 class Attribution:
     """The breakdown, and the waits and transfers around receives that it found."""
 
-    replica_steps: ReplicaSteps
+    replica_steps: SplitSteps
+    core_steps: SplitSteps
+    """Empty where a replica is one device."""
     gaps: tuple[tuple[int, GapIntervals], ...]
     """Each with the index of its device."""
 
 
+@dataclass(frozen=True, slots=True)
+class _DevicePhases:
+    """When a device computed, moved tensors, waited, and asked for input; these may overlap."""
+
+    device: int
+    phases: tuple[Intervals, ...]
+    on_device_clock: bool
+
+
 def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
     """Split every captured step of every replica. `collectives` are the measured ones."""
-    parts, gaps = [], []
+    of_replicas, of_cores, gaps = [], [], []
     host = joined.host_inputs
     host_input = Intervals.union((host.start_ns, host.end_ns))
     last_ends = np.sort(joined.ops.end_ns[joined.ops.device >= 0])
-    for replica, device in enumerate(joined.graph.replica_devices):
-        index = joined.devices.index(device)
-        mine = _on_device(joined.ops, index)
-        if not len(mine.node):
-            continue
-        rows = _of_device(collectives, index)
-        found = _device_gaps(joined, mine, rows, last_ends)
-        gaps.append((index, found))
-        parts.append(_split(joined, replica, mine, rows, found, host_input))
-    return Attribution(_stack(parts), tuple(gaps))
+    groups = joined.graph.core_devices or [[name] for name in joined.graph.replica_devices]
+    for replica, names in enumerate(groups):
+        cores = []
+        for core, name in enumerate(names):
+            index = joined.devices.index(name)
+            mine = _on_device(joined.ops, index)
+            if not len(mine.node):
+                continue
+            rows = _of_device(collectives, index)
+            found = _device_gaps(joined, mine, rows, last_ends)
+            gaps.append((index, found))
+            cores.append(_device_phases(index, mine, rows, found, host_input))
+            of_cores.append(_split(joined, replica, core, cores[-1:]))
+        if cores:
+            of_replicas.append(_split(joined, replica, 0, cores))
+    has_cores = bool(joined.graph.core_devices)
+    return Attribution(_stack(of_replicas), _stack(of_cores if has_cores else []), tuple(gaps))
 
 
 def _on_device(ops: OpEvents, device: int) -> OpEvents:
@@ -91,35 +115,43 @@ def _device_gaps(
     return received.with_waits(*call_waits(joined, busy, last_ends))
 
 
-def _split(
-    joined: Joined,
-    replica: int,
+def _device_phases(
+    device: int,
     mine: OpEvents,
     collectives: tuple[Ints, Ints, Ints],
     gaps: GapIntervals,
     host_input: Intervals,
-) -> ReplicaSteps:
+) -> _DevicePhases:
     started, all_started, ended = collectives
     moving = np.clip(all_started, started, ended)
-    phases = [
+    phases = (
         _intervals(mine, COMPUTE),
         _intervals(mine, TRANSFER)
         | Intervals.union((moving, ended), (gaps.transfer_from, gaps.transfer_until)),
         Intervals.union((started, moving), (gaps.wait_from, gaps.wait_until)),
         _intervals(mine, INPUT) | host_input,
-    ]
+    )
+    return _DevicePhases(device, phases, bool(mine.on_device_clock.any()))
+
+
+def _split(joined: Joined, replica: int, core: int, devices: list[_DevicePhases]) -> SplitSteps:
+    """Every step, each moment given to the first phase that any of the devices was in."""
     steps = joined.steps
     covered = Intervals.union()
     lengths, before = [], np.zeros(len(steps), np.int64)
-    for phase in phases:
-        covered = covered | phase
+    for turn in zip(*(each.phases for each in devices), strict=True):
+        for phase in turn:
+            covered = covered | phase
         total = covered.length_within(steps.start_ns, steps.end_ns)
         lengths.append(total - before)
         before = total
     compute, transfer, wait, input_ = lengths
     wall = steps.end_ns - steps.start_ns
-    return ReplicaSteps(
-        replica=np.full(len(steps), replica, np.int64),
+    same = np.ones(len(steps), np.int64)
+    return SplitSteps(
+        replica=same * replica,
+        core=same * core,
+        device=same * devices[0].device,
         step=np.arange(len(steps)),
         wall_ns=wall,
         compute_ns=compute,
@@ -127,7 +159,7 @@ def _split(
         wait_ns=wait,
         input_ns=input_,
         idle_ns=wall - before,
-        on_device_clock=np.full(len(steps), bool(mine.on_device_clock.any())),
+        on_device_clock=np.full(len(steps), any(each.on_device_clock for each in devices)),
     )
 
 
@@ -136,13 +168,13 @@ def _intervals(ops: OpEvents, category: int) -> Intervals:
     return Intervals.union((ops.start_ns[at], ops.end_ns[at]))
 
 
-def _stack(parts: list[ReplicaSteps]) -> ReplicaSteps:
+def _stack(parts: list[SplitSteps]) -> SplitSteps:
     none = np.zeros(0, np.int64)
-    return ReplicaSteps(
+    return SplitSteps(
         **{
             name: np.concatenate([none, *(getattr(part, name) for part in parts)]).astype(
                 bool if name == "on_device_clock" else np.int64
             )
-            for name in ReplicaSteps.__slots__
+            for name in SplitSteps.__slots__
         }
     )

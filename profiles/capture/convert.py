@@ -1,10 +1,10 @@
-"""A capture to the tables of its window: spans, replica_steps, collectives, transfers."""
+"""A capture to the tables of its window (`schema.WINDOW_TABLES`)."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 
 from profiles.capture import collectives, xspace
 from profiles.capture.attribution import Attribution, attribute
-from profiles.capture.graph import NO_CORES, Graph, read_graph
+from profiles.capture.graph import Graph, read_graph
 from profiles.capture.joined import Joined, join
 from profiles.capture.tables import (
     collective_table,
+    core_step_table,
     replica_step_table,
     span_table,
     transfer_table,
@@ -54,16 +55,16 @@ def convert(
     folder: Path,
     window: WindowOf,
     devices: Sequence[str],
-    further_cores: Mapping[str, int] = NO_CORES,
+    core_devices: Sequence[Sequence[str]] = (),
 ) -> Converted:
     """Write the window's tables into `folder`, which appears whole or not at all.
 
-    `devices` are the replicas' devices by replica, `further_cores` the others of a TPU's replica.
-    Without a graph the spans have no device.
+    `devices` are the replicas' devices by replica; `core_devices` those of a TPU's replicas by
+    replica and core. Without a graph the spans have no device.
     Raises LabError where the capture or the graph cannot be read, OSError where the disk refuses.
     """
     begin = time.process_time_ns()
-    cores = tuple(further_cores.items())
+    cores = tuple(tuple(devices) for devices in core_devices)
     known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
     joined = join(xspace.decode(xplane.read_bytes()), known)
     tables = to_tables(joined, window)
@@ -79,18 +80,19 @@ def convert(
 
 
 @lru_cache(maxsize=2)
-def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, int], ...]) -> Graph:
+def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, ...], ...]) -> Graph:
     """The windows of a segment share its graph: it is written once, and never changes."""
-    return read_graph(path, devices, dict(cores))
+    return read_graph(path, devices, cores)
 
 
 def to_tables(joined: Joined, window: WindowOf) -> dict[str, pa.Table]:
-    """The four window tables of a joined capture, in the columns of `profiles.schema`."""
+    """The window tables of a joined capture, in the columns of `profiles.schema`."""
     measured = collectives.measured(joined)
     attribution: Attribution = attribute(joined, measured)
     columns: dict[str, dict[str, Any]] = {
         "spans": span_table(joined, attribution),
         "replica_steps": replica_step_table(joined, attribution.replica_steps),
+        "core_steps": core_step_table(joined, attribution.core_steps),
         "collectives": collective_table(joined, [measured, collectives.derived(joined)]),
         "transfers": transfer_table(joined),
     }

@@ -6,11 +6,10 @@ The recorder writes this table once per segment from the partition graphs of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -89,7 +88,12 @@ class Node:
     group_size: int | None = None
 
 
-NO_CORES: Mapping[str, int] = MappingProxyType({})
+def replica_of(
+    replica_devices: Sequence[str], core_devices: Sequence[Sequence[str]] = ()
+) -> dict[str, int]:
+    """Which replica a device belongs to, as its own one or (TPU) as one of its cores."""
+    every = {device: replica for replica, cores in enumerate(core_devices) for device in cores}
+    return every | {device: replica for replica, device in enumerate(replica_devices)}
 
 
 class Graph:
@@ -99,13 +103,13 @@ class Graph:
         self,
         nodes: Sequence[Node],
         replica_devices: Sequence[str],
-        further_cores: Mapping[str, int] = NO_CORES,
+        core_devices: Sequence[Sequence[str]] = (),
     ) -> None:
-        """`further_cores`: devices that a replica has beside its own one, with the replica."""
+        """`core_devices`: under a TPU's strategy, the devices of each replica by core."""
         self.nodes = tuple(nodes)
         self.replica_devices = tuple(replica_devices)
-        own = {device: replica for replica, device in enumerate(replica_devices)}
-        self.replica_of = {**further_cores, **own}
+        self.core_devices = tuple(tuple(cores) for cores in core_devices)
+        self.replica_of = replica_of(replica_devices, core_devices)
 
     @cached_property
     def by_name(self) -> dict[str, Node | None]:
@@ -195,7 +199,7 @@ def _source(text: str) -> str:
 
 
 def read_graph(
-    path: Path, replica_devices: Sequence[str], further_cores: Mapping[str, int] = NO_CORES
+    path: Path, replica_devices: Sequence[str], core_devices: Sequence[Sequence[str]] = ()
 ) -> Graph:
     """The graph of a segment; raises RunFolderError where the file is none."""
     try:
@@ -208,7 +212,7 @@ def read_graph(
             for index, row in enumerate(rows)
         ],
         replica_devices,
-        further_cores,
+        core_devices,
     )
 
 

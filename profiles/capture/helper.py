@@ -36,7 +36,8 @@ class Job:
     segment: int
     worker: int
     devices: list[str]
-    further_cores: dict[str, int] = field(default_factory=dict)
+    core_devices: list[list[str]] = field(default_factory=list)
+    """Under a TPU's strategy: devices by replica and core."""
 
     def run(self) -> dict[str, Any]:
         """Convert; the answer says what was found, or why it failed."""
@@ -47,7 +48,7 @@ class Job:
                 Path(self.folder),
                 WindowOf(self.segment, self.worker),
                 self.devices,
-                self.further_cores,
+                self.core_devices,
             )
         except LabError as error:
             return {"number": self.number, "error": str(error)}

@@ -124,7 +124,8 @@ class Joined:
 
 def join(columns: XSpaceColumns, graph: Graph) -> Joined:
     """Join a capture with the graph of its segment."""
-    devices = tuple(dict.fromkeys([*graph.replica_devices, *(n.device for n in graph.nodes)]))
+    known = [*graph.replica_devices, *graph.replica_of, *(node.device for node in graph.nodes)]
+    devices = tuple(dict.fromkeys(known))
     device_index = {device: index for index, device in enumerate(devices)}
     node_of, ambiguous = _match_names(columns, graph)
     device_of = np.asarray([device_index[node.device] for node in graph.nodes] + [-1], np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from profiles.capture.attribution import Attribution, ReplicaSteps
+from profiles.capture.attribution import Attribution, SplitSteps
 from profiles.capture.collectives import CollectiveRows, bandwidth_factor
 from profiles.capture.graph import RECEIVES
 from profiles.capture.joined import CATEGORY_NAMES, INPUT, TRANSFER, WAIT, Joined, Occurrences
@@ -54,14 +54,20 @@ def span_table(joined: Joined, attribution: Attribution) -> Columns:
     }
 
 
-def replica_step_table(joined: Joined, rows: ReplicaSteps) -> Columns:
-    replica_device = [joined.devices.index(d) for d in joined.graph.replica_devices]
-    device = np.asarray([*replica_device, -1], np.int64)[rows.replica]
+def replica_step_table(joined: Joined, rows: SplitSteps) -> Columns:
+    return _split_columns(joined, rows)
+
+
+def core_step_table(joined: Joined, rows: SplitSteps) -> Columns:
+    return _split_columns(joined, rows) | {"core": rows.core}
+
+
+def _split_columns(joined: Joined, rows: SplitSteps) -> Columns:
     phases = ("wall", "compute", "wait", "transfer", "input", "idle")
     return {
         "step": _step_numbers(joined, rows.step),
         "replica": rows.replica,
-        "device": _texts(device, joined.devices),
+        "device": _texts(rows.device, joined.devices),
         "start_ns": joined.steps.start_ns[rows.step],
         **{f"{phase}_ms": getattr(rows, f"{phase}_ns") / 1e6 for phase in phases},
         "clock": _texts(rows.on_device_clock.astype(np.int64), CLOCKS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -57,6 +58,7 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     for finding in segment["findings"]:
         out.print(plain_text(f"• {finding['sentence']}"), plain_text(finding["advice"], "dim"))
     _print_replicas(segment, out)
+    _print_cores(segment, out)
     _print_collectives(segment, out)
 
 
@@ -68,17 +70,32 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
         return
     source = "full captures" if segment["replicas_source"] == "measured" else "light marks"
     title = f"Milliseconds of a typical step: {replicas[0]['num_steps']} steps, from {source}"
+    _print_phases(title, ("replica",), replicas, out)
+
+
+def _print_cores(segment: dict[str, Any], out: Console) -> None:
+    """Each core of a TPU's replicas, where a replica has several."""
+    cores = [core for core in segment["cores"] if core["wall_ms"] is not None]
+    if any(core["core"] for core in cores):
+        title = f"The same of every core: {cores[0]['num_steps']} steps, from full captures"
+        _print_phases(title, ("replica", "core"), cores, out)
+
+
+def _print_phases(
+    title: str, keys: Sequence[str], rows: Sequence[dict[str, Any]], out: Console
+) -> None:
+    """A row per replica or core, named by `keys` and its device, its phases and their sum."""
     table = Table(title=title, title_justify="left")
-    for name in ("replica", "device"):
+    for name in (*keys, "device"):
         table.add_column(name)
     for phase in CATEGORIES:
         table.add_column(phase, justify="right", style=PHASE_COLOURS[phase])
     table.add_column("step", justify="right", style="bold")
-    for replica in replicas:
-        device = (replica["device"] or units.MISSING).rpartition("/device:")[2]
-        phases = [units.number(replica[f"{phase}_ms"]) for phase in CATEGORIES]
-        wall = units.number(replica["wall_ms"])
-        table.add_row(str(replica["replica"]), plain_text(device), *phases, wall)
+    for row in rows:
+        device = (row["device"] or units.MISSING).rpartition("/device:")[2]
+        phases = [units.number(row[f"{phase}_ms"]) for phase in CATEGORIES]
+        names = [str(row[key]) for key in keys]
+        table.add_row(*names, plain_text(device), *phases, units.number(row["wall_ms"]))
     out.print(table)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from profiles.capture.graph import NO_CORES, write_graph
+from profiles.capture.graph import replica_of, write_graph
 from profiles.events import PlacementRecorded
 from profiles.layout import WorkerFolder
 from strategy_core.recorder import placement
@@ -25,11 +25,11 @@ class GraphTrace:
         segment: int,
         replica_devices: Sequence[str],
         variables: Variables = (),
-        further_cores: Mapping[str, int] = NO_CORES,
+        core_devices: Sequence[Sequence[str]] = (),
     ) -> None:
         self.segment = segment
         self.replica_devices = list(replica_devices)
-        self.further_cores = dict(further_cores)
+        self.core_devices = [list(devices) for devices in core_devices]
         self._variables = variables
         self._folder = folder
         self._scratch = folder.path / f".trace-{segment:03d}"
@@ -41,8 +41,7 @@ class GraphTrace:
     @property
     def replica_of(self) -> dict[str, int]:
         """Which replica a device belongs to."""
-        own = {device: replica for replica, device in enumerate(self.replica_devices)}
-        return {**self.further_cores, **own}
+        return replica_of(self.replica_devices, self.core_devices)
 
     @property
     def graph_file(self) -> str | None:

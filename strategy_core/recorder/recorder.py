@@ -82,6 +82,15 @@ class Recorder:
         """The number that the next step will have."""
         return self._next_step
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether the step that is under way is in a capture window."""
+        return self._windows.is_capturing
+
+    def settle(self) -> None:
+        """End the window that is open, and wait until every capture so far is in its tables."""
+        self._write_all(self._windows.settle())
+
     def open_segment(self, segment: SegmentOpened, variables: Variables = ()) -> None:
         """A configuration comes into force; its first step is traced for its placement.
 
@@ -93,7 +102,7 @@ class Recorder:
             segment.segment,
             segment.replica_devices,
             variables,
-            segment.further_cores,
+            segment.core_devices or (),
         )
         self._write_all(self._windows.open_segment(trace, self.capture))
         self._segment = segment

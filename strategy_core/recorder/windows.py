@@ -92,15 +92,19 @@ class Windows:
             events += self._stop()
         return events + self._placement() + self._collect(self._converter.answers())
 
-    def finish(self) -> list[Event]:
+    def settle(self) -> list[Event]:
         """End the open window and wait for all conversions."""
         events = self._stop()
-        if self._trace is not None:
-            self._trace.abandon()
         for captured in self._to_submit:
             captured.window.wait()
         events += self._placement(wait=True)
-        events += self._collect(self._converter.finish(_LAST_CONVERSIONS_S))
+        return events + self._collect(self._converter.finish(_LAST_CONVERSIONS_S))
+
+    def finish(self) -> list[Event]:
+        """The same for the last time."""
+        if self._trace is not None:
+            self._trace.abandon()
+        events = self.settle()
         self._converter.close()
         return events
 
@@ -152,7 +156,7 @@ class Windows:
                     window.segment,
                     self._folder.worker,
                     trace.replica_devices,
-                    trace.further_cores,
+                    trace.core_devices,
                 )
             )
         return events

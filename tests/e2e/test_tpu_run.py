@@ -6,6 +6,7 @@ import pytest
 
 import profiles
 from profiles.analysis.cores import cores
+from profiles.schema import CATEGORIES
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
 from tests.app.looking import open_page, text_of
@@ -61,7 +62,22 @@ def test_every_core_has_its_place_and_its_work(run: profiles.Profile) -> None:
     assert len({core.coordinates for core in found.cores}) == 8
     assert all(core.num_ops for core in found.cores)
     assert found.num_steps > 0
-    assert all(core.compute_ms and core.compute_ms > 0 for core in found.cores)
+    for core in found.cores:
+        assert (core.phase_ms("compute") or 0) > 0
+        parts = [core.phase_ms(phase) or 0 for phase in CATEGORIES]
+        assert sum(parts) == pytest.approx(core.phase_ms("wall"))
+
+
+def test_a_replica_computes_while_any_of_its_cores_does(run: profiles.Profile) -> None:
+    rows = run.sql(
+        "select r.compute_ms as whole, max(c.compute_ms) as most, sum(c.compute_ms) as total, "
+        "count(*) as num_cores from replica_steps r join core_steps c using (step, replica) "
+        "group by step, replica, r.compute_ms"
+    ).to_pandas()
+    assert not rows.empty
+    assert set(rows["num_cores"]) == {2}
+    assert (rows["whole"] >= rows["most"] - 1e-6).all()
+    assert (rows["whole"] <= rows["total"] + 1e-6).all()
 
 
 def test_the_split_convolutions_exchange_halos(run: profiles.Profile) -> None:

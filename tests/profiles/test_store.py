@@ -18,7 +18,7 @@ from tests.synthetic import HOSTILE, write_run
 
 
 def test_a_whole_run_has_every_table_with_exactly_its_columns(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", replicas=4, steps=60, contexts=True)
+    run = write_run(tmp_path / "run", replicas=4, steps=60, contexts=True, strategy="tpu")
     profile = profiles.load(run)
     assert profile.notes == ()
     assert profile.status.state == "finished"

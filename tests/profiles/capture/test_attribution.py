@@ -40,6 +40,33 @@ def _tables(capture: CaptureBuilder, nodes: list[Node]) -> dict[str, list[dict[s
     return {name: table.to_pylist() for name, table in to_tables(joined, WindowOf(3, 1)).items()}
 
 
+def test_each_core_of_a_replica_is_split_and_their_union_is_the_replicas() -> None:
+    """The two devices as the cores of one replica: core 0 waits while core 1 computes."""
+    graph = Graph(REDUCTION, DEVICES[:1], [DEVICES])
+    joined = join(xspace.decode(_late_sender().serialized()), graph)
+    tables = to_tables(joined, WindowOf(0, 0))
+    cores = tables["core_steps"].to_pylist()
+    assert [(row["replica"], row["core"], row["device"]) for row in cores] == [
+        (0, 0, DEVICES[0]),
+        (0, 1, DEVICES[1]),
+    ]
+    assert [_phases(row)["compute"] for row in cores] == [70, 640]
+    assert _phases(cores[0])["wait"] == 500 + 130
+    (replica,) = tables["replica_steps"].to_pylist()
+    assert replica["device"] == DEVICES[0]
+    assert _phases(replica) == {
+        "compute": 540 + 30 + 100,  # b, the sum, its use; a lies within b
+        "wait": 10 + 10,  # core 1 until the sum is sent at 660; core 0 from 690 until `use`
+        "transfer": 20 + 30,  # b to core 0, the sum to core 1
+        "input": 50,
+        "idle": 1000 - 670 - 20 - 50 - 50,
+    }
+
+
+def test_a_replica_of_one_device_has_no_cores() -> None:
+    assert _tables(_late_sender(), REDUCTION)["core_steps"] == []
+
+
 def _phases(row: dict[str, Any]) -> dict[str, int]:
     names = ("compute", "wait", "transfer", "input", "idle")
     return {name: round(row[f"{name}_ms"] * 1e6) for name in names}

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from profiles.across_workers import COMPLETED, complete_tables
 from profiles.clocks import Clocks, estimate_clocks
 from profiles.errors import RunFolderError
 from profiles.event_tables import (
@@ -28,7 +29,7 @@ from profiles.event_tables import (
 from profiles.events import Environment, SegmentOpened
 from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from profiles.mark_rows import MarkRows, read_mark_rows
-from profiles.marks_table import marks_table
+from profiles.marks_table import last_gradients_ns, marks_table
 from profiles.parquet_tables import is_whole, read_table, table_files
 from profiles.records import as_event
 from profiles.run_file import RunIdentity, read_run_file
@@ -121,7 +122,8 @@ class Profile:
 
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
-            return read_table(name, self.files[name], self._notes.append)
+            found = read_table(name, self.files[name], self._notes.append)
+            return self._completed(name, found) if name in COMPLETED else found
         if name == "marks":
             return marks_table(self.mark_rows, self.clocks, self.segments)
         made = {
@@ -134,9 +136,25 @@ class Profile:
         self._note_bad(name, num_bad)
         return table
 
+    def _completed(self, name: str, found: pa.Table) -> pa.Table:
+        """A table of captured steps with what the marks of other workers add to it."""
+        if len({source.worker for source in self.sources} - {None}) < 2 or not len(self.mark_rows):
+            return found
+        raw = {
+            other: found if other == name else read_table(other, self.files[other], _unheard)
+            for other in COMPLETED
+        }
+        layout = {segment.segment: segment for segment in self.segments}
+        last_ns = last_gradients_ns(self.mark_rows, self.clocks, layout)
+        return complete_tables(raw, self.mark_rows, last_ns, layout)[name]
+
     def _note_bad(self, table: str, num_bad: int) -> None:
         if num_bad:
             self._notes.append(f"{num_bad} records do not fit the table {table}: left out")
+
+
+def _unheard(_note: str) -> None:
+    """Notes of a table that is read only for another's sake: whoever asks for it hears them."""
 
 
 def load(path: str | Path) -> Profile:

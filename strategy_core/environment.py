@@ -19,14 +19,19 @@ def environment() -> Environment:
         tensorflow=tf.__version__,
         python=platform.python_version(),
         devices=[_device(device) for device in tf.config.list_logical_devices()],
-        host={
-            "name": platform.node(),
-            "boot": _boot(),
-            "cpus": _usable_cpus(),
-            "memory_bytes": psutil.virtual_memory().total,
-            "platform": platform.platform(),
-        },
+        host=host(),
     )
+
+
+def host() -> dict[str, Any]:
+    """This machine, which TensorFlow has no part in."""
+    return {
+        "name": platform.node(),
+        "boot": _boot(),
+        "cpus": _usable_cpus(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "platform": platform.platform(),
+    }
 
 
 def _device(device: Any) -> dict[str, Any]:

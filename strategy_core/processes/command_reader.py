@@ -24,6 +24,13 @@ class CommandReader:
         """Wait for a command."""
         return self._commands.get()
 
+    def next_within(self, timeout_s: float) -> protocol.Command | None:
+        """Wait for a command, so long at most."""
+        try:
+            return self._commands.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
     def next_run(self) -> protocol.Run:
         """Wait for a run; without one there is nothing that another command could be about."""
         while True:

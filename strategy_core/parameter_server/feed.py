@@ -1,0 +1,53 @@
+"""Where workers get their batches: each has a data set of its own, read where it computes.
+
+Of N workers, worker i reads the global batches i, i + N, i + 2N, ... of the same stream. A data
+set that runs Python code cannot leave this process: its batches are then sent with each closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+_PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+
+
+class Feed:
+    """`argument()` is what a closure is given, `take_batch` how it gets its batch from that."""
+
+    def __init__(self, coordinator: Any, dataset: tf.data.Dataset, num_workers: int) -> None:
+        graph = _serialized(dataset)
+        self.is_remote = graph is not None
+        """Whether workers read for themselves."""
+        self.take_batch: Callable[[Any], Any] = next if self.is_remote else _same
+        if graph is None:
+            batches = iter(dataset)
+            self.argument: Callable[[], Any] = lambda: next(batches)
+            return
+        structure = dataset.element_spec
+
+        def on_worker() -> tf.data.Dataset:
+            variant = tf.raw_ops.DatasetFromGraph(graph_def=graph)
+            whole = tf.data.experimental.from_variant(variant, structure)
+            index = tf.distribute.coordinator.experimental_get_current_worker_index()
+            return whole.shard(num_workers, tf.cast(index, tf.int64)).prefetch(2)
+
+        iterators = iter(coordinator.create_per_worker_dataset(on_worker))
+        self.argument = lambda: iterators
+
+
+def _serialized(dataset: tf.data.Dataset) -> bytes | None:
+    """The data set as a graph; None where it calls back into Python."""
+    graph: bytes = tf.raw_ops.DatasetToGraphV2(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        external_state_policy=1,  # ignore: a shuffle starts where its seed says
+    ).numpy()
+    definition = tf.compat.v1.GraphDef.FromString(graph)
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return None if any(node.op in _PYTHON_OPS for node in nodes) else graph
+
+
+def _same(batch: Any) -> Any:
+    return batch

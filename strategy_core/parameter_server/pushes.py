@@ -1,0 +1,44 @@
+"""What a step sends to the parameter servers: its update ops, and the sizes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
+
+
+class Pushes:
+    """Bytes that a step pushes to each variable, by its path; None where only the step knows."""
+
+    def __init__(self) -> None:
+        self.bytes: dict[str, int | None] = {}
+
+    def note(self, variable: Any, pushed: Any) -> None:
+        """`pushed` (dense, or IndexedSlices) is sent to where `variable` lives."""
+        parts = tf.nest.flatten(pushed, expand_composites=True)
+        sizes = [_static_bytes(part) for part in parts]
+        known = [size for size in sizes if size is not None]
+        self.bytes[variable.path] = sum(known) if len(known) == len(sizes) else None
+
+
+@contextmanager
+def updates() -> Iterator[Callable[[], Sequence[tf.Operation]]]:
+    """Gives the ops created inside that change variables: whoever waits for them waits for the
+    servers' acknowledgement."""
+    graph = tf.compat.v1.get_default_graph()
+    before = len(graph.get_operations())
+    yield lambda: [op for op in graph.get_operations()[before:] if _is_update(op)]
+
+
+def _is_update(op: tf.Operation) -> bool:
+    takes_variable = any(tensor.dtype == tf.resource for tensor in op.inputs)
+    return takes_variable and op.op_def.is_stateful and op.type not in _READS
+
+
+def _static_bytes(tensor: tf.Tensor) -> int | None:
+    count = tensor.shape.num_elements()
+    return None if count is None else int(count) * int(tensor.dtype.size)

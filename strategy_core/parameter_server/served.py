@@ -1,0 +1,74 @@
+"""What sits on which parameter server, and what a step of a worker moves: derived, not measured.
+
+A pull is every model variable, once, as it is; a push is the gradient of a weight (sparse ones
+only as large as their rows) and the new value of a state. The optimizer's own variables stay
+where they are: its update runs on the server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from profiles.events import VariablesServed
+from strategy_core.parameter_server.pushes import Pushes
+
+_SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")
+
+
+def served(
+    segment: int,
+    model: Any,
+    optimizer: Any,
+    pushes: Pushes | None,
+    *,
+    num_workers: int,
+    num_servers: int,
+    feed: str,
+) -> VariablesServed:
+    """The event; `pushes` is None where a workload's own step pulls and pushes as it likes."""
+    servers = [
+        {
+            "process": 1 + num_workers + index,
+            "device": f"/job:ps/replica:0/task:{index}/device:CPU:0",
+        }
+        for index in range(num_servers)
+    ]
+    rows = [_row(role, variable, pushes) for role, variable in _all(model, optimizer)]
+    return VariablesServed(segment, servers, rows, feed)
+
+
+def _all(model: Any, optimizer: Any) -> Iterator[tuple[str, Any]]:
+    for role, held in (
+        ("weight", model.trainable_variables),
+        ("state", model.non_trainable_variables),
+        ("optimizer", optimizer.variables),
+    ):
+        yield from ((role, variable) for variable in held)
+
+
+def _row(role: str, variable: Any, pushes: Pushes | None) -> dict[str, Any]:
+    size = int(variable.value.shape.num_elements()) * int(variable.value.dtype.size)
+    pulled: int | None = 0
+    pushed: int | None = 0
+    if role != "optimizer":
+        pulled = None if pushes is None else size
+        pushed = None if pushes is None else pushes.bytes.get(variable.path, 0)
+    return {
+        "name": variable.path,
+        "role": role,
+        "server": server_of(variable.value.device),
+        "shape": list(variable.shape),
+        "bytes": size,
+        "part": 0,
+        "num_parts": 1,
+        "pull_bytes": pulled,
+        "push_bytes": pushed,
+    }
+
+
+def server_of(device: str) -> int | None:
+    """Index of the parameter server that a device belongs to; None where it is none's."""
+    found = _SERVER.search(device)
+    return int(found[1]) if found else None

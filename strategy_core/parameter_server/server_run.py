@@ -1,0 +1,108 @@
+"""A worker or a parameter server of a run: TensorFlow's own server, which does what it is sent.
+
+It knows nothing of steps. While it serves, this process records what only it can tell: that it
+lives, its memory, its clock, its traffic.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.errors import RunFolderError
+from profiles.event_log import EventLog
+from profiles.events import Environment, Failed, Finished, WorkerStarted
+from profiles.layout import worker_folder
+from strategy_core.cluster.ports import REUSE_PORT
+from strategy_core.cluster.tasks import Cluster
+from strategy_core.environment import host
+from strategy_core.processes import lifeline, protocol
+from strategy_core.processes.command_reader import CommandReader
+from strategy_core.recorder.memory import sample
+
+TELL_EVERY_S = 2.0
+REPORT_FAILURES = {"GRPC_FAIL_FAST": "use_caller"}
+"""Environment of every process of such a cluster: calls to a lost peer fail instead of waiting."""
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def serves(command: protocol.Run) -> bool:
+    """Whether this process only serves: the coordinator does the run."""
+    is_served = command.spec.get("strategy") == "parameter-server"
+    return is_served and command.cluster is not None and command.worker != 0
+
+
+class ServerRun:
+    """What `WorkerRun` is for a process that trains."""
+
+    def __init__(self, command: protocol.Run, commands: CommandReader, say: Say) -> None:
+        assert command.cluster is not None
+        self._cluster = Cluster.from_json(command.cluster)
+        self._process = command.worker
+        self._commands = commands
+        self._say = say
+        folder = worker_folder(Path(command.run), command.worker, command.generation)
+        lifeline.print_into(folder.path)
+        self._log = EventLog(folder.events)
+        self._log.write(
+            WorkerStarted(command.worker, os.getpid(), time.time_ns(), time.monotonic_ns())
+        )
+
+    def run(self) -> int:
+        """Serve until told to leave; returns the exit code of the process."""
+        try:
+            self._start()
+            self._log.write(self._environment())
+            self._serve()
+        except Exception as error:
+            return self._fail(error)
+        return protocol.EXIT_DONE
+
+    def _start(self) -> None:
+        os.environ |= REUSE_PORT | REPORT_FAILURES
+        os.environ["TF_CONFIG"] = self._cluster.tf_config(self._process)
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        # A step's ops wait for each other's tensors: a smaller pool of threads can block for ever.
+        num_threads = max(os.cpu_count() or 1, self._cluster.num_workers + 1)
+        self._server = tf.distribute.Server(
+            resolver.cluster_spec(),
+            job_name=resolver.task_type,
+            task_index=resolver.task_id,
+            protocol="grpc",
+            config=tf.compat.v1.ConfigProto(inter_op_parallelism_threads=num_threads),
+        )
+
+    def _environment(self) -> Environment:
+        task = self._cluster.tasks[self._process]
+        device = f"/job:{task.role}/replica:0/task:{task.index}/device:CPU:0"
+        devices = [{"name": device, "kind": "CPU", "physical": None, "logical": True}]
+        return Environment(tf.__version__, platform.python_version(), devices, host())
+
+    def _serve(self) -> None:
+        """TensorFlow's threads serve; this one tells that they live (`Server.join` only waits)."""
+        # Its books can be closed at any time: it is the coordinator who says when all is done.
+        self._say({"done": True})
+        command: protocol.Command | None = None
+        while not isinstance(command, protocol.Leave):
+            for sampled in sample([], 0):
+                self._log.write(sampled)
+            command = self._commands.next_within(TELL_EVERY_S)
+        self._log.write(Finished("finished", 0))
+
+    def _fail(self, error: Exception) -> int:
+        said = next((line for line in str(error).splitlines() if line.strip()), "no message")
+        failed = Failed(f"{type(error).__name__}: {said}", traceback.format_exc())
+        self._say({"failed": asdict(failed)})
+        with suppress(RunFolderError):
+            self._log.write(failed)
+        return protocol.EXIT_FAILED

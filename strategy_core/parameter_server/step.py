@@ -1,0 +1,163 @@
+"""One closure: what a worker does for a step, with the clock read between its parts.
+
+    start - batch - inputs ready - pull - pulled - compute - gradients ready - push - pushed
+
+Variables live on parameter servers. The lab's own step pulls each of them once, computes with the
+copies, and pushes gradients: the optimizer's update runs where the variable is. A workload's own
+`train_step` pulls and pushes as it goes, so those moments cannot be told apart there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from profiles.errors import SpecError
+from strategy_core.parameter_server.pushes import Pushes, updates
+from strategy_core.parameter_server.worker_delay import delayed
+from strategy_core.recorder.marks import mark
+from strategy_core.step import per_example
+from strategy_core.workload import Workload
+
+NUM_MARKS = 5
+NOT_TOLD = -1
+"""A mark that a workload's own step does not give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a closure gave."""
+
+    worker: int
+    """Among the workers, from 0."""
+    loss: float
+    examples: int
+    marks_ns: list[int | None]
+    """Start, inputs ready, pulled, gradients ready, pushed; wall clock of the worker."""
+
+
+def read_done(packed: npt.NDArray[np.int64]) -> Done:
+    """The closure's one result tensor, taken apart."""
+    worker, examples, loss = packed[:3]
+    marks = [None if at == NOT_TOLD else int(at) for at in packed[3:]]
+    return Done(int(worker), float(loss.view(np.float64)), int(examples), marks)
+
+
+def build_step(
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    workload: Workload,
+    take_batch: Callable[[Any], Any],
+    *,
+    delays_ms: Mapping[int, float],
+    pushes: Pushes,
+) -> Callable[[Any], tf.Tensor]:
+    """The function to schedule; its argument is what `take_batch` gets a batch from.
+
+    Args:
+      delays_ms: real delays by worker index, between its gradients and their push.
+      pushes: told what each variable is sent, when the step is traced.
+    """
+    make = _lesson if workload.train_step is None else _own
+    replica_step = make(model, optimizer, workload, delays_ms, pushes)
+
+    def timed_step(source: Any) -> tf.Tensor:
+        start = mark()
+        with tf.control_dependencies([start]):
+            batch = take_batch(source)
+        ready = mark(batch)
+        with tf.control_dependencies([ready]):
+            batch = tf.nest.map_structure(tf.identity, batch)
+        loss, later = replica_step(batch)
+        examples = tf.shape(tf.nest.flatten(batch)[0], out_type=tf.int64)[0]
+        worker = tf.distribute.coordinator.experimental_get_current_worker_index()
+        bits = tf.bitcast(tf.cast(loss, tf.float64), tf.int64)
+        head = [tf.cast(worker, tf.int64), examples, bits]
+        return tf.stack([*head, start, ready, *later])
+
+    @tf.function(autograph=False)
+    def closure(source: Any) -> tf.Tensor:
+        return strategy.run(timed_step, args=(source,))
+
+    return closure  # type: ignore[no-any-return]
+
+
+ReplicaStep = Callable[[Any], tuple[tf.Tensor, list[tf.Tensor]]]
+
+
+def _lesson(
+    model: Any,
+    optimizer: Any,
+    workload: Workload,
+    delays_ms: Mapping[int, float],
+    pushes: Pushes,
+) -> ReplicaStep:
+    """Pull, forward, backward, push."""
+
+    def replica_step(batch: Any) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        features, labels = batch
+        with tf.control_dependencies(tf.nest.flatten(batch)):
+            weights = [tf.identity(variable.value) for variable in model.trainable_variables]
+            others = [tf.identity(variable.value) for variable in model.non_trainable_variables]
+        pulled = mark(weights, others)
+        with tf.control_dependencies([pulled]):
+            features = tf.nest.map_structure(tf.identity, features)
+
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            outputs, updated, own_losses = model.stateless_call(
+                weights, others, features, training=True, return_losses=True
+            )
+            loss = tf.reduce_mean(per_example(workload.loss_fn(labels, outputs)))
+            loss += tf.add_n(own_losses or [0.0])
+        pairs = zip(tape.gradient(loss, weights), model.trainable_variables, strict=True)
+        kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        if not kept:
+            raise SpecError(
+                "The loss depends on the model's weights", "no gradient", field="workload"
+            )
+        gradients = delayed([gradient for gradient, _ in kept], delays_ms)
+        ready = mark(gradients)
+
+        with tf.control_dependencies([ready]), updates() as made:
+            optimizer.apply(gradients, [variable for _, variable in kept])
+            for variable, before, after in zip(
+                model.non_trainable_variables, others, updated, strict=True
+            ):
+                if after is not before:
+                    variable.value.assign(after)
+                    pushes.note(variable, after)
+        for gradient, variable in kept:
+            pushes.note(variable, gradient)
+        return loss, [pulled, ready, mark(made())]
+
+    return replica_step
+
+
+def _own(
+    model: Any,
+    optimizer: Any,
+    workload: Workload,
+    delays_ms: Mapping[int, float],
+    _pushes: Pushes,
+) -> ReplicaStep:
+    """A workload's own step: only its begin and its end can be told."""
+    user_step = workload.train_step
+    assert user_step is not None
+
+    def replica_step(batch: Any) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with updates() as made:
+            loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
+        if loss.shape.rank != 0:
+            raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
+        (loss,) = delayed([loss], delays_ms)
+        unknown = tf.constant(NOT_TOLD, tf.int64)
+        return loss, [unknown, unknown, mark(loss, made())]
+
+    return replica_step

@@ -1,0 +1,38 @@
+"""A real delay in a worker's step, by ops alone: Python does not run on a TensorFlow server.
+
+The op is tf.data's own sleep, which blocks one thread of the worker and uses no processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+
+def delayed(tensors: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]:
+    """The same tensors, later: by `delays_ms[worker index]` on a worker that has a delay."""
+    if not delays_ms:
+        return list(tensors)
+    length_us = [round(1e3 * delays_ms.get(i, 0.0)) for i in range(max(delays_ms) + 2)]
+    worker = tf.distribute.coordinator.experimental_get_current_worker_index()
+    place = tf.minimum(tf.cast(worker, tf.int32), len(length_us) - 1)
+    present = tf.nest.flatten(list(tensors), expand_composites=True)
+    with tf.control_dependencies(present):
+        slept = _sleep(tf.gather(tf.constant(length_us, tf.int64), place))
+    with tf.control_dependencies([slept]):
+        return tf.nest.map_structure(tf.identity, list(tensors), expand_composites=True)
+
+
+def _sleep(length_us: tf.Tensor) -> tf.Tensor:
+    """A data set of one element that takes so long, read."""
+    one = tf.data.Dataset.range(1)
+    slow = tf.raw_ops.SleepDataset(
+        input_dataset=tf.data.experimental.to_variant(one),
+        sleep_microseconds=length_us,
+        output_types=[tf.int64],
+        output_shapes=[tf.TensorShape([])],
+    )
+    elements = tf.data.experimental.from_variant(slow, one.element_spec)
+    return elements.reduce(tf.constant(0, tf.int64), lambda total, value: total + value)

@@ -21,6 +21,7 @@ from typing import Literal, Self
 from profiles.errors import LabError, RunFolderError
 from profiles.spec import RunSpec
 from strategy_core import preflight
+from strategy_core.cluster.containment import Entrance
 from strategy_core.inventory import Inventory
 from strategy_core.processes.run_folder import claim
 from strategy_core.processes.run_handle import STOP_GRACE_S, RunHandle
@@ -104,7 +105,12 @@ class Launcher:
                     on_progress=self._refill,
                     stop_grace_s=self._stop_grace_s,
                 )
-            except (OSError, RunFolderError) as error:
+            except LabError as error:
+                shutil.rmtree(folder, ignore_errors=True)
+                if isinstance(error, RunFolderError):
+                    raise RunFolderError("A run needs a worker process", str(error)) from error
+                raise
+            except OSError as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise RunFolderError("A run needs a worker process", str(error)) from error
             self._active.append(handle)
@@ -146,12 +152,17 @@ class Launcher:
                 "Stop it, or wait for its end",
             )
 
-    def _take_worker(self) -> tuple[WorkerProcess, bool]:
-        """The spare worker where there is one (ready or about to be), else a new one."""
+    def _take_worker(self, entrance: Entrance | None = None) -> tuple[WorkerProcess, bool]:
+        """The spare worker where there is one (ready or about to be), else a new one.
+
+        A network is entered before TensorFlow's threads are there: by a new worker only.
+        """
         with self._lock:
             if self._closed:
                 raise LabError("A closed launcher starts no workers")
             self.inventory()
+            if entrance is not None:
+                return self._spawner.spawn(entrance), False
             spare, self._spare = self._spare, None
         if spare is not None and spare.poll() is None:
             return spare, True

@@ -1,6 +1,6 @@
 """The child process that trains: waits with TensorFlow imported, takes one run, ends with it.
 
-    python -m strategy_core.worker --parent PID [--nice N]
+    python -m strategy_core.worker --parent PID [--nice N] [--enter DESCRIPTOR,...]
 
 Commands come on stdin (`processes.protocol`), events go to the run folder. The protocol's pipe
 and stdin are taken away from user code first thing, and whatever it prints lies in the worker's
@@ -15,12 +15,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from strategy_core.cluster import namespaces
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     args = _arguments(argv)
+    namespaces.enter_all(args.enter)  # first: later threads are there that would stay behind
     lifeline.tie_to(args.parent)
     os.nice(args.nice)
     pipe = lifeline.take_protocol()
@@ -48,6 +50,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="strategy_core.worker")
     parser.add_argument("--parent", type=int, required=True, help="pid of the launcher")
     parser.add_argument("--nice", type=int, default=0, help="how far to step back behind it")
+    parser.add_argument("--enter", default="", help="descriptors of namespaces to live in")
     return parser.parse_args(argv)
 
 

@@ -59,8 +59,14 @@ class Network:
     """None: the process stays in the launcher's network."""
     notes: list[Note] = field(default_factory=list)
     held: ExitStack = field(default_factory=ExitStack)
+    ports: ExitStack = field(default_factory=ExitStack)
+    """Sockets that keep the ports free until the servers have them."""
+
+    def let_ports_go(self) -> None:
+        self.ports.close()
 
     def close(self) -> None:
+        self.ports.close()
         self.held.close()
 
     def __enter__(self) -> Self:
@@ -106,7 +112,7 @@ def _open_network(num_processes: int, why: str) -> Network:
             [f"{LOCAL_HOST}:{port}" for port in ports],
             [None] * num_processes,
             [Note("warning", said, {"ports": ports})],
-            held.pop_all(),
+            ports=held.pop_all(),
         )
 
 

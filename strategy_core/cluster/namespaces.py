@@ -64,6 +64,14 @@ def enter(namespaces: Iterable[int]) -> None:
         _check(_libc().setns(descriptor, 0))
 
 
+def enter_all(listed: str) -> None:
+    """Enter the namespaces whose descriptors are listed (`5,6`), and let go of those."""
+    descriptors = [int(number) for number in listed.split(",") if number]
+    enter(descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 def bring_up(interface: str) -> None:
     """Switch an interface of this process's network on; raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

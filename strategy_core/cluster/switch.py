@@ -101,10 +101,11 @@ class Switch:
     def run_until_closed(self, control: socket.socket) -> None:
         """Carry frames until the other end of `control` is closed, or its process is gone."""
         while True:
-            ready, _, _ = select.select([control, *self._taps], [], [], self._patience_s())
+            asked = [control.fileno(), *self._taps]
+            ready, _, _ = select.select(asked, [], [], self._patience_s())
+            if asked[0] in ready:
+                return
             for tap in ready:
-                if tap is control:
-                    return
                 self._take(tap)
             self._deliver()
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from profiles.spec import RunSpec
 from strategy_core.cluster import tasks
-from strategy_core.cluster.ports import reserved_ports
+from strategy_core.cluster.containment import Entrance, Network, lay_network
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.processes import protocol
 from strategy_core.processes.verdict import KillReason, Verdict
@@ -26,7 +25,6 @@ STOPPED_S = 3.0
 IMPORT_TIMEOUT_S = 120.0
 EVIDENCE_S = 1.0
 """So long may the others speak once one is lost."""
-LOCAL_HOST = "127.0.0.1"
 
 
 @dataclass
@@ -39,8 +37,8 @@ class Crew:
     """Monotonic seconds when one was lost that should not have been."""
     is_ending: bool = False
     """It was killed as a whole: nobody is to blame."""
-    held: ExitStack = field(default_factory=ExitStack)
-    """What is kept for the crew until its processes have it: their ports."""
+    network: Network | None = None
+    """Where the processes of a cluster are; kept until they have ended."""
 
     @property
     def leader(self) -> WatchedWorker:
@@ -90,6 +88,8 @@ class Crew:
         elif "gone" in message:
             member.observe(now)
             member.is_gone = True
+            if self.is_gone:
+                self._leave_network()
             if member.finished is None and not member.replaced:
                 self.lose(member, now)
 
@@ -115,11 +115,20 @@ class Crew:
 
     def end(self, timeout_s: float) -> None:
         """Kill whoever is left, and wait for their end."""
-        self.held.close()
         for member in self.members:
             member.process.kill()
         for member in self.members:
             member.process.wait(timeout_s)
+        self._leave_network()
+
+    def opened(self) -> None:
+        """The first step is done: every server has its port."""
+        if self.network is not None:
+            self.network.let_ports_go()
+
+    def _leave_network(self) -> None:
+        if self.network is not None:
+            self.network.close()
 
     def lose(self, member: WatchedWorker, now: float) -> None:
         """It failed, was killed, or left early."""
@@ -157,28 +166,27 @@ class Crew:
 
 def start_crew(
     spec: RunSpec,
-    start_member: Callable[[int, Cluster | None], WatchedWorker],
+    start_member: Callable[[int, Cluster | None, Entrance | None], WatchedWorker],
 ) -> Crew:
-    """Every process that `spec` takes, on this host.
+    """Every process that `spec` takes, on this host; raises LabError where its network cannot be.
 
-    `start_member` is given the process number and the cluster, None where one process is all.
+    `start_member` is given the process number and the cluster, None where one process is all, and
+    the way into the cluster's network, None where that is the launcher's.
     """
     roles = tasks.roles(spec)
     if not roles:
-        return Crew([start_member(0, None)])
-    with ExitStack() as held:
-        ports = held.enter_context(reserved_ports(len(roles)))
-        cluster = tasks.cluster_of(spec, [f"{LOCAL_HOST}:{port}" for port in ports])
-        crew = Crew([], cluster)
-        try:
-            for process in range(len(roles)):
-                crew.members.append(start_member(process, cluster))
-        except BaseException:
-            for member in crew.members:
-                member.process.kill()
-            raise
-        crew.held = held.pop_all()
-        return crew
+        return Crew([start_member(0, None, None)])
+    network = lay_network(spec.network, len(roles))
+    crew = Crew([], tasks.cluster_of(spec, network.addresses), network=network)
+    try:
+        for process, entrance in enumerate(network.entrances):
+            crew.members.append(start_member(process, crew.cluster, entrance))
+    except BaseException:
+        for member in crew.members:
+            member.process.kill()
+        network.close()
+        raise
+    return crew
 
 
 def _fault(member: WatchedWorker) -> tuple[int, float]:

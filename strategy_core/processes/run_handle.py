@@ -25,6 +25,7 @@ from profiles.events import Event, Exited, Launched, Note
 from profiles.layout import LAUNCHER_EVENTS, worker_folder
 from profiles.spec import RunSpec, parse_spec
 from profiles.status import State
+from strategy_core.cluster.containment import Entrance
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.processes import protocol
 from strategy_core.processes.crew import Crew, start_crew
@@ -32,8 +33,8 @@ from strategy_core.processes.verdict import Verdict
 from strategy_core.processes.watched_worker import WatchedWorker
 from strategy_core.processes.worker_process import Message, WorkerProcess
 
-StartWorker = Callable[[], tuple[WorkerProcess, bool]]
-"""Gives a worker process, and whether it is the spare one."""
+StartWorker = Callable[[Entrance | None], tuple[WorkerProcess, bool]]
+"""Gives a worker process, in a network where one is given, and whether it is the spare one."""
 
 POLL_S = 0.1
 STOP_GRACE_S = 20.0
@@ -136,7 +137,9 @@ class RunHandle:
         checkpoint: str | None,
         asked: protocol.Replacement | None = None,
     ) -> Crew:
-        def start_member(process: int, cluster: Cluster | None) -> WatchedWorker:
+        def start_member(
+            process: int, cluster: Cluster | None, entrance: Entrance | None
+        ) -> WatchedWorker:
             command = protocol.Run(
                 next(self._numbers),
                 str(self.folder.resolve()),
@@ -147,12 +150,14 @@ class RunHandle:
                 asdict(asked) if asked else None,
                 cluster.to_json() if cluster else None,
             )
-            return self._start_member(command)
+            return self._start_member(command, entrance)
 
         return start_crew(spec, start_member)
 
-    def _start_member(self, command: protocol.Run) -> WatchedWorker:
-        process, from_spare = self._start_worker()
+    def _start_member(
+        self, command: protocol.Run, entrance: Entrance | None = None
+    ) -> WatchedWorker:
+        process, from_spare = self._start_worker(entrance)
         folder = worker_folder(self.folder, command.worker, command.generation)
         worker = WatchedWorker(process, folder, from_spare, time.monotonic(), command)
         process.listen(lambda message: self._inbox.put((worker, message)))
@@ -214,7 +219,7 @@ class RunHandle:
 
     def _take_from_crew(self, message: Message) -> None:
         if "opened" in message:
-            self._crew.held.close()
+            self._crew.opened()
         elif "replace" in message:
             self._call_fresh_crew(protocol.Replacement(**message["replace"]))
         elif "done" in message and self._crew.is_done:
@@ -250,7 +255,7 @@ class RunHandle:
     def _hand_over(self, fresh: Crew) -> None:
         """The fresh crew has done a step: the old one leaves."""
         old, self._candidate = self._crew, None
-        fresh.held.close()
+        fresh.opened()
         self._record_launch(fresh)
         for member in old.members:
             member.replaced = True
@@ -363,6 +368,8 @@ class RunHandle:
         return None
 
     def _record_launch(self, crew: Crew) -> None:
+        for note in crew.network.notes if crew.network else ():
+            self._write(note)
         for member in crew.members:
             process, folder = member.process, member.folder
             task = crew.cluster.tasks[folder.worker] if crew.cluster else None

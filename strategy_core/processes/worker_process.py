@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import psutil
 
 from profiles.liveness import process_started_ns
+from strategy_core.cluster.containment import Entrance
 from strategy_core.processes import protocol
 
 Message = dict[str, Any]
@@ -142,17 +143,19 @@ class Spawner:
         self._command = [*command, "--parent", str(os.getpid()), "--nice", str(nice)]
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
-    def spawn(self) -> WorkerProcess:
-        return self._thread.submit(self._spawn).result()
+    def spawn(self, entrance: Entrance | None = None) -> WorkerProcess:
+        """A new process, in the network behind `entrance` where one is given."""
+        return self._thread.submit(self._spawn, entrance).result()
 
     def close(self) -> None:
         """End the starting thread. On Linux every process that it started ends with it."""
         self._thread.shutdown()
 
-    def _spawn(self) -> WorkerProcess:
+    def _spawn(self, entrance: Entrance | None) -> WorkerProcess:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         popen = subprocess.Popen(
-            self._command,
+            [*self._command, *(entrance.arguments if entrance else [])],
+            pass_fds=entrance.namespaces if entrance else (),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

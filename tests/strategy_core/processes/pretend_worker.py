@@ -19,6 +19,7 @@ from typing import Any
 from profiles.event_log import EventLog
 from profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
 from profiles.layout import worker_folder
+from strategy_core.cluster import namespaces
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
 
@@ -161,6 +162,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--nice", type=int, default=0)
+    parser.add_argument("--enter", default="")
+    namespaces.enter_all(parser.parse_args().enter)
     lifeline.tie_to(parser.parse_args().parent)
     pipe = lifeline.take_protocol()
     commands = CommandReader(lifeline.take_stdin())

@@ -43,6 +43,12 @@ def _name(path: str) -> str:
 def _value(path: str, value: Any) -> str:
     if path == "inject":
         delays = [item for item in value or () if isinstance(item, Mapping)]
-        texts = [f"{item.get('ms'):g} ms in replica {item.get('replica')}" for item in delays]
+        texts = [f"{item.get('ms'):g} ms in {_replica(item)}" for item in delays]
         return ", ".join(texts) or "none"
     return "none" if value is None else str(value)
+
+
+def _replica(delay: Mapping[str, Any]) -> str:
+    """A replica among those of its worker, which is named where there may be several."""
+    worker = delay.get("worker")
+    return f"replica {delay.get('replica')}" + (f" of worker {worker}" if worker else "")

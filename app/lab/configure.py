@@ -10,15 +10,17 @@ from typing import Any
 import streamlit as st
 
 from app import state
+from app.lab.algorithm_picker import pick_algorithm
 from app.lab.cards import choose_strategy
+from app.lab.cluster_picker import pick_cluster, pick_patience
 from app.lab.complaints import Complaints
-from app.lab.delays import pick_delays
+from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
 from app.lab.tpu_layout import pick_layout
 from app.lab.workload_picker import pick_workload
 from app.parts.picker import LAST_RUN
 from profiles.errors import LabError, SpecError
-from profiles.spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES, RunSpec, parse_spec
+from profiles.spec import CLUSTER_STRATEGIES, RunSpec, parse_spec
 from strategy_core import preflight
 
 CONFIGURING = "configuring"
@@ -48,7 +50,8 @@ def configure_page() -> None:
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("#### Devices and data")
-        document = pick_devices(found, strategy, key="devices", bound=True)
+        document = pick_cluster(strategy, complaints, key="cluster", bound=True)
+        document |= pick_devices(found, strategy, key="devices", bound=True)
         complaints.below("devices")
         complaints.below("gpu_memory_mb")
         document |= pick_workload(complaints) | {"strategy": strategy}
@@ -60,11 +63,15 @@ def configure_page() -> None:
         document |= _training(complaints)
     with right:
         st.markdown("#### Communication and recording")
-        document |= _communication(strategy, complaints)
+        document |= pick_algorithm(strategy, complaints)
         document["capture"] = _capture()
         complaints.below("capture")
+        if strategy in CLUSTER_STRATEGIES:
+            document["cluster"] = pick_patience(strategy, complaints)
         with st.expander("Slow a replica down"):
-            document["inject"] = pick_delays(_num_replicas(document), key="new")
+            document["inject"] = pick_delays(
+                num_replicas(document), key="new", num_workers=document["workers"]
+            )
         complaints.below("inject")
     spec = _checked(document, complaints)
     if pressed and spec is not None:
@@ -105,31 +112,6 @@ def _training(complaints: Complaints) -> dict[str, Any]:
     return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop}
 
 
-def _communication(strategy: str, complaints: Complaints) -> dict[str, Any]:
-    alone = strategy in SINGLE_REPLICA_STRATEGIES
-    ops = st.selectbox(
-        "Cross-device algorithm",
-        CROSS_DEVICE_OPS,
-        key="cross_device_ops",
-        disabled=alone,
-        help="How gradients are summed over the replicas. auto takes what the devices do best.",
-        bind="query-params",
-    )
-    complaints.below("cross_device_ops")
-    packs = st.number_input(
-        "Gradient packs",
-        min_value=0,
-        value=1,
-        step=1,
-        key="num_packs",
-        disabled=alone,
-        help="Into how many pieces the gradients are packed before they are summed.",
-        bind="query-params",
-    )
-    complaints.below("num_packs")
-    return {"cross_device_ops": ops, "num_packs": packs}
-
-
 def _capture() -> dict[str, Any]:
     with st.expander("Capture"):
         every = st.toggle("Capture every step in full", key="every_step", bind="query-params")
@@ -162,14 +144,6 @@ def _capture() -> dict[str, Any]:
         "marks": marks,
         "keep_xplane": keep,
     }
-
-
-def _num_replicas(document: dict[str, Any]) -> int:
-    if document["strategy"] in SINGLE_REPLICA_STRATEGIES:
-        return 1
-    count = str(document["devices"]).rpartition(":")[2]
-    cores: int = document.get("tpu", {}).get("cores_per_replica", 1)
-    return max(1, int(count) // cores) if count.isdigit() else 1
 
 
 def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None:

@@ -8,7 +8,12 @@ from typing import Any
 import streamlit as st
 
 from profiles.errors import SpecError
-from profiles.spec import MAX_DEVICES, SINGLE_REPLICA_STRATEGIES, parse_devices
+from profiles.spec import (
+    CLUSTER_STRATEGIES,
+    MAX_DEVICES,
+    SINGLE_REPLICA_STRATEGIES,
+    parse_devices,
+)
 from strategy_core.device_plan import EMULATED_CORES
 from strategy_core.inventory import Inventory
 
@@ -29,7 +34,7 @@ def pick_devices(
     if strategy == "tpu" and inventory.count("TPU"):
         st.markdown(f":small[The {inventory.count('TPU')} cores of this machine's TPU.]")
         return {"devices": "tpu", "gpu_memory_mb": None}
-    kind = _pick_kind(inventory, before, key, bound=bound)
+    kind = _pick_kind(inventory, strategy, before, key, bound=bound)
     count = _pick_count(inventory, strategy, kind, before, key, bound=bound)
     memory_mb = None
     if kind == "gpu" and count > inventory.count("GPU"):
@@ -46,16 +51,20 @@ def pick_devices(
     return {"devices": f"{kind}:{count}", "gpu_memory_mb": memory_mb}
 
 
-def _pick_kind(inventory: Inventory, before: Mapping[str, Any], key: str, *, bound: bool) -> str:
+def _pick_kind(
+    inventory: Inventory, strategy: str, before: Mapping[str, Any], key: str, *, bound: bool
+) -> str:
     if not inventory.count("GPU"):
         return "cpu"
+    # The workers of a cluster on one machine would all take the same cards.
+    is_cluster = strategy in CLUSTER_STRATEGIES
     kind: str = st.segmented_control(
         "Kind of device",
         ["cpu", "gpu"],
-        default=_asked(before)[0] or "gpu",
+        default=_asked(before)[0] or ("cpu" if is_cluster else "gpu"),
         format_func=str.upper,
         required=True,
-        key=f"{key}_kind",
+        key=f"{key}_kind{'_each' if is_cluster else ''}",
         bind="query-params" if bound else None,
     )
     return kind
@@ -70,6 +79,8 @@ def _pick_count(
     *,
     bound: bool,
 ) -> int:
+    if strategy in CLUSTER_STRATEGIES:
+        return _pick_count_each(kind, before, key, bound=bound)
     gpus = inventory.count("GPU")
     single = strategy in SINGLE_REPLICA_STRATEGIES
     is_tpu = strategy == "tpu"
@@ -81,7 +92,7 @@ def _pick_count(
         "GPUs" if kind == "gpu" else "Virtual CPU devices",
         min_value=1,
         max_value=MAX_DEVICES,
-        value=1 if single else _asked(before)[1] or usual,
+        value=1 if single else _count_before(before) or usual,
         step=1,
         disabled=single,
         key=f"{key}_{'one' if single else 'cores' if is_tpu else 'many'}_{kind}",
@@ -89,6 +100,34 @@ def _pick_count(
         bind="query-params" if bound and not single else None,
     )
     return count
+
+
+def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: bool) -> int:
+    """The devices of each worker of a cluster."""
+    is_cpu = kind == "cpu"
+    is_kept = before.get("strategy") in CLUSTER_STRATEGIES and _asked(before)[0] == kind
+    count: int = st.number_input(
+        "Virtual CPU devices of each worker" if is_cpu else "GPUs of each worker",
+        min_value=1,
+        max_value=MAX_DEVICES,
+        value=(_asked(before)[1] if is_kept and not is_cpu else None) or 1,
+        step=1,
+        disabled=is_cpu,
+        key=f"{key}_each_{kind}",
+        help="TensorFlow takes one replica per worker on CPUs: add workers for more."
+        if is_cpu
+        else "Workers on one machine take the same cards.",
+        bind="query-params" if bound and not is_cpu else None,
+    )
+    return count
+
+
+def _count_before(before: Mapping[str, Any]) -> int | None:
+    """Devices of the run as it is; one per worker where it is a cluster's."""
+    count = _asked(before)[1]
+    if count is None or before.get("strategy") not in CLUSTER_STRATEGIES:
+        return count
+    return min(count * int(before.get("workers") or 1), MAX_DEVICES)
 
 
 def _asked(spec: Mapping[str, Any]) -> tuple[str | None, int | None]:

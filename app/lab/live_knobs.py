@@ -9,14 +9,16 @@ import streamlit as st
 
 from app import state
 from app.changes import describe
+from app.lab.algorithm_picker import algorithms_of, has_no_choice
+from app.lab.cluster_picker import pick_cluster
 from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
-from app.lab.delays import pick_delays
+from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
 from app.live_run import LiveRun
 from app.parts.text import as_markdown
 from profiles.errors import LabError, SpecError
-from profiles.spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES, parse_spec
+from profiles.spec import parse_spec
 from strategy_core.catalog import offers
 from strategy_core.launcher import RunHandle
 from strategy_core.live_change import changed_spec
@@ -75,6 +77,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         key=f"{key}_strategy",
     )
     complaints.below("strategy")
+    processes = pick_cluster(strategy, complaints, key=f"{key}_cluster", applied=applied)
     devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
     complaints.below("devices")
     batch = st.number_input(
@@ -85,12 +88,14 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         key=f"{key}_batch",
     )
     complaints.below("global_batch_size")
+    choices = algorithms_of(strategy)
+    in_force = applied.get("cross_device_ops", "auto")
     ops = st.selectbox(
         "Cross-device algorithm",
-        CROSS_DEVICE_OPS,
-        index=CROSS_DEVICE_OPS.index(applied.get("cross_device_ops", "auto")),
-        key=f"{key}_ops",
-        disabled=strategy in SINGLE_REPLICA_STRATEGIES,
+        choices,
+        index=choices.index(in_force) if in_force in choices else 0,
+        key=f"{key}_ops_{len(choices)}",
+        disabled=has_no_choice(strategy),
     )
     complaints.below("cross_device_ops")
     every = st.toggle(
@@ -101,6 +106,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     complaints.below("")
     return {
         "strategy": strategy,
+        **processes,
         **devices,
         "global_batch_size": batch,
         "cross_device_ops": ops,
@@ -118,8 +124,12 @@ def _checked(
         changes = {
             path: value for path, value in wanted.items() if _value_at(document, path) != value
         }
-        replicas = _replicas(wanted)
-        kept = [delay for delay in document["inject"] if delay["replica"] < replicas]
+        per_worker = num_replicas(wanted) // wanted["workers"]
+        kept = [
+            delay
+            for delay in document["inject"]
+            if delay["replica"] < per_worker and delay["worker"] < wanted["workers"]
+        ]
         if kept != document["inject"]:
             changes["inject"] = kept
         if changes:
@@ -128,13 +138,6 @@ def _checked(
         complaints.show(error)
         return None
     return changes
-
-
-def _replicas(wanted: Mapping[str, Any]) -> int:
-    if wanted["strategy"] in SINGLE_REPLICA_STRATEGIES:
-        return 1
-    count = str(wanted["devices"]).rpartition(":")[2]
-    return int(count) if count.isdigit() else 1
 
 
 def _value_at(document: Mapping[str, Any], path: str) -> Any:
@@ -159,7 +162,13 @@ def _delays(
     if not waiting and st.session_state.pop(asked, None) == st.session_state.get(wish, in_force):
         st.session_state.pop(wish, None)  # answered: in force, or rejected
     shown = st.session_state.get(wish, in_force)
-    delays = pick_delays(_replicas(applied), key=key, applied=shown, moved=moved)
+    delays = pick_delays(
+        num_replicas(applied),
+        key=key,
+        num_workers=int(applied.get("workers") or 1),
+        applied=shown,
+        moved=moved,
+    )
     if st.session_state.pop(moved, False):
         st.session_state[wish] = delays
     if waiting or wish not in st.session_state:

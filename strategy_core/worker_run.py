@@ -22,6 +22,7 @@ from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
 from strategy_core.cluster import tasks
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.device_plan import plan
@@ -72,6 +73,8 @@ class WorkerRun:
         self._spec = parse_spec(command.spec)
         self._recorder = Recorder(self._folder, capture=self._spec.capture)
         self._member = _membership(command)
+        if self._member is not None:
+            self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
         self._agreement = _agreement(self._spec, self._member)
         resume = Path(command.resume) if command.resume else None
         self._training = Training(self._spec, self._recorder, resume, self._agreement)

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from profiles.events import MemorySampled
 
-SAMPLE_EVERY_NS = 1_000_000_000
-
 
 def sample(devices: Iterable[str], step: int) -> list[MemorySampled]:
     """One sample per accelerator among `devices`, or one of the process where there is none.

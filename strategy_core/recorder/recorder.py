@@ -22,10 +22,14 @@ from profiles.events import (
 )
 from profiles.layout import WorkerFolder
 from profiles.spec import Capture
+from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.recorder.windows import Windows
+
+SAMPLE_EVERY_NS = 1_000_000_000
+"""So often, at the end of a step, memory and the bytes on the links are looked at."""
 
 
 class Recorder:
@@ -59,7 +63,9 @@ class Recorder:
         self._observing = ExitStack()
         self._ahead: RecordedStep | None = None
         """A step that began with asking for its batch, and waits to be entered."""
-        self._memory_due_ns = 0
+        self.links: LinkMeter | None = None
+        """Counts the bytes between this process and its peers, where it has some."""
+        self._sample_due_ns = 0
         self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
 
@@ -142,6 +148,7 @@ class Recorder:
         self._is_closed = True
         self._leave_ahead()
         self._write_all(self._windows.finish())
+        self._write_all(self._count_links())
         self.write(Finished(status, self._next_step))
         self._log.close()
 
@@ -197,10 +204,19 @@ class Recorder:
             )
         )
         self._write_all(step.events)
+        is_due = step.start_ns >= self._sample_due_ns
+        if is_due:
+            self._sample_due_ns = step.start_ns + SAMPLE_EVERY_NS
+            self._write_all(self._count_links())  # before anything else passes the links
         self._write_all(self._windows.step_done(step.wall_ms))
-        if step.start_ns >= self._memory_due_ns:
-            self._memory_due_ns = step.start_ns + memory.SAMPLE_EVERY_NS
+        if is_due:
             self._write_all(memory.sample(segment.replica_devices, step.number))
+
+    def _count_links(self) -> list[Event]:
+        if self.links is None:
+            return []
+        segment = self._segment.segment if self._segment else None
+        return [self.links.count(segment, self._next_step)]
 
     def _write_all(self, events: Iterable[Event]) -> None:
         for event in events:

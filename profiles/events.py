@@ -301,6 +301,9 @@ class Exited:
     message: str | None = None
     follows: int | None = None
     """Number of the process whose end was the reason for this one's, where it was."""
+    lost_ns: int | None = None
+    """When the launcher saw it fail, or end where it should not have; None where it ended well or
+    was ended by the launcher for another's sake."""
 
 
 @dataclass(frozen=True, slots=True)

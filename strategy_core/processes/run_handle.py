@@ -399,6 +399,7 @@ class RunHandle:
                     verdict.verdict,
                     verdict.message,
                     follows,
+                    None if is_fine else member.lost_ns(time.monotonic(), time.time_ns()),
                 )
             )
 

@@ -118,7 +118,7 @@ class WatchedWorker:
         )
 
     def lost_ns(self, now: float, now_ns: int) -> int | None:
-        """When it was lost, by the wall clock; None where it was not. Both times are the present's."""
+        """When it was lost, by the wall clock; None where it was not. Both times are of now."""
         return None if self.lost_at is None else now_ns - round((now - self.lost_at) * 1e9)
 
     def _look_at_process(self, now: float) -> None:

@@ -286,6 +286,8 @@ class Launched:
     """What the process is in a cluster: `worker 1`, `parameter server 0`."""
     address: str | None = None
     """`host:port` of its server in the cluster."""
+    host: str | None = None
+    """Name of the machine it is on, where the run may have processes on others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 RUN/
   run.json                          the spec and the run's identity, written whole, once
   launcher.jsonl                    events of the launcher
+  launcher-1.jsonl                  of worker 1's, where every task of a cluster has its own
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
     placement-000.parquet           one per segment
@@ -29,6 +30,7 @@ LAUNCHER_EVENTS = "launcher.jsonl"
 WORKER_EVENTS = "events.jsonl"
 XPLANE_FOLDER = "xplane"
 _WORKER = re.compile(r"worker-(\d+)-(\d+)")
+_LAUNCHER = re.compile(r"launcher-(\d+)\.jsonl")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,6 +65,21 @@ class WorkerFolder:
 
     def graph(self, segment: int) -> Path:
         return self.path / f"graph-{segment:03d}.parquet"
+
+
+def launcher_file(run: Path, process: int = 0) -> Path:
+    """The events of a launcher: the only one, or that of a process whose peers have others."""
+    return run / (f"launcher-{process}.jsonl" if process else LAUNCHER_EVENTS)
+
+
+def launcher_files(run: Path) -> list[Path]:
+    """The launchers' event files that exist, by process."""
+    found = {0: run / LAUNCHER_EVENTS} if (run / LAUNCHER_EVENTS).exists() else {}
+    for path in run.iterdir():
+        match = _LAUNCHER.fullmatch(path.name)
+        if match:
+            found[int(match[1])] = path
+    return [found[process] for process in sorted(found)]
 
 
 def worker_folder(run: Path, worker: int, generation: int = 0) -> WorkerFolder:

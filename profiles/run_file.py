@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ class RunIdentity:
     spec: dict[str, Any] | None = None
     recorded_by: str = "engine"
     """`engine`, `record` (somebody's own program) or `import`."""
+    cluster: dict[str, Any] | None = None
+    """Of a run whose processes were each started where they are: `{"run_id", "tasks"}`."""
     schema_version: int = RUN_VERSION
 
 
@@ -33,6 +36,7 @@ def create_run_file(
     *,
     recorded_by: str = "engine",
     created_ns: int | None = None,
+    cluster: dict[str, Any] | None = None,
 ) -> RunIdentity:
     """Make the run folder and its `run.json`; raises RunFolderError where one is there already."""
     identity = RunIdentity(
@@ -40,8 +44,9 @@ def create_run_file(
         created_ns=time.time_ns() if created_ns is None else created_ns,
         spec=spec,
         recorded_by=recorded_by,
+        cluster=cluster,
     )
-    draft = run / f".{RUN_FILE}.{os.getpid()}"
+    draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"  # hosts that share a disk share no pids
     try:
         run.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
@@ -71,10 +76,12 @@ def _identity(run: Path, document: Any) -> RunIdentity:
         raise ValueError("run.json holds one mapping")
     spec = document.get("spec")
     created_ns = document.get("created_ns")
+    cluster = document.get("cluster")
     return RunIdentity(
         name=str(document.get("name") or run.resolve().name),
         created_ns=created_ns if isinstance(created_ns, int) else 0,
         spec=spec if isinstance(spec, dict) else None,
         recorded_by=str(document.get("recorded_by", "engine")),
+        cluster=cluster if isinstance(cluster, dict) else None,
         schema_version=int(document.get("schema_version", RUN_VERSION)),
     )

@@ -11,14 +11,14 @@ from typing import Any
 
 from profiles.errors import RunFolderError
 from profiles.event_log import parse_lines
-from profiles.layout import LAUNCHER_EVENTS, worker_folders
+from profiles.layout import launcher_files, worker_folders
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """One event file. `worker` and `generation` are None for the launcher's."""
+    """One event file. `worker` and `generation` are None for a launcher's."""
 
     file: str
     """Relative to the run folder."""
@@ -33,9 +33,9 @@ class EventSource:
 
 
 def read_sources(run: Path) -> tuple[EventSource, ...]:
-    """The launcher's events, then each worker's by worker and generation; raises RunFolderError."""
+    """The launchers' events, then each worker's by worker and generation; raises RunFolderError."""
     try:
-        found = [_read(run, run / LAUNCHER_EVENTS, None, None)]
+        found = [_read(run, path, None, None) for path in launcher_files(run)]
         found += [
             _read(run, folder.events, folder.worker, folder.generation)
             for folder in worker_folders(run)

@@ -23,6 +23,9 @@ _BAD_VERDICTS = {
 _REPLACEMENT_NS = 60_000_000_000
 """So long may the next worker take to follow one that left with the verdict `replaced`."""
 
+_SIGN_OF_LIFE_NS = 120_000_000_000
+"""A process on another machine that wrote nothing for this long is taken for gone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -104,15 +107,40 @@ def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> s
     causes = [record for record in exits if not _is_consequence(record)]
     follower = {record["worker"] for record in exits if _is_consequence(record)}
     told = [source for source in latest if source.worker not in follower]
-    failures = [record for source in told for record in source.of_kind("failed")]
-    # Of several workers whose run nobody watched, those who only heard of a peer's end come last.
-    for record in sorted(failures, key=lambda record: record.get("follows") is True):
-        return str(record.get("message") or "The run failed.")
-    for record in causes:
+    failures = {source.worker: source.of_kind("failed") for source in told}
+    own = [record for found in failures.values() for record in found if not _heard(record)]
+    if own:
+        return str(own[0].get("message") or "The run failed.")
+    # Of several workers that nobody watched together, those who only heard of a peer's end come
+    # last, and so do their launchers, who know no more.
+    heard = [record for found in failures.values() for record in found]
+    for record in sorted(causes, key=lambda record: bool(failures.get(record["worker"]))):
         verdict = _BAD_VERDICTS.get(str(record.get("verdict")))
-        if verdict:
+        if verdict and not (heard and failures.get(record["worker"])):
             return str(record.get("message") or f"Worker {record['worker']} {verdict}.")
-    return None
+    return _of_silent_peer(latest, sources, heard) if heard else None
+
+
+def _heard(failed: Record) -> bool:
+    """Whether a failure only tells of a peer's end."""
+    return failed.get("follows") is True
+
+
+def _of_silent_peer(
+    latest: Sequence[EventSource], sources: Sequence[EventSource], heard: Sequence[Record]
+) -> str:
+    """What those who heard of a peer's end say; with its name where its whole host fell silent."""
+    said = str(heard[0].get("message") or "The run failed.")
+    ended = {record["worker"] for record in _last_exits(sources)}
+    ended |= {source.worker for source in latest if source.of_kind("finished")}
+    launched = _launcher_records(sources, "launched")
+    silent = [record for record in launched if record.get("host") and record["worker"] not in ended]
+    if not silent:
+        return said
+    names = " and ".join(
+        f"{record.get('task') or record['worker']} on {record['host']}" for record in silent
+    )
+    return f"Nothing was heard again of {names}. Its peers: {said}"
 
 
 def _is_consequence(record: Record) -> bool:
@@ -149,9 +177,11 @@ def _last_exits(sources: Sequence[EventSource]) -> list[Record]:
 def _is_running(
     sources: Sequence[EventSource], alive: Callable[[ProcessName], bool], now_ns: int
 ) -> bool:
+    exits = _last_exits(sources)
+    if _is_at_work_elsewhere(sources, exits, now_ns):
+        return True
     if not _is_this_machine(sources):
         return False
-    exits = _last_exits(sources)
     if any(alive(process) for process in _processes(sources, exits)):
         return True
     return any(
@@ -162,6 +192,22 @@ def _is_running(
     )
 
 
+def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Record], now_ns: int) -> bool:
+    """Whether a process on another machine wrote something of late; its pid says nothing here."""
+    gone = {(record.get("worker"), record.get("generation")) for record in exits}
+    for record in _launcher_records(sources, "launched"):
+        name = (record.get("worker"), record.get("generation"))
+        if record.get("host") in (None, platform.node()) or name in gone:
+            continue
+        written = [record.get("at_ns")]
+        for source in sources:
+            if (source.worker, source.generation) == name:
+                written += [found.get("at_ns") for found in source.records[-1:]]
+        if any(type(at_ns) is int and now_ns - at_ns < _SIGN_OF_LIFE_NS for at_ns in written):
+            return True
+    return False
+
+
 def _processes(sources: Sequence[EventSource], exits: list[Record]) -> list[ProcessName]:
     """The processes that should be at work: as launched, or as they say where nobody launched."""
     gone = {(record.get("worker"), record.get("generation")) for record in exits}
@@ -170,6 +216,7 @@ def _processes(sources: Sequence[EventSource], exits: list[Record]) -> list[Proc
             (record.get("pid"), record.get("pid_started_ns"), None)
             for record in _launcher_records(sources, "launched")
             if (record.get("worker"), record.get("generation")) not in gone
+            and record.get("host") in (None, platform.node())
         ]
     else:
         named = [
@@ -183,7 +230,12 @@ def _processes(sources: Sequence[EventSource], exits: list[Record]) -> list[Proc
 
 
 def _is_this_machine(sources: Sequence[EventSource]) -> bool:
-    """False where the run names another host: a pid from there says nothing here."""
+    """False where the run names another host: a pid from there says nothing here.
+
+    Launchers that name their host are told apart one by one.
+    """
+    if any(record.get("host") for record in _launcher_records(sources, "launched")):
+        return True
     for source in sources:
         for record in source.of_kind("environment"):
             host = record.get("host")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from profiles.errors import RunFolderError
 from profiles.event_log import read_events
-from profiles.layout import LAUNCHER_EVENTS, worker_folders
+from profiles.layout import launcher_files, worker_folders
 from profiles.sources import Record
 
 
@@ -79,10 +79,10 @@ class Tail:
 
 def _event_files(run: Path) -> list[tuple[Path, Record]]:
     try:
+        files: list[tuple[Path, Record]] = [(path, {}) for path in launcher_files(run)]
         folders = list(worker_folders(run))
     except OSError:
         return []
-    files: list[tuple[Path, Record]] = [(run / LAUNCHER_EVENTS, {})]
     files += [
         (folder.events, {"worker": folder.worker, "generation": folder.generation})
         for folder in folders

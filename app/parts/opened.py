@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from profiles.layout import RUN_FILE, launcher_files, worker_folders
 from profiles.status import derive_status
 from profiles.store import Profile, load
 
@@ -51,9 +51,10 @@ def open_run(path: Path) -> OpenRun:
 
 def stamp_of(run: Path) -> str:
     """Sizes and times of a run's files in short: it changes whenever the run has grown."""
-    files = [run / RUN_FILE, run / LAUNCHER_EVENTS]
+    files = [run / RUN_FILE]
     windows = []
     try:
+        files += launcher_files(run)
         for folder in worker_folders(run):
             files.append(folder.events)
             windows.append(str(folder.path.stat().st_mtime_ns))

@@ -11,14 +11,15 @@ a last partial batch is unevenly shared.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import keras
 import tensorflow as tf
 
 from profiles.errors import SpecError
 from strategy_core import private_tf
+from strategy_core.cluster.agreement import Agreement
 from strategy_core.delay import delayed
 from strategy_core.input_pipeline import for_distribution, with_shares
 from strategy_core.recorder.step import RecordedStep
@@ -41,6 +42,7 @@ class FitLoop:
         *,
         global_batch_size: int,
         delays_ms: Mapping[int, float],
+        agreement: Agreement | None = None,
     ) -> None:
         if work.train_step is not None:
             raise SpecError(
@@ -55,6 +57,10 @@ class FitLoop:
             loss = _SharedLoss(work, dataset.element_spec[1])
             # XLA would fuse away the ops whose times the lab is about.
             model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
+        if agreement is not None:
+            private_tf.let_fit_span_processes(model, strategy, dataset.element_spec)
+        self._agreement = agreement
+        self._summed = _sum_over_replicas(strategy)
         self._model = model
         self._dataset = for_distribution(_weighted(dataset))
         self._global_batch_size = global_batch_size
@@ -68,8 +74,13 @@ class FitLoop:
             with private_tf.iterators_without_autotune():
                 self._thread.start()
                 loss = self._baton.one_step()
+        if self._agreement is not None:  # a collective of its own: `fit` has no room for more
+            self._agreement.hear(self._summed(tf.constant(self._agreement.told())).numpy())
         recorded.result(loss=loss, examples=self._global_batch_size)
         return self._global_batch_size
+
+    def on_the_way(self) -> Iterator[None]:
+        return iter(())
 
     def close(self) -> None:
         """End `fit` where it waits, between two batches."""
@@ -90,6 +101,14 @@ class FitLoop:
             pass
         except BaseException as error:
             self._baton.fail(error)
+
+
+def _sum_over_replicas(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
+    @tf.function
+    def summed(part: tf.Tensor) -> tf.Tensor:
+        return strategy.reduce("SUM", strategy.run(tf.identity, args=(part,)), axis=None)
+
+    return cast("Callable[[tf.Tensor], tf.Tensor]", summed)
 
 
 class _Leave(Exception):  # noqa: N818 - not an error

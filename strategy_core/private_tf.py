@@ -193,3 +193,33 @@ def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeou
         heartbeat_timeout_in_ms=round(timeout_s * 1000),
         coordinated_jobs=jobs,
     )
+
+
+def let_fit_span_processes(
+    model: Any, strategy: tf.distribute.Strategy, element_spec: tuple[Any, Any]
+) -> None:
+    """Make Keras `fit` work for a compiled model whose replicas live in several processes.
+
+    As shipped, Keras 3 fails there twice (keras-team/keras#20585): it builds loss and metrics from
+    a batch of per-replica values, which it takes for a tensor, and it averages their scalar
+    results over their first axis. Loss and metrics are built here instead, from an empty batch,
+    and results are averaged over the replicas.
+    """
+    from keras.src.backend.tensorflow import trainer
+
+    def empty(part: tf.TensorSpec) -> Any:
+        return tf.zeros([1, *part.shape[1:]], part.dtype)
+
+    features, labels = tf.nest.map_structure(empty, element_spec)
+    with strategy.scope():
+        model._symbolic_build(data_batch=(features, labels, tf.ones([1])))
+    model._maybe_symbolic_build = lambda **_: None
+
+    def mean_over_replicas(values: Any, strategy: Any, reduction: str) -> Any:
+        if reduction != "auto":  # `fit` asks for this one, evaluation and prediction for others
+            return stock(values, strategy, reduction)
+        return tf.nest.map_structure(lambda v: strategy.reduce("MEAN", v, axis=None), values)
+
+    stock = getattr(trainer.reduce_per_replica, "stock", trainer.reduce_per_replica)
+    mean_over_replicas.stock = stock  # type: ignore[attr-defined]
+    trainer.reduce_per_replica = mean_over_replicas

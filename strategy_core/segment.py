@@ -25,6 +25,7 @@ from strategy_core.fit import FitLoop
 from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
+from strategy_core.parameter_server.coordinate import coordinator_loop
 from strategy_core.step import build_step
 
 
@@ -66,7 +67,7 @@ class Segment:
         return SegmentOpened(
             segment=number,
             strategy=self.spec.strategy,
-            num_replicas=self.strategy.num_replicas_in_sync,
+            num_replicas=self.plan.num_replicas,
             num_workers=self.spec.workers,
             global_batch_size=self.spec.global_batch_size,
             first_step=first_step,
@@ -96,7 +97,7 @@ def build(
     Raises LabError; nothing of another segment is touched.
     """
     planned = plan(spec, devices.inventory())
-    check_batch(spec.global_batch_size, planned.num_replicas)
+    check_batch(spec.global_batch_size, planned.num_in_step)
     algorithm = algorithms.decide(spec, planned)
     # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
     strategy = strategies.build(spec, planned.names, algorithm)
@@ -111,8 +112,13 @@ def build(
         )
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
-    loop = _loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
     notes = [algorithm.note] if algorithm.note else []
+    loop: Loop
+    if spec.strategy == "parameter-server":
+        loop, told = coordinator_loop(spec, strategy, model, optimizer, work, dataset)
+        notes += told
+    else:
+        loop = _loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
     return Segment(spec, planned, algorithm, strategy, model, optimizer, loop, notes)
 
 
@@ -140,6 +146,7 @@ def _loop(
             dataset,
             global_batch_size=spec.global_batch_size,
             delays_ms=delays_ms,
+            agreement=agreement,
         )
     step = build_step(
         strategy,

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from hypothesis import settings
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
@@ -40,13 +40,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests that need one."""
+    with sync_playwright() as playwright:
+        launched = launch_chromium(playwright)
+        yield launched
+        launched.close()
+
+
+def launch_chromium(playwright: Playwright) -> Browser:
+    """The Chromium of this machine."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
     if path is None:
         pytest.fail("The browser tests need Chromium: install it, or set CHROMIUM to its path.")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
-        yield launched
-        launched.close()
+    return playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Real clusters on this machine: they train like one device, change, stop, and tell who was lost."""
+"""Real clusters on this machine: they train like one device, stop, and tell who was lost."""
 
 from __future__ import annotations
 
@@ -65,13 +65,15 @@ def process_of(handle: RunHandle, worker: int) -> int:
 
 
 @pytest.mark.usefixtures("logical_cpus")
+@pytest.mark.parametrize(("loop", "workers"), [("custom", 3), ("fit", 2)])
 def test_workers_train_like_one_device_and_hand_their_state_over(
-    launch: Callable[..., RunHandle],
+    launch: Callable[..., RunHandle], loop: str, workers: int
 ) -> None:
     from tests.strategy_core.in_memory import trained
 
     to_one_process = {"strategy": "default", "workers": 1}
-    handle = launch(3, steps=12, reconfigure=[{"step": 10, "changes": to_one_process}])
+    change = {"step": 10, "changes": to_one_process}
+    handle = launch(workers, steps=12, loop=loop, reconfigure=[change])
     assert handle.wait(LONG_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
 
@@ -85,7 +87,7 @@ def test_workers_train_like_one_device_and_hand_their_state_over(
     for found, expected in zip(left.state, expected_state, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     segments = profile.table("segments").to_pylist()
-    assert [segment["num_replicas"] for segment in segments] == [3, 1]
+    assert [segment["num_replicas"] for segment in segments] == [workers, 1]
     assert segments[1]["state_checksum_before"] == segments[1]["state_checksum_after"]
     assert len(losses) == 12
 

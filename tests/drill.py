@@ -1,0 +1,206 @@
+"""A drill: kill processes of real runs at random moments, and see what is left.
+
+    python -m tests.drill --kills 30 --seed 1
+
+Each round starts a cluster (MultiWorkerMirroredStrategy, or ParameterServerStrategy) from the
+command line or from the page, and kills one of its processes (a worker, a parameter server, the
+launcher, the page's server) with SIGKILL, some time between its first sign and well into its
+steps. Then every process has to be gone, the profile has to open, and its status has to be right:
+where a process of the cluster was the one, it is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from playwright.sync_api import Browser, sync_playwright
+
+import profiles
+from profiles.analysis.summary import summarize
+from profiles.tail import Tail
+from tests.conftest import launch_chromium
+from tests.e2e.following import wait_until
+
+MARK = "STRATEGY_LAB_DRILL"
+"""Environment variable that every process of a round inherits: what is left is found by it."""
+GONE_WITHIN_S = 10.0
+VICTIMS = ("worker", "parameter server", "launcher", "page")
+CLUSTERS = {
+    "worker": ("multi-worker-mirrored", "--workers", "3"),
+    "parameter server": ("parameter-server", "--workers", "1", "--parameter-servers", "1"),
+    "launcher": ("multi-worker-mirrored", "--workers", "2"),
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one kill led to."""
+
+    victim: str
+    after_s: float
+    """From the launch of the processes to the kill."""
+    num_steps: int
+    """On record at the end."""
+    gone_s: float
+    """From the kill until every process was gone."""
+    status: str
+
+
+def rounds(kills: int, seed: int, folder: Path, browser: Browser) -> Iterator[Round]:
+    """Rounds of different victims, in turn; raises AssertionError where one goes wrong."""
+    chance = random.Random(seed)
+    for number in range(kills):
+        victim = VICTIMS[number % len(VICTIMS)]
+        run = folder / f"round-{number}"
+        if victim == "page":
+            yield kill_the_page(run, chance, browser)
+        else:
+            yield kill_from_the_command_line(victim, run, chance)
+
+
+def kill_from_the_command_line(victim: str, run: Path, chance: random.Random) -> Round:
+    strategy, *size = CLUSTERS[victim]
+    lab = [sys.executable, "-m", "strategy_core", "run", "--strategy", strategy, *size]
+    work = ["--workload", "digits-mlp", "--global-batch-size", "48", "--steps", "1000000"]
+    command = [*lab, "--devices", "cpu:1", *work, "-o", str(run)]
+    with started(command) as (process, mark):
+        wait_until(lambda: bool(launched(run)) or process.poll() is not None)
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        began = time.monotonic()
+        tasks = launched(run)
+        pids = [pid for task, pid in tasks.items() if task.startswith(victim)]
+        pid = process.pid if victim == "launcher" else chance.choice(pids)
+        name = next((task for task, held in tasks.items() if held == pid), "launcher")
+        return killed(name, pid, run, mark, chance.uniform(0, 12), began)
+
+
+def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(run)]
+    context = browser.new_context()
+    try:
+        with started(command) as (process, mark):
+            address = f"http://127.0.0.1:{port}"
+            wait_until(lambda: answers(f"{address}/healthz"))
+            page = context.new_page()
+            page.goto(f"{address}/?steps=1000000&batch=64")
+            page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
+            wait_until(lambda: any(launched(path) for path in run.glob("*")))
+            began = time.monotonic()
+            (folder,) = run.glob("*")
+            return killed("page", process.pid, folder, mark, chance.uniform(0, 8), began)
+    finally:
+        context.close()
+
+
+def killed(name: str, pid: int, run: Path, mark: str, after_s: float, began: float) -> Round:
+    """Kill, and check what is left."""
+    time.sleep(after_s)
+    before = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    while left := living(mark):
+        assert time.monotonic() - before < GONE_WITHIN_S, f"{name} killed, still there: {left}"
+        time.sleep(0.05)
+    gone_s = time.monotonic() - before
+    profile = profiles.load(run)
+    summary = summarize(profile)
+    status = profile.status
+    if name in ("launcher", "page"):
+        assert status.state == "incomplete", status
+    else:
+        assert status.state == "failed", status
+        assert str(status.message).lower().startswith(f"{name}: "), status
+        assert "SIGKILL" in str(status.message), status
+    num_steps = profile.table("steps").num_rows
+    assert json.loads(json.dumps(summary))["status"] == status.state
+    return Round(name, before - began, num_steps, gone_s, f"{status.state}: {status.message}")
+
+
+def launched(run: Path) -> dict[str, int]:
+    """Pid of every process of the run so far, by what it is in its cluster."""
+    try:
+        records = Tail(run).read()
+    except OSError:
+        return {}
+    return {
+        str(record.get("task") or "worker"): int(record["pid"])
+        for record in records
+        if record["kind"] == "launched"
+    }
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process whose descendants can be told by a mark in their environment."""
+    mark = uuid.uuid4().hex
+    environment = os.environ | {MARK: mark}
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            yield process, mark
+        finally:
+            process.kill()
+            for pid in living(mark):
+                psutil.Process(pid).kill()
+
+
+def living(mark: str) -> list[int]:
+    """Processes with the mark that are no zombies."""
+    return [process.pid for process in psutil.process_iter() if _has(process, mark)]
+
+
+def _has(process: psutil.Process, mark: str) -> bool:
+    try:
+        is_dead = process.status() == psutil.STATUS_ZOMBIE
+        return not is_dead and process.environ().get(MARK) == mark
+    except (psutil.Error, OSError):
+        return False
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=2):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def main(say: Callable[[str], object] = print) -> None:
+    parser = argparse.ArgumentParser(prog="tests.drill", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = launch_chromium(playwright)
+        for number, done in enumerate(rounds(args.kills, args.seed, Path(folder), browser)):
+            status = re.sub(r"\s+", " ", done.status)
+            say(
+                f"{number + 1:3} {done.victim:18} after {done.after_s:4.1f} s, "
+                f"{done.num_steps:5} steps kept, all gone in {done.gone_s:.2f} s; {status}"
+            )
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

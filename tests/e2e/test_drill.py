@@ -1,0 +1,19 @@
+"""The drill of `tests.drill`, short: one kill of each kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests import drill
+
+pytestmark = [pytest.mark.browser, pytest.mark.run]
+
+
+def test_whatever_is_killed_the_profile_opens_and_nobody_is_left(
+    browser: Browser, tmp_path: Path
+) -> None:
+    done = list(drill.rounds(len(drill.VICTIMS), seed=0, folder=tmp_path, browser=browser))
+    assert len({killed.victim.rstrip(" 0123456789") for killed in done}) == len(drill.VICTIMS)

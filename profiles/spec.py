@@ -228,7 +228,8 @@ def check_consistency(spec: RunSpec) -> None:
     parse_devices(spec.devices)
     if spec.strategy == "tpu" and spec.device_request.count is not None:
         check_cores(spec.tpu, spec.device_request.count)
-    check_batch(spec.global_batch_size, spec.num_replicas)
+    is_in_sync = spec.strategy != "parameter-server"  # there a step is one worker's
+    check_batch(spec.global_batch_size, spec.num_replicas if is_in_sync else 1)
     _check_processes(spec)
     check_delays(spec, spec.num_replicas)
     if spec.strategy == "one-device" and spec.device_request.count not in (None, 1):
@@ -255,12 +256,24 @@ def _check_processes(spec: RunSpec) -> None:
             f"parameter_servers={spec.parameter_servers} with {spec.strategy}",
             field="parameter_servers",
         )
-    if spec.strategy == "parameter-server" and not spec.parameter_servers:
+    if spec.strategy == "parameter-server":
+        _check_servers(spec)
+
+
+def _check_servers(spec: RunSpec) -> None:
+    if not spec.parameter_servers:
         raise SpecError(
             "The parameter-server strategy keeps its variables on at least one parameter server",
             "parameter_servers=0",
             "Set parameter_servers",
             field="parameter_servers",
+        )
+    if spec.loop == "fit":
+        raise SpecError(
+            "Keras 3 fit does not run under the parameter-server strategy",
+            "loop=fit",
+            "Choose loop=custom",
+            field="loop",
         )
 
 

@@ -55,10 +55,6 @@ def _anywhere(_inventory: Inventory) -> str | None:
     return None
 
 
-def _not_built(what_it_takes: str) -> Unavailable:
-    return lambda _inventory: f"Not built into the lab yet: it takes {what_it_takes}"
-
-
 STRATEGIES: tuple[StrategyRow, ...] = (
     StrategyRow(
         name="default",
@@ -107,7 +103,7 @@ STRATEGIES: tuple[StrategyRow, ...] = (
         explanation="Workers train asynchronously on variables that live on parameter servers.",
         needs="a coordinator, workers and parameter servers",
         link=f"{_API}ParameterServerStrategy",
-        unavailable=_not_built("a cluster with parameter servers"),
+        unavailable=_anywhere,
     ),
     StrategyRow(
         name="tpu",

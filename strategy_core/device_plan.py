@@ -34,10 +34,17 @@ class DevicePlan:
     """Processes that have these devices each."""
     job: str = "localhost"
     """Which TensorFlow job they belong to."""
+    in_sync: bool = True
+    """Whether all replicas do a step together; else each does steps of its own."""
 
     @property
     def num_replicas(self) -> int:
         return self.num_workers * len(self.indices) // self.cores_per_replica
+
+    @property
+    def num_in_step(self) -> int:
+        """Replicas that share the global batch of a step."""
+        return self.num_replicas if self.in_sync else 1
 
     @property
     def replicas_per_worker(self) -> int:
@@ -74,6 +81,10 @@ def plan(spec: RunSpec, inventory: Inventory) -> DevicePlan:
 def _of_each_worker(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     """The devices of one worker of a cluster, which has as many workers alike."""
     request, gpus = spec.device_request, inventory.count("GPU")
+    in_sync = spec.strategy != "parameter-server"
+    if not in_sync:
+        gpus = 0
+        _check_served_on_cpu(spec)
     is_gpu = request.kind == "gpu" or (request.kind == "auto" and gpus > 0)
     if not is_gpu and (request.count not in (None, 1) or max(request.indices, default=0) > 0):
         raise SpecError(
@@ -83,7 +94,17 @@ def _of_each_worker(spec: RunSpec, inventory: Inventory) -> DevicePlan:
             field="devices",
         )
     found = _plain(spec, inventory) if is_gpu else DevicePlan("CPU", (0,))
-    return replace(found, num_workers=spec.workers, job="worker")
+    return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
+
+
+def _check_served_on_cpu(spec: RunSpec) -> None:
+    if spec.device_request.kind == "gpu":
+        raise SpecError(
+            "Workers of parameter servers compute on their CPUs here",
+            f"devices={spec.devices!r} with {spec.strategy}",
+            "Take cpu:1 and more workers",
+            field="devices",
+        )
 
 
 def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:

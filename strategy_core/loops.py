@@ -19,6 +19,10 @@ class Loop(Protocol):
     def run_step(self, recorded: RecordedStep) -> int:
         """One step, its result told to the recorder; returns its number of examples."""
 
+    def on_the_way(self) -> Iterator[None]:
+        """One turn for each step that has begun elsewhere and has to end before the training state
+        can be told; none begins meanwhile."""
+
     def close(self) -> None:
         """Let go of everything; no step comes after."""
 
@@ -45,6 +49,9 @@ class CustomLoop:
         marks = None if outcome.marks is None else outcome.marks.numpy()
         recorded.result(loss=float(loss), marks=marks, examples=int(examples))
         return int(examples)
+
+    def on_the_way(self) -> Iterator[None]:
+        return iter(())
 
     def close(self) -> None:
         return None

@@ -52,6 +52,6 @@ def _check_devices(spec: RunSpec, inventory: Inventory) -> None:
         raise SpecError("The strategy can run on this machine", reason, field="strategy")
     planned = plan(spec, inventory)
     num_replicas = planned.num_replicas
-    check_batch(spec.global_batch_size, num_replicas)
+    check_batch(spec.global_batch_size, planned.num_in_step)
     check_delays(spec, num_replicas)
     algorithms.decide(spec, planned)

@@ -65,6 +65,13 @@ def _multi_worker_mirrored(spec: RunSpec, _devices: Sequence[str], algorithm: Al
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 
+def _parameter_server(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    """Over the servers that `TF_CONFIG` names; waits for all of them. Variables go to the
+    parameter servers in turn, an optimizer's to where its weight is."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    return tf.distribute.ParameterServerStrategy(resolver)
+
+
 def _cross_device_ops(spec: RunSpec, algorithm: Algorithm) -> Any:
     """The object that reduces; None for collectives, which MirroredStrategy makes itself."""
     if algorithm.is_tensorflows_choice:
@@ -92,5 +99,6 @@ BUILDERS: dict[str, Builder] = {
     "mirrored": _mirrored,
     "central-storage": _central_storage,
     "multi-worker-mirrored": _multi_worker_mirrored,
+    "parameter-server": _parameter_server,
     "tpu": _tpu,
 }

@@ -81,6 +81,7 @@ class Training:
 
     def reconfigure(self, spec: RunSpec) -> None:
         """Go on under another spec, state carried over; raises LabError and stays as it was."""
+        self.settle()
         before = self._current
         carried = before.take_state()
         try:
@@ -91,11 +92,17 @@ class Training:
         self._enter(built, state.checksum(carried), "same-worker")
         self._left = before
 
+    def settle(self) -> None:
+        """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
+        for _ in self._current.loop.on_the_way():
+            self.run_step()
+
     def save(self, path: Path | None) -> None:
         """Write a checkpoint from which `Training(..., resume=path)` goes on.
 
         Every worker of a cluster takes part, and one of them is given a path.
         """
+        self.settle()
         held = self._current.take_state()
         if path is None:
             return

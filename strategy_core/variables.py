@@ -8,12 +8,14 @@ update is an error. The lab gives them the rule that their meaning asks for:
   (SyncOnRead), as TensorFlow's own guide describes it;
 - counters (the state of random seeds) advance alike on every replica. Where there is one central
   copy, the first replica's update counts.
+
+Parameter servers hold one copy of everything, which whoever comes updates: no rule is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import tensorflow as tf
@@ -21,6 +23,8 @@ import tensorflow as tf
 
 def variable_rules(strategy: tf.distribute.Strategy) -> AbstractContextManager[None]:
     """A scope to build a model in, inside `strategy.scope()`."""
+    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+        return nullcontext()
     central = isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy)
 
     def create(next_creator: Callable[..., Any], **options: Any) -> Any:

@@ -33,11 +33,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.flush()
 
     from strategy_core import devices, worker_run  # TensorFlow: seconds
+    from strategy_core.parameter_server.server_run import ServerRun, serves
 
     say({"ready": True, "inventory": devices.inventory().to_json()})
     if commands.is_empty():
         worker_run.warm_up()
-    run = worker_run.WorkerRun(commands.next_run(), commands, say)
+    command = commands.next_run()
+    role = ServerRun if serves(command) else worker_run.WorkerRun
+    run = role(command, commands, say)
     code = run.run()
     for stream in (sys.stdout, sys.stderr, pipe):
         stream.flush()

@@ -118,11 +118,13 @@ class WorkerRun:
         training = self._training
         self._first_step()
         while training.step < training.spec.steps:
+            at = training.step
             for command in self._to_obey():
                 self._obey(command)
             self._do_scripted_changes()
             self._save_if_due()
-            training.run_step()
+            if training.step == at:  # else steps that were on the way were done meanwhile
+                training.run_step()
 
     def _save_if_due(self) -> None:
         every = self._training.spec.cluster.checkpoint_every_steps
@@ -151,6 +153,7 @@ class WorkerRun:
             self._reconfigure(command.number, command.changes)
 
     def _stop(self, command: protocol.Stop) -> None:
+        self._training.settle()
         if self._is_leader:
             self._recorder.write(
                 CommandAnswered(command.number, command.command, "applied", self._training.step)
@@ -257,7 +260,7 @@ def _membership(command: protocol.Run) -> Membership | None:
 
 
 def _agreement(spec: RunSpec, member: Membership | None) -> Agreement | None:
-    if member is None:
+    if member is None or spec.strategy == "parameter-server":  # the coordinator alone commands
         return None
     num_replicas = plan(spec, devices.inventory()).replicas_per_worker
     return Agreement(member.process, member.cluster.num_workers, num_replicas)

@@ -16,6 +16,10 @@ from strategy_core import private_tf
 from strategy_core.cluster.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
 
+REPORT_LOST_PEERS = {"GRPC_FAIL_FAST": "use_caller"}
+"""Environment of every process that uses parameter servers: a call to one that is gone fails, where
+it would wait for its return."""
+
 
 @dataclass(frozen=True)
 class Membership:
@@ -32,6 +36,8 @@ class Membership:
     def join(self, spec: RunSpec) -> None:
         """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""
         os.environ |= REUSE_PORT
+        if spec.strategy == "parameter-server":
+            os.environ |= REPORT_LOST_PEERS
         os.environ["TF_CONFIG"] = self.cluster.tf_config(self.process)
         if spec.strategy == "multi-worker-mirrored":
             resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()

@@ -27,9 +27,11 @@ class Feed:
             self.argument: Callable[[], Any] = lambda: next(batches)
             return
         structure = dataset.element_spec
+        # Captured: of a constant of its own graph, TensorFlow would make the data set right here.
+        captured = tf.constant(graph)
 
         def on_worker() -> tf.data.Dataset:
-            variant = tf.raw_ops.DatasetFromGraph(graph_def=graph)
+            variant = tf.raw_ops.DatasetFromGraph(graph_def=captured)
             whole = tf.data.experimental.from_variant(variant, structure)
             index = tf.distribute.coordinator.experimental_get_current_worker_index()
             return whole.shard(num_workers, tf.cast(index, tf.int64)).prefetch(2)

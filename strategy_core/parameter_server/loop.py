@@ -85,7 +85,7 @@ class CoordinatorLoop:
             recorded.tell(self._served(recorded.segment))
         return done.examples
 
-    def remaining(self) -> Iterator[None]:
+    def on_the_way(self) -> Iterator[None]:
         """One turn for each step that is on its way: none is scheduled meanwhile."""
         self._is_holding = True
         try:

@@ -22,6 +22,8 @@ from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import Environment, Failed, Finished, WorkerStarted
 from profiles.layout import worker_folder
+from strategy_core.cluster.link_meter import LinkMeter
+from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.environment import host
@@ -30,8 +32,6 @@ from strategy_core.processes.command_reader import CommandReader
 from strategy_core.recorder.memory import sample
 
 TELL_EVERY_S = 2.0
-REPORT_FAILURES = {"GRPC_FAIL_FAST": "use_caller"}
-"""Environment of every process of such a cluster: calls to a lost peer fail instead of waiting."""
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -69,7 +69,7 @@ class ServerRun:
         return protocol.EXIT_DONE
 
     def _start(self) -> None:
-        os.environ |= REUSE_PORT | REPORT_FAILURES
+        os.environ |= REUSE_PORT | REPORT_LOST_PEERS
         os.environ["TF_CONFIG"] = self._cluster.tf_config(self._process)
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
         # A step's ops wait for each other's tensors: a smaller pool of threads can block for ever.
@@ -79,7 +79,9 @@ class ServerRun:
             job_name=resolver.task_type,
             task_index=resolver.task_id,
             protocol="grpc",
-            config=tf.compat.v1.ConfigProto(inter_op_parallelism_threads=num_threads),
+            config=tf.compat.v1.ConfigProto(
+                inter_op_parallelism_threads=num_threads, device_count={"GPU": 0}
+            ),
         )
 
     def _environment(self) -> Environment:
@@ -92,11 +94,14 @@ class ServerRun:
         """TensorFlow's threads serve; this one tells that they live (`Server.join` only waits)."""
         # Its books can be closed at any time: it is the coordinator who says when all is done.
         self._say({"done": True})
+        links = LinkMeter(self._cluster, self._process)
         command: protocol.Command | None = None
         while not isinstance(command, protocol.Leave):
             for sampled in sample([], 0):
                 self._log.write(sampled)
+            self._log.write(links.count(None, None))
             command = self._commands.next_within(TELL_EVERY_S)
+        self._log.write(links.count(None, None))
         self._log.write(Finished("finished", 0))
 
     def _fail(self, error: Exception) -> int:

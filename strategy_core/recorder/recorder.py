@@ -110,7 +110,8 @@ class Recorder:
             variables,
             segment.core_devices or (),
         )
-        self._write_all(self._windows.open_segment(trace, self.capture))
+        runs_here = segment.strategy != "parameter-server"
+        self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step
         self.write(segment)

@@ -51,14 +51,20 @@ class Windows:
         self._submitted: dict[int, _Captured] = {}
         self._number = 0
         # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
-        self._may_capture = folder.worker == 0
+        self._is_leader = folder.worker == 0
+        self._runs_here = True
 
     @property
     def is_capturing(self) -> bool:
         return self._open is not None and self._open.error is None
 
-    def open_segment(self, trace: GraphTrace, capture: Capture) -> list[Event]:
-        """A segment begins: the window of the one before ends, its trace begins."""
+    def open_segment(
+        self, trace: GraphTrace, capture: Capture, *, runs_here: bool = True
+    ) -> list[Event]:
+        """A segment begins: the window of the one before ends, its trace begins.
+
+        `runs_here` is False where the steps run in other processes: there is nothing to capture.
+        """
         events = self._stop()
         self._capture = capture
         self._planner.overhead_budget = capture.overhead_budget
@@ -69,12 +75,15 @@ class Windows:
             self._trace.abandon()
             events += self._placement(wait=True)
         self._trace = trace
-        self._converter.warm_up()
+        self._runs_here = runs_here
+        if runs_here:
+            self._converter.warm_up()
         return events
 
     def observe(self, step: int) -> AbstractContextManager[Any]:
         """Around a step: in a window that is open, or begins here, or nothing at all."""
-        if self._open is None and self._trace is not None and self._may_capture:
+        may_capture = self._is_leader and self._runs_here
+        if self._open is None and self._trace is not None and may_capture:
             num_steps = self._planner.steps_to_capture()
             if num_steps:
                 self._begin(step, num_steps)

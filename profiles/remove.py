@@ -17,14 +17,7 @@ def remove_run(run: Path) -> None:
 
     It is renamed out of sight first, so that no reader ever finds half of it.
     """
-    if run.is_symlink():
-        raise RunFolderError("Only a folder itself is deleted, never a link to one", run)
-    if not run.is_dir() or not _holds_run(run):
-        raise RunFolderError("Only a run folder is deleted", run)
-    if not derive_status(read_sources(run)).is_over:
-        raise RunFolderError(
-            "A run in use is never deleted", f"{run} (still running)", "Stop it first"
-        )
+    check_removable(run, "deleted")
     hidden = run.with_name(f".deleted-{run.name}-{os.getpid()}")
     try:
         run.rename(hidden)
@@ -33,6 +26,18 @@ def remove_run(run: Path) -> None:
         raise RunFolderError(
             "A run folder can be deleted", f"{run} ({error.strerror or error})"
         ) from error
+
+
+def check_removable(run: Path, deed: str) -> None:
+    """Raise RunFolderError where a folder is in use, a link, or no run; `deed`: what is not done."""
+    if run.is_symlink():
+        raise RunFolderError(f"Only a folder itself is {deed}, never a link to one", run)
+    if not run.is_dir() or not _holds_run(run):
+        raise RunFolderError(f"Only a run folder is {deed}", run)
+    if not derive_status(read_sources(run)).is_over:
+        raise RunFolderError(
+            f"A run in use is never {deed}", f"{run} (still running)", "Stop it first"
+        )
 
 
 def folder_bytes(run: Path) -> int:

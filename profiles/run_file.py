@@ -1,4 +1,4 @@
-"""`run.json`: the identity of a run and what was asked of it. Written whole, exactly once."""
+"""`run.json`: the identity of a run and what was asked of it. Written whole, once (and renamed)."""
 
 from __future__ import annotations
 
@@ -60,6 +60,20 @@ def create_run_file(
     finally:
         draft.unlink(missing_ok=True)
     return identity
+
+
+def rename_in_run_file(run: Path) -> None:
+    """Have `run.json` tell the name that its folder has now; raises OSError.
+
+    Without one, or with a damaged one, there is nothing to tell.
+    """
+    identity = read_run_file(run)
+    if identity is None:
+        return
+    draft = run / f".{RUN_FILE}.{os.getpid()}"
+    renamed = asdict(identity) | {"name": run.resolve().name}
+    draft.write_text(json.dumps(renamed, indent=1) + "\n", encoding="utf-8")
+    draft.replace(run / RUN_FILE)
 
 
 def read_run_file(run: Path) -> RunIdentity | None:

@@ -11,6 +11,7 @@ from app.parts.empty import empty
 from app.parts.links import page_link
 from app.parts.opened import open_run
 from app.parts.picker import LAST_RUN, pick_run
+from app.parts.rename import offer_rename
 from app.parts.run_list import show_runs
 from app.parts.runs_folder import RunEntry, list_runs, other_folders
 from app.parts.sql_box import show_sql
@@ -70,6 +71,7 @@ def _show_run(entry: RunEntry) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         for name, label in LINKS:
             page_link(name, label, run=entry.name)
+        offer_rename(entry)
         offer_delete(entry)
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:

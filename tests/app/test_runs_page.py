@@ -74,6 +74,25 @@ def test_deleting_asks_back_once_and_then_deletes(runs: Path) -> None:
     assert (runs / "first").exists()
 
 
+def test_a_run_gets_another_name(runs: Path) -> None:
+    at = open_page("runs", runs, run="second")
+    at.button("rename").click()
+    rerun(at)
+    at.button("rename").click()  # a dialog counts while it is open: see above
+    rerun(at)
+    at.text_input("rename_to_second").set_value("first")
+    at.button("rename").click()
+    next(item for item in at.button if item.label == "Rename it").click()
+    rerun(at)
+    assert "is there already" in text_of(at).replace("\\", "")
+    at.text_input("rename_to_second").set_value("third")
+    at.button("rename").click()
+    next(item for item in at.button if item.label == "Rename it").click()
+    rerun(at)
+    assert (runs / "third").is_dir()
+    assert not (runs / "second").exists()
+
+
 @pytest.mark.parametrize(
     ("minutes", "text"), [(0.2, "just now"), (5, "5 min ago"), (180, "3 h ago")]
 )

@@ -1,0 +1,329 @@
+"""How many bytes did each process send each other, and what did the wire add?
+
+Three sources, never mixed. Measured on sockets: the payload of the TCP connections between two
+processes, as the kernel counts it; told by the end that opened a connection, which knows whom it
+called. Measured on interfaces: frames with their headers, where a process has an interface of its
+own. Derived: what the step's collectives need if each runs as a ring over the replicas, in which
+only the last replica of a process has its neighbour in another one.
+
+Counts are cumulative and taken at the end of a step about every second: bytes per step are the
+difference between a segment's first and last count over the steps between them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment, texts
+from profiles.analysis.communication import bus_factor, communication
+from profiles.link_rows import INTERFACE, SOCKET
+
+if TYPE_CHECKING:
+    from profiles.events import SegmentOpened
+    from profiles.store import Profile
+
+HEADER_BYTES = 66
+"""Ethernet (14), IPv4 (20) and TCP with timestamps (32) around each frame."""
+ALONE = "the segment ran in one process"
+COUNTED_ONCE = "its links were counted only once: a longer run knows its bytes per step"
+NOT_COUNTED = "its links were not counted"
+FROM_COLLECTIVES = "collectives"
+FROM_PARAMETERS = "parameters"
+
+Pair = tuple[int, int]
+_EACH = ("bytes", "packets", "retransmitted_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What one process sent another, per step."""
+
+    from_worker: int
+    to_worker: int
+    bytes: float | None
+    """Measured: TCP payload, each byte once."""
+    packets: float | None = None
+    """Segments as a wire would carry them, acknowledgements too."""
+    retransmitted_bytes: float | None = None
+    rtt_ms: float | None = None
+    """Smoothed round trip of TCP's acknowledgements, when last counted."""
+    derived_bytes: float | None = None
+    """What the collectives of a step need on this link, as a ring."""
+
+    @property
+    def overhead(self) -> float | None:
+        """Share that gRPC and everything but the collectives add to their bytes."""
+        if self.bytes is None or not self.derived_bytes:
+            return None
+        return self.bytes / self.derived_bytes - 1
+
+    @property
+    def header_bytes(self) -> float | None:
+        """Derived: headers of its packets on an Ethernet without segmentation offload."""
+        return None if self.packets is None else self.packets * HEADER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceUse:
+    """What passed one process's own interface in one direction, per step."""
+
+    worker: int
+    direction: str
+    """`sent` or `received`."""
+    bytes: float
+    frames: float
+    payload_bytes: float
+    """The links' part of it: TCP payload."""
+    retransmitted_bytes: float
+
+    @property
+    def header_bytes(self) -> float:
+        """Derived from the frames."""
+        return self.frames * HEADER_BYTES
+
+    @property
+    def overhead(self) -> float | None:
+        """Share that headers and retransmissions add to the payload, as measured."""
+        return self.bytes / self.payload_bytes - 1 if self.payload_bytes else None
+
+    @property
+    def unexplained(self) -> float | None:
+        """Share of the interface's bytes that links, headers and retransmissions leave open."""
+        told = self.payload_bytes + self.retransmitted_bytes + self.header_bytes
+        return (self.bytes - told) / self.bytes if self.bytes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The traffic between the processes of a segment; `reason` says why none was measured."""
+
+    segment: int
+    names: dict[int, str]
+    """What each process is, by number: `worker 1`, `parameter server 0`."""
+    num_steps: float
+    """Steps between the first and the last count, of the process that did the most."""
+    links: tuple[Link, ...]
+    interfaces: tuple[InterfaceUse, ...]
+    derived_from: str | None
+    """`collectives` of the capture windows, else `parameters`: one all-reduce of all gradients."""
+    reason: str | None = None
+
+    @property
+    def overhead(self) -> float | None:
+        """The same as a link's, over all links that have both numbers."""
+        both = [link for link in self.links if link.overhead is not None]
+        measured = sum(link.bytes or 0.0 for link in both)
+        derived = sum(link.derived_bytes or 0.0 for link in both)
+        return measured / derived - 1 if derived else None
+
+
+def links(profile: Profile, segment: SegmentOpened) -> Links:
+    """The links of a segment, per step."""
+    names = process_names(profile, segment)
+    if len(names) < 2:
+        return Links(segment.segment, names, 0.0, (), (), None, ALONE)
+    derived, source = derived_bytes(profile, segment)
+    rows = _rows_of(profile, segment)
+    slopes = list(_slopes(profile, rows))
+    measured = _by_pair(slopes)
+    pairs = sorted({*measured, *derived})
+    found = tuple(
+        replace(measured.get(pair, Link(*pair, None)), derived_bytes=derived.get(pair))
+        for pair in pairs
+    )
+    reason = None if measured else _why_not(profile, rows)
+    num_steps = max((slope.num_steps for slope in slopes), default=0.0)
+    interfaces = tuple(_interfaces(slopes, found))
+    return Links(segment.segment, names, num_steps, found, interfaces, source, reason)
+
+
+def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
+    """What each process of the segment's cluster is called, by number."""
+    told: dict[int, str] = {}
+    for record in profile.records("launched"):
+        worker, task = record.get("worker"), record.get("task")
+        if isinstance(worker, int) and isinstance(task, str):
+            told[worker] = task
+    every = {*ints(profile.table("links"), "worker").tolist(), *range(segment.num_workers)}
+    if segment.num_workers > 1 or segment.strategy == "parameter-server":
+        every |= set(told)
+    return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
+
+
+def derived_bytes(profile: Profile, segment: SegmentOpened) -> tuple[dict[Pair, float], str | None]:
+    """What each process sends its neighbour per step if every collective is a ring, and whence."""
+    num_workers, num_replicas = segment.num_workers, segment.num_replicas
+    if num_workers < 2 or segment.strategy == "parameter-server":
+        return {}, None
+    uses = communication(profile, segment).collectives
+    shares = [
+        factor * use.bytes
+        for use in uses
+        if use.group_size == num_replicas
+        and use.bytes is not None
+        and (factor := bus_factor(use.op, num_replicas)) is not None
+    ]
+    if shares:
+        total, source = sum(shares), FROM_COLLECTIVES
+    elif not uses and segment.parameter_bytes:
+        total = (bus_factor("all-reduce", num_replicas) or 0.0) * segment.parameter_bytes
+        source = FROM_PARAMETERS
+    else:
+        return {}, None
+    neighbours = ((worker, (worker + 1) % num_workers) for worker in range(num_workers))
+    return dict.fromkeys(neighbours, total), source
+
+
+@dataclass(frozen=True, slots=True)
+class _Slope:
+    """One direction of what one process counted, per step."""
+
+    worker: int
+    from_worker: int
+    to_worker: int
+    opened: bool
+    source: str
+    num_steps: float
+    bytes: float
+    packets: float
+    retransmitted_bytes: float | None
+    rtt_ms: float | None
+
+
+def _rows_of(profile: Profile, segment: SegmentOpened) -> pa.Table:
+    """Counts within the segment: those of processes that do no steps by their time."""
+    table, steps = profile.table("links"), of_segment(profile.table("steps"), segment.segment)
+    if not steps.num_rows:
+        return table.slice(0, 0)
+    begin = int(ints(steps, "start_ns").min())
+    end = int((ints(steps, "start_ns") + floats(steps, "wall_ms") * 1e6).max())
+    at = table["at_ns"]
+    inside = pc.and_(pc.greater_equal(at, begin), pc.less_equal(at, end + 2_000_000_000))
+    without = pc.and_(pc.is_null(table["segment"]), inside)
+    own = pc.fill_null(pc.equal(table["segment"], segment.segment), False)
+    return table.filter(pc.or_(own, without))
+
+
+def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
+    """Each process's counts per step, from its first to its last in the segment."""
+    at, done = ints(rows, "at_ns"), _steps_done(profile, rows)
+    worker, generation = ints(rows, "worker"), ints(rows, "generation")
+    for who, which in sorted(set(zip(worker.tolist(), generation.tolist(), strict=True))):
+        own = np.flatnonzero((worker == who) & (generation == which))
+        first = own[at[own] == at[own].min()]
+        most = own[done[own] == done[own].max()]
+        last = most[at[most] == at[most].min()]
+        num_steps = float(done[last[0]] - done[first[0]])
+        if num_steps > 0:
+            yield from _differences(rows, first, last, num_steps)
+
+
+def _steps_done(profile: Profile, rows: pa.Table) -> Floats:
+    """Steps that were done at each count; where the process does none, as time tells."""
+    told, steps = floats(rows, "step"), profile.table("steps")
+    end_ns = ints(steps, "start_ns") + floats(steps, "wall_ms") * 1e6
+    order = np.argsort(end_ns)
+    by_time = np.interp(ints(rows, "at_ns"), end_ns[order], ints(steps, "step")[order] + 1.0)
+    return np.where(np.isfinite(told), told, by_time)
+
+
+def _differences(rows: pa.Table, first: Ints, last: Ints, num_steps: float) -> Iterator[_Slope]:
+    before = {_key(row): row for row in rows.take(first).to_pylist()}
+    for row in rows.take(last).to_pylist():
+        start = before.get(_key(row), {})
+        growth = {
+            name: None if row[name] is None else (row[name] - (start.get(name) or 0)) / num_steps
+            for name in _EACH
+        }
+        yield _Slope(
+            worker=row["worker"],
+            from_worker=-1 if row["from_worker"] is None else row["from_worker"],
+            to_worker=-1 if row["to_worker"] is None else row["to_worker"],
+            opened=bool(row["opened"]),
+            source=row["source"],
+            num_steps=num_steps,
+            bytes=growth["bytes"] or 0.0,
+            packets=growth["packets"] or 0.0,
+            retransmitted_bytes=growth["retransmitted_bytes"],
+            rtt_ms=row["rtt_ms"],
+        )
+
+
+def _key(row: dict[str, object]) -> tuple[object, ...]:
+    return row["from_worker"], row["to_worker"], row["opened"], row["source"]
+
+
+def _by_pair(slopes: list[_Slope]) -> dict[Pair, Link]:
+    """Both ends' connections together: each is counted by who opened it.
+
+    A process that left no counts is spoken for by those whose connections it opened.
+    """
+    speaking = {slope.worker for slope in slopes}
+    together: dict[Pair, list[_Slope]] = defaultdict(list)
+    for slope in slopes:
+        pair = slope.from_worker, slope.to_worker
+        peer = pair[1] if pair[0] == slope.worker else pair[0]
+        if slope.source != SOCKET or min(pair) < 0:
+            continue
+        if slope.opened or peer not in speaking:
+            together[pair].append(slope)
+    again = _retransmitted(slopes)
+    return {pair: _one_link(pair, found, again.get(pair)) for pair, found in together.items()}
+
+
+def _one_link(pair: Pair, found: list[_Slope], again: float | None) -> Link:
+    round_trips = [s.rtt_ms for s in found if s.rtt_ms is not None]
+    return Link(
+        *pair,
+        bytes=sum(slope.bytes for slope in found),
+        packets=sum(slope.packets for slope in found),
+        retransmitted_bytes=again,
+        rtt_ms=min(round_trips, default=None),
+    )
+
+
+def _interfaces(slopes: list[_Slope], found: tuple[Link, ...]) -> Iterator[InterfaceUse]:
+    """Every interface against the links that pass it. A process's way to itself does not."""
+    passing = [link for link in found if link.from_worker != link.to_worker]
+    for slope in slopes:
+        if slope.source != INTERFACE:
+            continue
+        is_sent = slope.from_worker == slope.worker
+        through = [
+            link
+            for link in passing
+            if (link.from_worker if is_sent else link.to_worker) == slope.worker
+        ]
+        yield InterfaceUse(
+            worker=slope.worker,
+            direction="sent" if is_sent else "received",
+            bytes=slope.bytes,
+            frames=slope.packets,
+            payload_bytes=sum(link.bytes or 0.0 for link in through),
+            retransmitted_bytes=sum(link.retransmitted_bytes or 0.0 for link in through),
+        )
+
+
+def _retransmitted(slopes: list[_Slope]) -> dict[Pair, float]:
+    """Retransmissions by link: only the sender knows, whoever opened the connection."""
+    found: dict[Pair, float] = {}
+    for slope in slopes:
+        pair = slope.from_worker, slope.to_worker
+        is_sender = slope.source == SOCKET and pair[0] == slope.worker and pair[1] >= 0
+        if is_sender and slope.retransmitted_bytes is not None:
+            found[pair] = found.get(pair, 0.0) + slope.retransmitted_bytes
+    return found
+
+
+def _why_not(profile: Profile, rows: pa.Table) -> str:
+    for record in profile.records("links"):
+        if isinstance(record.get("reason"), str):
+            return str(record["reason"])
+    return COUNTED_ONCE if SOCKET in texts(rows, "source") else NOT_COUNTED

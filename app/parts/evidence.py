@@ -64,6 +64,9 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
         f"{SOURCES[breakdown.source]}; means over "
         f"{units.counted(breakdown.replicas[0].num_steps, 'step')}. The phases add up to the step."
     )
+    if breakdown.from_marks:
+        which = ", ".join(map(str, breakdown.from_marks))
+        st.caption(f"Not captured, from in-graph timestamps of the same steps: replica {which}.")
     say_unlike(breakdown, median_ms)
 
 

@@ -104,7 +104,7 @@ def _straggler(facts: Facts) -> Tile:
         units.milliseconds(found.straggler.late_ms),
         "derived",
         label="Straggler",
-        note=f"replica {found.straggler.replica}, later than the others",
+        note=f"{found.straggler.name}, later than the others",
     )
 
 

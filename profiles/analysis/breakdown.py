@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from profiles.analysis.columns import Floats, floats, ints, mean, of_segment, texts
 from profiles.analysis.steps import StepTimes, step_times, typical_steps
+from profiles.marks import fill_step
 from profiles.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class ReplicaBreakdown:
     transfer_ms: float | None
     input_ms: float | None
     idle_ms: float | None
+    source: str | None = None
+    """`measured` by a capture, or `marks`: in a cluster only the leader is captured."""
 
     def phase_ms(self, category: str) -> float | None:
         """The phase named as in `schema.CATEGORIES`."""
@@ -52,8 +55,16 @@ class StepBreakdown:
     segment: int
     replicas: tuple[ReplicaBreakdown, ...]
     source: Literal["measured", "marks"] | None
+    """`measured` where any replica was captured; each replica names its own."""
     reason: str | None
     """Why there is none, where there is none."""
+
+    @property
+    def from_marks(self) -> tuple[int, ...]:
+        """Replicas whose times come from marks beside the captures of others."""
+        if self.source != "measured":
+            return ()
+        return tuple(item.replica for item in self.replicas if item.source == "marks")
 
     def mean_ms(self, category: str) -> float | None:
         """A phase (or `wall`) over all replicas."""
@@ -92,15 +103,12 @@ def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...
     place = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
     if not steps.count:
         return ()
+    # A phase of a step whose length is unknown is unknown too: else the means would not add up.
     wall = np.where(steps.step[place] == ints(rows, "step"), steps.wall_ms[place], np.nan)
-    # A phase of a step whose length is unknown would make the means add up to something else.
-    known_step = np.where(np.isnan(wall), np.nan, 0.0)
-    compute = floats(rows, "compute_ms") + known_step
-    wait, transfer = floats(rows, "wait_ms") + known_step, floats(rows, "reduce_ms") + known_step
-    input_ms = np.nan_to_num(steps.input_ms[place]) + known_step
-    idle = np.maximum(wall - compute - wait - transfer - input_ms, 0.0)
-    known = {"compute": compute, "wait": wait, "transfer": transfer, "input": input_ms}
-    return _by_replica(rows, {**known, "idle": idle, "wall": wall})
+    waited = np.nan_to_num(steps.input_ms[place])
+    between = floats(rows, "compute_ms"), floats(rows, "wait_ms"), floats(rows, "reduce_ms")
+    phases = fill_step(wall, waited, between, np.minimum, np.maximum)
+    return _by_replica(rows, {**dict(zip(CATEGORIES, phases, strict=True)), "wall": wall})
 
 
 def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreakdown, ...]:
@@ -109,6 +117,8 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
     rows = rows.filter(pa.array(typical))
     values = {name: column[typical] for name, column in values.items()}
     replicas, workers, devices = ints(rows, "replica"), ints(rows, "worker"), texts(rows, "device")
+    is_told = "source" in rows.column_names
+    sources = texts(rows, "source") if is_told else ["marks"] * rows.num_rows
     found = []
     for replica in np.unique(replicas):
         chosen = replicas == replica
@@ -120,6 +130,7 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
                 device=devices[first],
                 num_steps=int(chosen.sum()),
                 **{f"{name}_ms": mean(column[chosen]) for name, column in values.items()},
+                source=sources[first],
             )
         )
     return tuple(found)

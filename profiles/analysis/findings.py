@@ -103,11 +103,13 @@ def _straggler(facts: Facts) -> Iterator[Finding]:
     yield _finding(
         facts,
         "straggler",
-        f"Replica {worst.replica} is late by {units.milliseconds(worst.late_ms)}: the others wait "
-        f"for it in {units.share(worst.last_share)} of the steps.",
+        f"{worst.name.capitalize()} is late by {units.milliseconds(worst.late_ms)}: the others "
+        f"wait for it in {units.share(worst.last_share)} of the steps.",
         "Look at what its device does besides: an injected delay, more data, another program "
         f"on it. Without it the run would be {worst.slowdown:.2f} times as fast.",
         worst.late_ms / wall,
+        replica=worst.replica,
+        worker=worst.worker,
         late_ms=worst.late_ms,
         last_share=worst.last_share,
         slowdown=worst.slowdown,

@@ -48,6 +48,9 @@ class ReplicaLateness:
     """late_ms over its spread between steps (1.4826 * median absolute deviation)."""
     slowdown: float
     """S_r: how much longer the run gets if this replica alone is as slow as it was."""
+    worker: int = 0
+    name: str = ""
+    """`replica 3`, or `replica 3 of worker 1` where there are several workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class _Work:
 
     source: Literal["measured", "marks"]
     replicas: list[int]
+    workers: list[int]
     wait: Floats
     work: Floats
     """What a replica does before it can wait for the others."""
@@ -142,14 +146,17 @@ def _matrices(
     waits, works, walls = filled
     whole = np.isfinite(waits + works).all(axis=1) & (walls > 0).all(axis=1)
     longest = walls[whole].max(axis=1, initial=0.0)
-    return _Work(source, replicas.tolist(), waits[whole], works[whole], longest)
+    workers = ints(rows, "worker")[timed][np.unique(column, return_index=True)[1]]
+    known = (replicas.tolist(), workers.tolist())
+    return _Work(source, *known, waits[whole], works[whole], longest)
 
 
 def _compare(found: _Work, ideal: float) -> tuple[ReplicaLateness, ...]:
     """Each replica against the others; `ideal` is the length of the ideal run."""
     typical, last = _typical(found.work), found.wait.argmin(axis=1)
     compared = []
-    for column, replica in enumerate(found.replicas):
+    is_cluster = len(set(found.workers)) > 1
+    for column, (replica, worker) in enumerate(zip(found.replicas, found.workers, strict=True)):
         others = np.delete(found.wait, column, axis=1)
         late = np.median(others, axis=1) - found.wait[:, column]
         late_ms = float(np.median(late))
@@ -162,6 +169,10 @@ def _compare(found: _Work, ideal: float) -> tuple[ReplicaLateness, ...]:
                 last_share=float(np.mean(last == column)),
                 score=late_ms / max(spread, 1e-3),
                 slowdown=1 + longer / ideal,
+                worker=worker,
+                name=f"replica {replica} of worker {worker}"
+                if is_cluster
+                else f"replica {replica}",
             )
         )
     return tuple(compared)

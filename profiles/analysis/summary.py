@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from profiles.analysis.capture_cost import CaptureCost
+from profiles.analysis.clocks import ClockAnswer, worker_clocks
 from profiles.analysis.communication import NO_WINDOW, Communication
 from profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from profiles.analysis.efficiency import efficiency
@@ -45,6 +46,7 @@ def summarize(profile: Profile) -> Json:
         "created_ns": profile.identity.created_ns if profile.identity else None,
         "environment": environment,
         "segments": segments,
+        "clocks": [_clock(item) for item in worker_clocks(profile)],
         "memory": [asdict(item) for item in memory_use(profile)],
         "notes": _notes(profile),
     }
@@ -116,13 +118,14 @@ def _steps(steps: StepTimes) -> Json:
 
 
 def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
-    phases = {f"{name}_ms": replica.phase_ms(name) for name in ("wall", *CATEGORIES)}
+    known: Json = {f"{name}_ms": replica.phase_ms(name) for name in ("wall", *CATEGORIES)}
+    known["source"] = replica.source
     return {
         "replica": replica.replica,
         "worker": replica.worker,
         "device": replica.device,
         "num_steps": replica.num_steps,
-        **_missing(phases, breakdown.reason or "not recorded for this replica"),
+        **_missing(known, breakdown.reason or "not recorded for this replica"),
     }
 
 
@@ -167,6 +170,14 @@ def _straggler(found: Stragglers) -> Json:
     if worst is None:
         document["straggler_reason"] = found.reason or "no replica stands out"
     return document
+
+
+def _clock(found: ClockAnswer) -> Json:
+    document = asdict(found)
+    reason, check = document.pop("reason"), document.pop("check")
+    needed = "needs a known clock, and steps in common with the reference worker"
+    is_one = "it reads the reference's own clock"
+    return {**_missing(document, reason or is_one), **_missing({"check": check}, needed)}
 
 
 def _capture(cost: CaptureCost) -> Json:

@@ -14,6 +14,7 @@ from profiles.palette import PHASE_COLOURS
 from profiles.schema import CATEGORIES
 from strategy_core.cli._plain import plain_text
 
+_SOURCES = {"measured": "full captures", "marks": "light marks"}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
@@ -68,7 +69,8 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
         reason = replicas[0]["wall_ms_reason"] if replicas else "no replica is known"
         out.print(Text(f"No time per replica: {reason}.", style="dim"))
         return
-    source = "full captures" if segment["replicas_source"] == "measured" else "light marks"
+    sources = {row["source"] for row in replicas}
+    source = " and ".join(text for key, text in _SOURCES.items() if key in sources)
     title = f"Milliseconds of a typical step: {replicas[0]['num_steps']} steps, from {source}"
     _print_phases(title, ("replica",), replicas, out)
 

@@ -70,7 +70,7 @@ def _straggler(facts: Facts) -> Markup:
     found = facts.stragglers
     if found.straggler is not None:
         late = units.milliseconds(found.straggler.late_ms)
-        how = f"replica {found.straggler.replica} is late by this much"
+        how = f"{found.straggler.name} is late by this much"
         return _number("slowest", late, found.source, how)
     if found.reason:
         return _number("slowest", MISSING, None, found.reason)

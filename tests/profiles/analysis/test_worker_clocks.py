@@ -1,0 +1,78 @@
+"""Clocks are told with their doubt, checked by collectives, and a late worker is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import profiles
+from profiles.analysis.clocks import worker_clocks
+from profiles.analysis.stragglers import stragglers
+from tests.synthetic import write_run
+
+
+def load(path: Path, **options: Any) -> profiles.Profile:
+    known: dict[str, Any] = {
+        "replicas": 4,
+        "workers": 2,
+        "steps": 200,
+        "hosts": ("a", "b"),
+        "clock_ahead_ms": (0.0, 50.0),
+        "leader_only": True,
+        "straggler": (3, 30.0),
+    }
+    return profiles.load(write_run(path / "run", **(known | options)))
+
+
+def test_a_measured_clock_is_told_and_borne_out_by_the_collectives(tmp_path: Path) -> None:
+    reference, other = worker_clocks(load(tmp_path))
+    assert (reference.source, reference.check) == ("reference", None)
+    assert other.source == "measured"
+    assert other.offset_ms == pytest.approx(50, rel=0.05)
+    assert other.uncertainty_ms is not None
+    assert other.uncertainty_ms < 0.1
+    assert other.check is not None
+    assert other.check.is_consistent
+    assert other.check.common_end_ms == pytest.approx(0, abs=0.1)
+    assert other.check.at_least_ms < 0 < other.check.at_most_ms
+    assert "ms against the reference (±0.0" in other.sentence
+
+
+def test_collectives_tell_when_a_clock_is_wrong(tmp_path: Path) -> None:
+    # Named the same host, so taken for the same clock, which it is not; nothing was measured.
+    profile = load(tmp_path, hosts=("a", "a"), clock_measured=False)
+    found = worker_clocks(profile)[1]
+    assert found.source == "same host"
+    assert found.check is not None
+    assert not found.check.is_consistent
+    assert found.check.common_end_ms == pytest.approx(50, abs=1)
+
+
+def test_an_unknown_clock_has_a_reason_and_no_number(tmp_path: Path) -> None:
+    profile = load(tmp_path, clock_measured=False)
+    found = worker_clocks(profile)[1]
+    assert (found.source, found.offset_ms, found.uncertainty_ms, found.check) == (None,) * 4
+    assert "exchanged no messages" in found.sentence
+    told = profile.summary()["clocks"][1]
+    assert told["offset_ms"] is None
+    assert told["offset_ms_reason"] == "it exchanged no messages with the reference worker"
+
+
+@pytest.mark.parametrize("late", [0, 1, 2, 3])
+def test_a_delay_in_one_worker_is_named(tmp_path: Path, late: int) -> None:
+    profile = load(tmp_path, straggler=(late, 30.0))
+    found = stragglers(profile, 0).straggler
+    assert found is not None
+    assert (found.replica, found.worker) == (late, late // 2)
+    assert found.name == f"replica {late} of worker {late // 2}"
+    assert found.late_ms == pytest.approx(30, rel=0.05)
+    sentences = [item["sentence"] for item in profile.summary()["segments"][0]["findings"]]
+    assert sentences[0].startswith(f"Replica {late} of worker {late // 2} is late by")
+
+
+def test_every_replica_of_a_captured_run_names_its_source(tmp_path: Path) -> None:
+    replicas = load(tmp_path).summary()["segments"][0]["replicas"]
+    assert [replica["source"] for replica in replicas] == ["measured"] * 2 + ["marks"] * 2
+    assert [replica["worker"] for replica in replicas] == [0, 0, 1, 1]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.changes import describe
+from app.crew_view import CrewView
 from app.plain import dumps, integer, plain
 from app.step_rows import RECENT_ROWS, StepRows
 from profiles.run_file import read_run_file
@@ -24,10 +25,10 @@ MAX_NEWS = 2_000
 STATUS_EVERY_S = 0.5
 TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
-    "failed": ("message", "detail"),
-    "exited": ("worker", "generation", "exit_code", "verdict", "message"),
+    "failed": ("worker", "message", "detail", "follows"),
+    "exited": ("worker", "generation", "exit_code", "verdict", "message", "follows"),
     "finished": ("status", "steps"),
-    "launched": ("worker", "generation", "from_spare"),
+    "launched": ("worker", "generation", "from_spare", "task"),
     "note": ("level", "message"),
     "window": ("worker", "window", "segment", "first_step", "num_steps", "num_spans", "error"),
     "segment": (
@@ -70,6 +71,7 @@ class LiveRun:
         self._origin_ns: int | None = None
         self._rows = StepRows(recent_rows)
         self._news: list[str] = []
+        self._crew = CrewView()
         self._sources: dict[tuple[Any, Any], EventSource] = {}
 
     def advance(self) -> int:
@@ -89,14 +91,16 @@ class LiveRun:
         A cursor from too long ago, or none of ours, gets everything again (`"reset": true`).
         """
         with self._lock:
-            rows_seen, news_seen = _parse_cursor(cursor)
+            rows_seen, news_seen, crew_seen = _parse_cursor(cursor)
             rows = self._rows.since(rows_seen)
             reset = rows_seen < 0 or rows is None or news_seen > len(self._news)
             shown = self._rows.kept() if reset or rows is None else rows
             news = self._news if reset else self._news[news_seen:]
-            after = f"{self._rows.total}-{len(self._news)}"
+            crew = self._crew.text(-1 if reset else crew_seen)
+            after = f"{self._rows.total}-{len(self._news)}-{self._crew.version}"
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
+                f'"memory":{dumps(self._crew.memory)},"crew":{crew},'
                 f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )
             return text, after
@@ -121,6 +125,7 @@ class LiveRun:
             step = integer(record.get("step"))
             self.last_step = self.last_step if step is None else step
             return
+        self._crew.take(record)
         if kind != "memory":
             self._remember(record)
         if kind not in TOLD or len(self._news) >= MAX_NEWS:
@@ -182,9 +187,11 @@ class LiveRun:
         return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)
 
 
-def _parse_cursor(text: str) -> tuple[int, int]:
-    """Rows and news that a viewer has seen; negative where the text is no cursor."""
-    rows, _, news = text.partition("-")
-    if rows.isascii() and rows.isdigit() and news.isascii() and news.isdigit():
-        return int(rows), int(news)
-    return -1, -1
+def _parse_cursor(text: str) -> tuple[int, int, int]:
+    """Rows, news and the version of the crew that a viewer has seen; negative where the text is
+    no cursor."""
+    parts = text.split("-")
+    if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts):
+        rows, news, crew = map(int, parts)
+        return rows, news, crew
+    return -1, -1, -1

@@ -1,0 +1,71 @@
+"""The processes of a followed run as viewers are told: anew whenever one of them changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.plain import dumps, integer, plain
+from profiles.analysis.losses import find_loss
+from profiles.processes import Process, ProcessBook
+from profiles.sources import Record
+
+_RESIDENT = "process-resident"
+
+
+class CrewView:
+    """Fed with every record that is no step."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Counts the changes: what a viewer's cursor remembers."""
+        self.memory: dict[str, int] = {}
+        """Resident bytes by process number, the newest sample of each."""
+        self._book = ProcessBook()
+        self._strategy: str | None = None
+        self._text: str | None = None
+
+    def take(self, record: Record) -> None:
+        """Note what a record tells of a process."""
+        if record["kind"] == "memory":
+            self._take_memory(record)
+        elif self._book.take(record):
+            if record["kind"] == "segment":
+                self._strategy = str(record.get("strategy"))
+            self.version += 1
+            self._text = None
+
+    def text(self, seen: int) -> str:
+        """The processes as JSON text; `null` for a viewer that has seen this version."""
+        if seen == self.version:
+            return "null"
+        if self._text is None:
+            self._text = dumps(plain(self._told()))
+        return self._text
+
+    def _told(self) -> dict[str, Any]:
+        current = self._book.current()
+        found = find_loss(current, self._strategy)
+        return {
+            "processes": [_row(process) for process in current],
+            "arriving": [_row(process) for process in self._book.arriving()],
+            "loss": found.sentences if found else [],
+        }
+
+    def _take_memory(self, record: Record) -> None:
+        worker, used = integer(record.get("worker")), integer(record.get("bytes_in_use"))
+        if record.get("source") == _RESIDENT and worker is not None and used is not None:
+            self.memory[str(worker)] = used
+
+
+def _row(process: Process) -> dict[str, Any]:
+    return {
+        "worker": process.worker,
+        "generation": process.generation,
+        "title": process.title,
+        "pid": process.pid,
+        "address": process.address,
+        "host": process.host,
+        "state": process.state,
+        "follows": process.follows,
+        "message": process.last_words,
+    }

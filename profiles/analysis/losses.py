@@ -1,0 +1,108 @@
+"""What followed the loss of a process: who noticed, by which error, and how long it took.
+
+Times are the launcher's, which watches every process on one clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profiles.processes import Process, read_processes
+from profiles.units import milliseconds, seconds
+
+if TYPE_CHECKING:
+    from profiles.store import Profile
+
+WHY = {
+    "multi-worker-mirrored": "Every worker of MultiWorkerMirroredStrategy takes part in every "
+    "all-reduce: without one of them none can finish a step.",
+    "parameter-server": "The coordinator and every parameter server are needed: variables are kept "
+    "once. A lost worker alone would be done without.",
+}
+"""By strategy why the others could not go on."""
+_KNOWN_ERRORS = {
+    "UnavailableError": "its connection was gone",
+    "DeadlineExceededError": "its answer took too long",
+    "AbortedError": "its step was aborted",
+    "CancelledError": "its step was cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """A process that ended because another one was lost."""
+
+    title: str
+    after_ms: float | None
+    """Since the loss; None where the two times are not known."""
+    error: str | None
+    """What TensorFlow told it; None where it said nothing before it was ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A process that was lost, and what became of the others."""
+
+    worker: int
+    title: str
+    message: str
+    noticed: tuple[Noticed, ...]
+    why: str | None
+
+    @property
+    def sentences(self) -> list[str]:
+        """The story in words, one sentence a step."""
+        told = [f"{self.title.capitalize()} was lost. {_without_name(self.message, self.title)}"]
+        return [*told, *map(_sentence, self.noticed), *[self.why] * bool(self.noticed and self.why)]
+
+
+def loss(profile: Profile) -> Loss | None:
+    """The loss that ended a run of several processes; None where nothing of the kind did."""
+    strategy = profile.segments[-1].strategy if profile.segments else None
+    return find_loss(read_processes(profile.sources).current(), strategy)
+
+
+def find_loss(processes: Sequence[Process], strategy: str | None) -> Loss | None:
+    """The same among processes; None where only one was there."""
+    lost = [process for process in processes if process.state == "lost"]
+    if len(processes) < 2 or not lost:
+        return None
+    culprit = min(lost, key=lambda process: (process.lost_ns is None, process.lost_ns or 0))
+    followers = [process for process in processes if process.state == "ended"]
+    noticed = sorted(
+        (_noticed(process, culprit) for process in followers),
+        key=lambda item: (item.after_ms is None, item.after_ms or 0.0),
+    )
+    message = culprit.last_words or "Nobody said why."
+    return Loss(culprit.worker, culprit.title, message, tuple(noticed), WHY.get(strategy or ""))
+
+
+def _noticed(process: Process, culprit: Process) -> Noticed:
+    after_ms = None
+    if process.failed is not None and process.lost_ns and culprit.lost_ns:
+        after_ms = (process.lost_ns - culprit.lost_ns) / 1e6
+    return Noticed(process.title, after_ms, process.failed)
+
+
+def _sentence(noticed: Noticed) -> str:
+    title = noticed.title.capitalize()
+    if noticed.error is None:
+        return f"{title} had said nothing; the launcher ended it."
+    kind = noticed.error.partition(":")[0]
+    meaning = f" ({_KNOWN_ERRORS[kind]})" if kind in _KNOWN_ERRORS else ""
+    error = f"{kind}{meaning}" if meaning else noticed.error
+    if noticed.after_ms is None:
+        return f"{title} noticed by {error}."
+    if noticed.after_ms < 0:
+        return f"{title} gave up on it {_length(-noticed.after_ms)} before its end by {error}."
+    return f"{title} noticed {_length(noticed.after_ms)} later by {error}."
+
+
+def _length(length_ms: float) -> str:
+    return milliseconds(length_ms) if length_ms < 1000 else seconds(length_ms / 1000)
+
+
+def _without_name(message: str, title: str) -> str:
+    return message.removeprefix(f"{title.capitalize()}: ")

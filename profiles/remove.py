@@ -29,7 +29,7 @@ def remove_run(run: Path) -> None:
 
 
 def check_removable(run: Path, deed: str) -> None:
-    """Raise RunFolderError where a folder is in use, a link, or no run; `deed`: what is not done."""
+    """Raise RunFolderError where a folder is in use, a link, or no run; `deed` is refused."""
     if run.is_symlink():
         raise RunFolderError(f"Only a folder itself is {deed}, never a link to one", run)
     if not run.is_dir() or not _holds_run(run):

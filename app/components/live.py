@@ -10,15 +10,23 @@ from profiles.schema import CATEGORIES
 _live = Packaged("live")
 
 
-def live_view(run_id: str) -> None:
-    """Show the run; its data come by the lab's own WebSocket, not through Streamlit."""
-    _live(
+def live_view(run_id: str, *, can_kill: bool = False) -> int | None:
+    """Show the run; its data come by the lab's own WebSocket, not through Streamlit.
+
+    Returns the number of the process that was just asked to be killed. Only where `can_kill` is
+    that asked at all.
+    """
+    result = _live(
         key="live",
+        on_kill_change=lambda: None,
         data={
             "run": run_id,
+            "canKill": can_kill,
             "phases": list(CATEGORIES),
             "phaseColours": PHASE_COLOURS,
             "replicaColours": list(REPLICA_COLOURS),
             "definitions": hover_texts(),
         },
     )
+    asked = getattr(result, "kill", None)
+    return asked if type(asked) is int else None

@@ -18,6 +18,8 @@ from strategy_core.launcher import RunHandle
 LOOK_EVERY_S = 0.5
 ASKED = (
     "strategy",
+    "workers",
+    "parameter_servers",
     "devices",
     "workload",
     "data",
@@ -56,7 +58,9 @@ def watch_page(run_id: str) -> None:
             live_knobs(run_id, live, active)
         else:
             _aside(live)
-    live_view(run_id)
+    asked = live_view(run_id, can_kill=active is not None)
+    if asked is not None and active is not None:
+        active.kill_process(asked)
     if not live.status.is_over or active is not None:
         _look(run_id, _drawn(live, active))
 

@@ -3,7 +3,7 @@
 import { joined, units } from "../shared/format.js";
 
 const SENTENCES = {
-  launched: (n) => (n.generation ? `Worker ${n.worker} started again.` : `Worker ${n.worker} took the run.`),
+  launched: (n) => (n.generation ? `${nameOf(n)} started again.` : `${nameOf(n)} took the run.`),
   segment: (n) =>
     n.segment === 0
       ? `${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
@@ -13,12 +13,16 @@ const SENTENCES = {
       ? `Command ${n.number} (${n.command}) applied${took(n)}.`
       : `Command ${n.number} (${n.command}) rejected: ${n.message ?? "no reason given"}`,
   window: (n) => (n.error ? `Capture ${n.window} was lost: ${n.error}` : null),
-  failed: (n) => n.message,
-  exited: (n) => (["finished", "stopped", "replaced"].includes(n.verdict) ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
+  failed: (n) => (n.follows ? null : n.message),
+  exited: (n) => (isGood(n) || isFollower(n) ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
   finished: (n) => `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${n.steps} steps.`,
   note: (n) => n.message,
 };
 
+const nameOf = ({ task, worker }) => (task ? task.charAt(0).toUpperCase() + task.slice(1) : `Worker ${worker}`);
+const isGood = ({ verdict }) => ["finished", "stopped", "replaced"].includes(verdict);
+// One that ended because another was lost: the loss is told once, with the processes.
+const isFollower = ({ follows, worker }) => Number.isInteger(follows) && follows !== worker;
 const moved = (n) => (n.moved === "fresh-worker" ? ", in a fresh worker" : "");
 const took = (n) => (n.took_ms ? ` after ${joined(units.ms(n.took_ms))}` : "");
 
@@ -32,7 +36,7 @@ export function isTrouble(news) {
     news.status === "rejected" ||
     (news.kind === "window" && news.error) ||
     (news.kind === "note" && news.level === "warning") ||
-    (news.kind === "exited" && !["finished", "stopped", "replaced"].includes(news.verdict))
+    (news.kind === "exited" && !isGood(news))
   );
 }
 

@@ -11,6 +11,7 @@ import { Feed } from "./feed.js";
 import { History, mean, median, sum } from "./history.js";
 import { panel, phaseLegend } from "./layout.js";
 import { boundaryLabel, isTrouble, sentence } from "./news.js";
+import { Processes } from "./processes.js";
 import { Status } from "./status.js";
 import { Tiles } from "./tiles.js";
 
@@ -42,6 +43,7 @@ export class LiveView {
       .add("traffic", "Collective traffic")
       .add("busbw", "Bus bandwidth")
       .add("slowest", "Slowest replica");
+    this.processes = new Processes((worker) => this.trigger?.("kill", worker));
     this.charts = new Charts(this.history, this.axis, data.replicaColours, () => this.redraw());
     this.marksBars = this.bars("phases", "Where the step went");
     this.captureBars = this.bars("capture", "Latest full capture");
@@ -52,6 +54,7 @@ export class LiveView {
     this.root.replaceChildren(
       this.status.root,
       this.tiles.root,
+      this.processes.root,
       el(
         "div",
         { class: "columns" },
@@ -79,7 +82,9 @@ export class LiveView {
   }
 
   // Called again on every rerun of the page: only another run starts anew.
-  show(data) {
+  show(data, trigger) {
+    this.data = data;
+    this.trigger = trigger;
     this.theme = readTheme(this.host);
     if (data.run !== this.run) {
       this.feed?.close();
@@ -99,6 +104,11 @@ export class LiveView {
     this.axis.cursor = null;
     this.boundaries = [];
     this.segment = null;
+    this.locals = new Map(); // replicas of each worker, by segment
+    this.steps = new Map(); // the last step of each process
+    this.processes.forget();
+    this.crew = null;
+    this.memory = {};
     this.capture = null;
     this.newsList.replaceChildren();
     this.shownCapture = undefined;
@@ -113,14 +123,20 @@ export class LiveView {
     if (message.reset) this.forget();
     this.state = message.status;
     for (const news of message.news) this.takeNews(news);
-    const local = this.segment ? this.segment.num_replicas / (this.segment.num_workers || 1) : 1;
-    for (const row of message.steps) this.history.add(row, local);
+    for (const row of message.steps) {
+      const [worker, step, segment] = row;
+      this.steps.set(worker, step);
+      this.history.add(row, this.locals.get(segment) ?? 1);
+    }
+    this.crew = message.crew ?? this.crew;
+    this.memory = message.memory ?? this.memory;
     this.redraw();
   }
 
   takeNews(news) {
     if (news.kind === "segment") {
       this.segment = news;
+      this.locals.set(news.segment, news.num_replicas / (news.num_workers || 1));
       this.boundaries.push({
         label: boundaryLabel(news),
         value: (mode) => (mode === "time" ? news.at_ms / 1000 : news.first_step),
@@ -146,6 +162,7 @@ export class LiveView {
     const last = this.history.length - 1;
     this.status.draw(this.state, this.segment, last >= 0);
     this.drawTiles(last);
+    this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries);
     this.drawBars(this.axis.cursor ?? last);
     this.drawCapture();
@@ -170,6 +187,12 @@ export class LiveView {
     this.drawTraffic();
     const odd = history.oddOneOut();
     tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], odd ? `+${joined(units.ms(Math.max(odd.lateMs, 0)))} over the others` : "needs two replicas with marks");
+  }
+
+  drawProcesses() {
+    const isOver = this.state !== undefined && this.state.state !== "running";
+    const { crew, steps, memory } = this;
+    this.processes.draw(crew, { steps, memory, isOver, canKill: this.data.canKill && !isOver });
   }
 
   drawTraffic() {

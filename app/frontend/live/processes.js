@@ -1,0 +1,138 @@
+// The processes of a run: who each is, how far it came, and a way to kill one to see what follows.
+
+import { el, setText } from "../shared/dom.js";
+import { joined, units } from "../shared/format.js";
+
+const SURE_FOR_MS = 6000; // so long does a first click stay half of a kill
+const STATES = {
+  starting: "starting",
+  running: "running",
+  done: "done",
+  lost: "lost",
+  ended: "ended",
+  replaced: "left",
+  arriving: "getting ready",
+  silent: "no word of its end",
+};
+const GETTING_READY = "It imports TensorFlow, then the processes find each other.";
+const SERVES = "It serves the others.";
+
+export class Processes {
+  constructor(onKill) {
+    this.onKill = onKill;
+    this.cards = new Map();
+    this.story = el("ol", { class: "story", hidden: "" });
+    this.grid = el("div", { class: "crew" });
+    this.count = el("span", { class: "source" });
+    this.arrival = el("p", { class: "arrival", role: "status", hidden: "" });
+    const heading = el("h3", {}, el("span", { text: "Processes" }), this.count);
+    this.root = el("section", { class: "panel processes", dataset: { panel: "processes" }, hidden: "" }, heading, this.story, this.arrival, this.grid);
+  }
+
+  forget() {
+    this.order = undefined;
+    this.cards.clear();
+    this.grid.replaceChildren();
+  }
+
+  draw(crew, { steps, memory, isOver, canKill }) {
+    const { processes = [], arriving = [], loss = [] } = crew ?? {};
+    const isCluster = processes.length > 1 || arriving.length > 0;
+    this.root.hidden = !isCluster;
+    if (!isCluster) return;
+    this.drawStory(loss);
+    this.drawArrival(processes, isOver ? [] : arriving);
+    const shown = [...processes, ...(isOver ? [] : arriving.map((row) => ({ ...row, state: "arriving" })))];
+    this.arrange(shown);
+    const titles = new Map(shown.map(({ worker, title }) => [worker, title]));
+    for (const row of shown) {
+      const isSilent = isOver && ["starting", "running"].includes(row.state);
+      const state = isSilent ? "silent" : row.state;
+      const step = state === "arriving" ? undefined : steps.get(row.worker);
+      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, bytes: memory[row.worker], canKill: canKill && state === "running" });
+    }
+    const running = shown.filter(({ state }) => state === "running").length;
+    setText(this.count, isOver ? `${processes.length}` : `${running} of ${processes.length} running`);
+    this.root.dataset.states = shown.map(({ state }) => state).join(" ");
+  }
+
+  drawStory(sentences) {
+    this.story.hidden = !sentences.length;
+    const said = JSON.stringify(sentences);
+    if (this.story.dataset.said === said) return;
+    this.story.dataset.said = said;
+    this.story.replaceChildren(...sentences.map((text) => el("li", { text })));
+  }
+
+  drawArrival(processes, arriving) {
+    this.arrival.hidden = !arriving.length;
+    const fresh = arriving.length === 1 ? "A fresh process is" : `${arriving.length} fresh processes are`;
+    const text = `${fresh} getting ready to go on from a checkpoint. Until their first step is done, the run stands still and ${processes.length === 1 ? "the process" : "the processes"} before keep its state.`;
+    setText(this.arrival, arriving.length ? text : "");
+  }
+
+  // One card per process, in order; a card is kept as long as its process is shown.
+  arrange(shown) {
+    const keys = shown.map(keyOf);
+    if (keys.join() === this.order) return;
+    this.order = keys.join();
+    for (const key of this.cards.keys()) if (!keys.includes(key)) this.cards.delete(key);
+    for (const row of shown) if (!this.cards.has(keyOf(row))) this.cards.set(keyOf(row), this.makeCard(row));
+    this.grid.replaceChildren(...keys.map((key) => this.cards.get(key).root));
+  }
+
+  makeCard({ worker, title }) {
+    const state = el("span", { class: "state" });
+    const facts = el("div", { class: "facts" });
+    const words = el("div", { class: "words" });
+    const kill = el("button", { type: "button", class: "kill", text: "Kill", "aria-label": `Kill ${title}` });
+    kill.addEventListener("click", () => this.press(kill, worker, title));
+    const root = el("article", { class: "process", dataset: { process: String(worker) } }, el("div", { class: "head" }, el("strong", { text: capital(title) }), state, kill), facts, words);
+    return { root, state, facts, words, kill };
+  }
+
+  drawCard(row, { step, bytes, canKill }) {
+    const card = this.cards.get(keyOf(row));
+    card.root.dataset.state = row.state;
+    const isAt = row.state === "running" && step !== undefined;
+    const isLed = row.state === "ended" && row.culprit;
+    setText(card.state, isAt ? `running, step ${step}` : isLed ? `ended: ${row.culprit} was lost` : STATES[row.state]);
+    const facts = [
+      row.pid ? `pid ${row.pid}` : null,
+      bytes ? joined(units.bytes(bytes)) : null,
+      row.address,
+      row.host,
+      row.generation ? `generation ${row.generation}` : null,
+    ];
+    setText(card.facts, facts.filter(Boolean).join(" · "));
+    setText(card.words, wordsOf(row, step));
+    card.kill.hidden = !canKill;
+  }
+
+  press(button, worker, title) {
+    if (button.dataset.sure) {
+      delete button.dataset.sure;
+      button.disabled = true;
+      setText(button, "Killed");
+      this.onKill(worker);
+      return;
+    }
+    button.dataset.sure = "asked";
+    setText(button, `Really kill ${title}?`);
+    const relax = () => {
+      if (button.disabled) return;
+      delete button.dataset.sure;
+      setText(button, "Kill");
+    };
+    setTimeout(relax, SURE_FOR_MS);
+  }
+}
+
+const keyOf = ({ worker, generation, state }) => `${worker}-${generation}-${state === "arriving"}`;
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function wordsOf({ state, title, message }, step) {
+  if (state === "starting" || state === "arriving") return GETTING_READY;
+  if (state === "running") return step === undefined && title.startsWith("parameter server") ? SERVES : "";
+  return message?.replace(`${capital(title)}: `, "") ?? "";
+}

@@ -22,6 +22,7 @@ from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
 from strategy_core.cluster import tasks
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
 from strategy_core.cluster.tasks import Cluster
@@ -75,6 +76,7 @@ class WorkerRun:
         self._member = _membership(command)
         if self._member is not None:
             self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
+            self._recorder.clock = join_clock(self._member.cluster, self._member.process)
         self._agreement = _agreement(self._spec, self._member)
         resume = Path(command.resume) if command.resume else None
         self._training = Training(self._spec, self._recorder, resume, self._agreement)

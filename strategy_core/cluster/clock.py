@@ -1,6 +1,6 @@
 """One clock for a cluster: worker 0 answers what time it is, every other worker asks all along.
 
-    clock = join_clock("10.0.0.1:2222", process=1, secret="...")
+    clock = join_clock(cluster, process=1)
     for event in clock.take_events(): ...    # between steps
     clock.close()
 
@@ -22,6 +22,7 @@ from typing import Protocol
 from profiles.events import ClockMeasured, Event, Note
 from strategy_core.cluster import clock_exchange as wire
 from strategy_core.cluster.clock_exchange import Clock, Exchange
+from strategy_core.cluster.tasks import Cluster
 
 REFERENCE = 0
 """The worker whose clock all are told by."""
@@ -47,24 +48,23 @@ class ClusterClock(Protocol):
         """End the exchange."""
 
 
-def join_clock(leader: str, process: int, secret: str) -> ClusterClock:
-    """The clock of a process in the cluster whose leader has the address `host:port`.
-
-    `secret` is the same text in all processes of a run. Never raises: what does not work is told
-    by an event, and training goes on without it.
-    """
-    host, _, port = leader.rpartition(":")
+def join_clock(cluster: Cluster, process: int) -> ClusterClock:
+    """The clock of a process of a run. Never raises: what does not work is told by an event, and
+    training goes on without it."""
+    host, _, port = cluster.tasks[REFERENCE].address.rpartition(":")
     host = host.strip("[]")
+    # What all processes of a run know: datagrams of another run, or of strangers, do not have it.
+    token = wire.token_of(cluster.tf_config(REFERENCE))
     if process == REFERENCE:
-        return ClockServer(host, int(port), secret)
-    return ClockFollower(host, int(port), secret)
+        return ClockServer(host, int(port), token)
+    return ClockFollower(host, int(port), token)
 
 
 class ClockServer:
     """Answers every question of this run with when it came and when the answer left."""
 
-    def __init__(self, host: str, port: int, secret: str, *, clock: Clock = time.time_ns) -> None:
-        self._token = wire.token_of(secret)
+    def __init__(self, host: str, port: int, token: bytes, *, clock: Clock = time.time_ns) -> None:
+        self._token = token
         self._clock = clock
         self._stop = threading.Event()
         self._events: list[Event] = []
@@ -109,13 +109,13 @@ class ClockFollower:
         self,
         host: str,
         port: int,
-        secret: str,
+        token: bytes,
         *,
         clock: Clock = time.time_ns,
         every_s: float = EVERY_S,
     ) -> None:
         self._address = host, port
-        self._token = wire.token_of(secret)
+        self._token = token
         self._clock = clock
         self._every_s = every_s
         self._stop = threading.Event()

@@ -22,6 +22,7 @@ from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import Environment, Failed, Finished, WorkerStarted
 from profiles.layout import worker_folder
+from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.ports import REUSE_PORT
@@ -95,11 +96,14 @@ class ServerRun:
         # Its books can be closed at any time: it is the coordinator who says when all is done.
         self._say({"done": True})
         links = LinkMeter(self._cluster, self._process)
+        clock = join_clock(self._cluster, self._process)
         command: protocol.Command | None = None
         while not isinstance(command, protocol.Leave):
             for sampled in sample([], 0):
                 self._log.write(sampled)
             self._log.write(links.count(None, None))
+            for told in clock.take_events():
+                self._log.write(told)
             command = self._commands.next_within(TELL_EVERY_S)
         self._log.write(links.count(None, None))
         self._log.write(Finished("finished", 0))

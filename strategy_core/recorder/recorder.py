@@ -22,6 +22,7 @@ from profiles.events import (
 )
 from profiles.layout import WorkerFolder
 from profiles.spec import Capture
+from strategy_core.cluster.clock import ClusterClock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
@@ -65,6 +66,8 @@ class Recorder:
         """A step that began with asking for its batch, and waits to be entered."""
         self.links: LinkMeter | None = None
         """Counts the bytes between this process and its peers, where it has some."""
+        self.clock: ClusterClock | None = None
+        """Exchanges messages with the peers' clocks, where there are any."""
         self._sample_due_ns = 0
         self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
@@ -150,6 +153,9 @@ class Recorder:
         self._leave_ahead()
         self._write_all(self._windows.finish())
         self._write_all(self._count_links())
+        self._write_all(self._clock_events())
+        if self.clock is not None:
+            self.clock.close()
         self.write(Finished(status, self._next_step))
         self._log.close()
 
@@ -212,12 +218,16 @@ class Recorder:
         self._write_all(self._windows.step_done(step.wall_ms))
         if is_due:
             self._write_all(memory.sample(segment.replica_devices, step.number))
+            self._write_all(self._clock_events())
 
     def _count_links(self) -> list[Event]:
         if self.links is None:
             return []
         segment = self._segment.segment if self._segment else None
         return [self.links.count(segment, self._next_step)]
+
+    def _clock_events(self) -> Iterable[Event]:
+        return () if self.clock is None else self.clock.take_events()
 
     def _write_all(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -15,8 +15,10 @@ from profiles.events import ClockMeasured, Note
 from strategy_core.cluster import clock, clock_exchange
 from strategy_core.cluster.clock import ClockFollower, ClockServer, Waiting, join_clock, measured
 from strategy_core.cluster.clock_exchange import Exchange
+from strategy_core.cluster.tasks import Cluster, Task
 
 MS = 1_000_000
+TOKEN = clock_exchange.token_of("this run")
 PLANTED_MS = 50
 DRIFT = 2e-3
 """Far more than any clock drifts, so that a second shows it."""
@@ -66,9 +68,15 @@ def test_a_leader_that_does_not_answer_is_told_once_and_late() -> None:
     assert not waiting.is_news(lost, 200.0)
 
 
+def cluster_at(port: int) -> Cluster:
+    """Two workers, the first of them at a port of this host."""
+    tasks = [Task("worker", 0, f"127.0.0.1:{port}"), Task("worker", 1, "127.0.0.1:1")]
+    return Cluster(tuple(tasks))
+
+
 @pytest.fixture
 def server() -> Iterator[ClockServer]:
-    made = ClockServer("127.0.0.1", 0, "secret")
+    made = ClockServer("127.0.0.1", 0, TOKEN)
     yield made
     made.close()
 
@@ -87,7 +95,7 @@ def first(follower: ClockFollower, is_wanted: Callable[[ClockMeasured], bool]) -
 
 def test_on_one_host_the_truth_is_zero(server: ClockServer) -> None:
     assert server.port is not None
-    follower = ClockFollower("127.0.0.1", server.port, "secret", every_s=0.01)
+    follower = ClockFollower("127.0.0.1", server.port, TOKEN, every_s=0.01)
     try:
         found = first(follower, lambda e: (e.uncertainty_ns or MS) < 200_000)
     finally:
@@ -106,7 +114,7 @@ def test_a_planted_offset_and_drift_are_found(server: ClockServer) -> None:
         return now_ns - PLANTED_MS * MS - int(DRIFT * (now_ns - began_ns))
 
     assert server.port is not None
-    follower = ClockFollower("127.0.0.1", server.port, "secret", clock=behind, every_s=0.01)
+    follower = ClockFollower("127.0.0.1", server.port, TOKEN, clock=behind, every_s=0.01)
     try:
         for _ in range(5):
             found = first(follower, lambda e: (e.uncertainty_ns or MS) < 500_000)
@@ -122,12 +130,12 @@ def test_strangers_are_not_answered(server: ClockServer) -> None:
         sock.connect(("127.0.0.1", server.port))
         for data in (b"", b"x" * 40, clock_exchange.pack(clock_exchange.token_of("other"), 1)):
             sock.send(data)
-        own = clock_exchange.pack(clock_exchange.token_of("secret"), 7)
+        own = clock_exchange.pack(TOKEN, 7)
         sock.send(own)
         sock.settimeout(60)
         answer = sock.recv(100)
     # The first answer is to the only question of this run.
-    assert clock_exchange.unpack(answer, clock_exchange.token_of("secret"))[0] == 7  # type: ignore[index]
+    assert clock_exchange.unpack(answer, TOKEN)[0] == 7  # type: ignore[index]
     assert len(answer) == len(own)
 
 
@@ -135,7 +143,7 @@ def test_a_port_that_is_taken_is_told_and_nothing_more() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        server = join_clock(f"127.0.0.1:{port}", 0, "secret")
+        server = join_clock(cluster_at(port), 0)
         events = server.take_events()
         server.close()
     assert [type(event) for event in events] == [Note]
@@ -146,7 +154,7 @@ def test_nobody_there_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(clock, "UNANSWERED_S", 0.0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
-        follower = join_clock(f"127.0.0.1:{silent.getsockname()[1]}", 1, "secret")
+        follower = join_clock(cluster_at(silent.getsockname()[1]), 1)
         assert isinstance(follower, ClockFollower)
         try:
             event = first(follower, lambda e: e.offset_ns is None)
@@ -155,9 +163,22 @@ def test_nobody_there_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -
     assert "did not answer on UDP port" in (event.reason or "")
 
 
+def test_a_run_joins_by_its_cluster_alone() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        cluster = cluster_at(free.getsockname()[1])
+    reference, other = join_clock(cluster, 0), join_clock(cluster, 1)
+    try:
+        assert isinstance(other, ClockFollower)
+        assert first(other, lambda e: e.offset_ns is not None).reference == 0
+    finally:
+        reference.close()
+        other.close()
+
+
 def test_closing_ends_the_threads(server: ClockServer) -> None:
     assert server.port is not None
-    follower = ClockFollower("127.0.0.1", server.port, "secret")
+    follower = ClockFollower("127.0.0.1", server.port, TOKEN)
     first(follower, lambda e: e.offset_ns is not None)
     follower.close()
     until = time.monotonic() + 60

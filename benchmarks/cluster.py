@@ -1,0 +1,135 @@
+"""What the lab adds to a local cluster: to its start, and to its steps.
+
+    python -m benchmarks.cluster [--quick]
+
+*start*: from nothing to every worker's first step, the lab's launcher without a spare worker
+against as many plain TensorFlow programs that train the same model, in turns.
+
+*recording*: blocks of bare steps and of recorded ones (marks, captures of the leader within the
+default budget) in turns, in the same two workers with the same model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.paired import median_ratio
+from benchmarks.waiting import line
+from profiles.spec import RunSpec
+from profiles.tail import Tail
+from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
+from strategy_core.cluster.tasks import cluster_of
+from strategy_core.launcher import Launcher
+
+WORKERS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--only", choices=("start", "recording"))
+    args = parser.parse_args()
+    if args.only != "recording":
+        measure_start(2 if args.quick else 5)
+    if args.only != "start":
+        measure_recording(rounds=10 if args.quick else 40, steps=100)
+
+
+def measure_start(turns: int) -> None:
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
+        for turn in range(turns):
+            theirs.append(_plain_start_s())
+            ours.append(_lab_start_s(launcher, Path(folder) / str(turn)))
+    print(line(f"{WORKERS} workers, plain TensorFlow", theirs))
+    print(line(f"{WORKERS} workers, the lab", ours))
+    print(f"start {median_ratio(ours, theirs)}, at most 1.3x allowed")
+
+
+def _plain_start_s() -> float:
+    began = time.monotonic()
+    _spoken(WORKERS, "plain")
+    return time.monotonic() - began
+
+
+def _lab_start_s(launcher: Launcher, folder: Path) -> float:
+    spec = RunSpec(
+        strategy="multi-worker-mirrored",
+        devices="cpu:1",
+        workers=WORKERS,
+        workload="digits-mlp",
+        global_batch_size=1024,
+        steps=1_000_000,
+    )
+    began = time.monotonic()
+    handle = launcher.launch(spec, folder)
+    tail, seen = Tail(folder), set()
+    while len(seen) < WORKERS:
+        seen |= {record["worker"] for record in tail.read() if record["kind"] == "step"}
+        if handle.verdict is not None:
+            raise RuntimeError(f"the run ended: {handle.message}")
+        time.sleep(0.005)
+    took_s = time.monotonic() - began
+    handle.kill()
+    handle.wait(30)
+    return took_s
+
+
+def measure_recording(rounds: int, steps: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        told = _spoken(2, "recording", folder, str(rounds), str(steps))
+    bare, recorded = zip(*told[0]["pairs_s"], strict=True)
+    step_ms = sum(bare) / len(bare) / steps * 1e3
+    ratio = median_ratio(recorded, bare)
+    print(f"recording, 2 workers, bare step {step_ms:.1f} ms: {ratio}, at most 1.02x allowed")
+
+
+def _spoken(num_workers: int, *arguments: str) -> list[Any]:
+    """What each worker of a cluster of `benchmarks.cluster_task` finds."""
+    with reserved_ports(num_workers) as ports:
+        spec = RunSpec(
+            strategy="multi-worker-mirrored",
+            devices="cpu:1",
+            workers=num_workers,
+            global_batch_size=64 * num_workers,
+        )
+        cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in ports])
+        tasks = [
+            _start_task(arguments, cluster.tf_config(process)) for process in range(num_workers)
+        ]
+        found = [json.loads(task.stdout.readline() or "null") for task in tasks if task.stdout]
+    for task in tasks:
+        task.communicate()  # all are done: none holds a peer up by leaving
+    if None in found:
+        raise RuntimeError("a worker of the benchmark failed: see what it printed above")
+    return found
+
+
+def _start_task(arguments: Sequence[str], tf_config: str) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        **REUSE_PORT,
+        "TF_CONFIG": tf_config,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "KERAS_BACKEND": "tensorflow",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.cluster_task", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""One worker of the clusters that `benchmarks.cluster` measures.
+
+    python -m benchmarks.cluster_task plain       a MultiWorkerMirroredStrategy program with nothing
+                                                  of the lab: says when its first step is done
+    python -m benchmarks.cluster_task recording FOLDER ROUNDS STEPS
+                                                  blocks of bare and of recorded steps in turns
+
+`TF_CONFIG` says which worker this is. What it finds is one line of JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+BATCH_SIZE = 1024
+WARM_UP_STEPS = 30
+
+
+def main() -> None:
+    what, *arguments = sys.argv[1:]
+    if what == "plain":
+        plain()
+    else:
+        folder, rounds, steps = arguments
+        recording(Path(folder), int(rounds), int(steps))
+    sys.stdout.flush()
+    os._exit(0)  # TensorFlow's own way out takes seconds
+
+
+def plain() -> None:
+    """The program of TensorFlow's own tutorial, on the lab's workload."""
+    import tensorflow as tf
+
+    from strategy_core.workloads import digits_mlp as workload
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        model, optimizer = workload.build_model(), workload.build_optimizer()
+        optimizer.build(model.trainable_variables)
+    dataset = workload.build_dataset(BATCH_SIZE, 0)
+    batches = iter(strategy.experimental_distribute_dataset(dataset))
+
+    def replica_step(batch: Any) -> Any:
+        features, labels = batch
+        with tf.GradientTape() as tape:
+            losses = workload.loss_fn(labels, model(features, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=BATCH_SIZE)
+        optimizer.apply(tape.gradient(loss, model.trainable_variables))
+        return loss
+
+    @tf.function
+    def train_step(batch: Any) -> Any:
+        return strategy.reduce("SUM", strategy.run(replica_step, args=(batch,)), axis=None)
+
+    train_step(next(batches)).numpy()
+    print(json.dumps({"done": True}), flush=True)
+    sys.stdin.read()  # until all are done: a peer may still be in that step
+
+
+def recording(folder: Path, rounds: int, steps: int) -> None:
+    """Seconds of each pair of blocks, bare and recorded, as this worker saw them."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    from profiles.layout import worker_folder
+    from profiles.spec import RunSpec
+    from strategy_core import devices, segment, state, workload
+    from strategy_core.cluster.agreement import Agreement
+    from strategy_core.recorder import Recorder
+    from strategy_core.step import build_step
+
+    config = json.loads(os.environ["TF_CONFIG"])
+    process, num_workers = config["task"]["index"], len(config["cluster"]["worker"])
+    spec = RunSpec(
+        strategy="multi-worker-mirrored",
+        devices="cpu:1",
+        workers=num_workers,
+        workload="digits-mlp",
+        workload_options={"hidden": 512},
+        global_batch_size=BATCH_SIZE,
+    )
+    devices.create_logical_devices(spec)
+    built = segment.build(spec, agreement=Agreement(process, num_workers))
+    recorder = Recorder(worker_folder(folder, process), capture=spec.capture)
+    opened = built.opened(0, 0)
+    recorder.open_segment(opened, lambda: state.variables(built.model, built.optimizer))
+    work = workload.load(spec.workload, spec.workload_options)
+    bare_step = build_step(
+        built.strategy, built.model, built.optimizer, work, delays_ms={}, with_marks=False
+    )
+
+    def bare() -> None:
+        bare_step(*next(built.custom.batches)).loss_and_examples.numpy()
+
+    def recorded() -> None:
+        with recorder.step(examples=BATCH_SIZE) as step:
+            built.loop.run_step(step)
+
+    for one in (bare, recorded):
+        _block_s(one, WARM_UP_STEPS)
+    pairs = [(_block_s(bare, steps), _block_s(recorded, steps)) for _ in range(rounds)]
+    recorder.close("finished")
+    print(json.dumps({"pairs_s": pairs}), flush=True)
+    sys.stdin.read()
+
+
+def _block_s(step: Callable[[], None], steps: int) -> float:
+    began = time.monotonic()
+    for _ in range(steps):
+        step()
+    return time.monotonic() - began
+
+
+if __name__ == "__main__":
+    main()

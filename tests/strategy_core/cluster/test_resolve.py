@@ -1,0 +1,195 @@
+"""From what an engine tells of a cluster to a place among a run's processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiles.errors import LabError, SpecError
+from profiles.spec import RunSpec
+from strategy_core.cluster.own_host import own_index
+from strategy_core.cluster.place import Place
+from strategy_core.cluster.resolve import Wanted, resolve
+
+TWO = {"worker": ["a:1", "b:2"]}
+
+
+def tf_config(cluster: Mapping[str, Any], role: str = "worker", index: int = 0) -> dict[str, str]:
+    document = {"cluster": cluster, "task": {"type": role, "index": index}}
+    return {"TF_CONFIG": json.dumps(document)}
+
+
+def tasks(place: Place) -> list[tuple[str, int, str]]:
+    return [(task.role, task.index, task.address) for task in place.cluster.tasks]
+
+
+def test_tf_config_names_the_workers_and_this_one() -> None:
+    place = resolve("auto", environment=tf_config(TWO, index=1))
+    assert tasks(place) == [("worker", 0, "a:1"), ("worker", 1, "b:2")]
+    assert (place.process, place.engine) == (1, "TF_CONFIG")
+    expected = {"strategy": "multi-worker-mirrored", "workers": 2, "parameter_servers": 0}
+    assert place.spec_changes == expected
+
+
+def test_a_chief_without_servers_is_worker_0() -> None:
+    cluster = {"worker": ["b:1", "c:1"], "chief": ["a:1"]}
+    assert tasks(resolve("TF_CONFIG", environment=tf_config(cluster, "chief"))) == [
+        ("worker", 0, "a:1"),
+        ("worker", 1, "b:1"),
+        ("worker", 2, "c:1"),
+    ]
+    found = [resolve("auto", environment=tf_config(cluster, "worker", i)).process for i in (0, 1)]
+    assert found == [1, 2]
+
+
+def test_with_servers_the_coordinator_comes_first_and_servers_last() -> None:
+    cluster = {"ps": ["p:1"], "worker": ["b:1", "c:1"], "chief": ["a:1"]}
+    place = resolve("auto", environment=tf_config(cluster, "ps", 0))
+    assert [task.title for task in place.cluster.tasks] == [
+        "chief",
+        "worker 0",
+        "worker 1",
+        "parameter server 0",
+    ]
+    assert place.process == 3
+    expected = {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1}
+    assert place.spec_changes == expected
+
+
+def test_a_sparse_cluster_is_numbered_from_0() -> None:
+    numbered = {"worker": {"1": "b:2", "0": "a:1"}}
+    assert tasks(resolve("auto", environment=tf_config(numbered))) == [
+        ("worker", 0, "a:1"),
+        ("worker", 1, "b:2"),
+    ]
+    with pytest.raises(SpecError, match="numbered from 0"):
+        resolve("auto", environment=tf_config({"worker": {"0": "a:1", "2": "b:2"}}))
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, "neither is set"),
+        ({"TF_CONFIG": "{"}, "TF_CONFIG is JSON"),
+        ({"TF_CONFIG": "[]"}, '"cluster"'),
+        (tf_config({"worker": ["a"]}), "host:port"),
+        (tf_config({"worker": ["a:x"]}), "host:port"),
+        (tf_config({"worker": ["a:70000"]}), "host:port"),
+        (tf_config({"worker": ["a:1", "a:1"]}), "address of its own"),
+        (tf_config({"worker": "a:1"}), "list of host:port"),
+        (tf_config({"worker": ["a:1"]}, index=1), "worker 1 of 1 worker"),
+        (tf_config({"worker": ["a:1"], "evaluator": ["b:1"]}), "evaluator"),
+        (tf_config({"worker": ["a:1"], "ps": ["b:1"]}), "coordinator"),
+        (tf_config({"chief": ["a:1", "b:1"]}, "chief"), "at most one chief"),
+        (
+            {"TF_CONFIG": json.dumps({"cluster": TWO, "task": {"type": "worker"}})},
+            "has an index",
+        ),
+    ],
+)
+def test_what_is_no_cluster_is_explained(environment: dict[str, str], words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        resolve("auto", environment=environment)
+
+
+def test_addresses_on_the_command_line_are_in_the_order_of_processes() -> None:
+    place = resolve("a:1,b:2, c:3", index=2)
+    assert [title for title, *_ in tasks(place)] == ["worker"] * 3
+    assert place.process == 2
+    with_server = resolve("a:1,b:2,c:3", Wanted(parameter_servers=1), index=0)
+    assert [task.title for task in with_server.cluster.tasks] == [
+        "chief",
+        "worker 0",
+        "parameter server 0",
+    ]
+    for wrong in (-1, 3):
+        with pytest.raises(SpecError, match="between 0 and 2"):
+            resolve("a:1,b:2,c:3", index=wrong)
+    with pytest.raises(SpecError, match="--cluster is auto"):
+        resolve("somewhere")
+
+
+def test_a_file_is_a_document_like_tf_config(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"cluster": TWO}))
+    assert resolve(str(file), index=1).process == 1
+    file.write_text(json.dumps({"cluster": TWO, "task": {"type": "worker", "index": 1}}))
+    assert resolve(str(file)).process == 1
+    assert resolve(str(file), index=0).process == 0
+    with pytest.raises(SpecError, match="can be read"):
+        resolve(str(tmp_path / "none.json"))
+
+
+def test_a_host_finds_its_own_address() -> None:
+    addresses = ["10.0.0.1:1", "10.0.0.2:1", "[fd00::3]:1"]
+    assert own_index(addresses, {"10.0.0.2", "127.0.0.1"}) == 1
+    assert own_index(addresses, {"fd00::3"}) == 2
+    with pytest.raises(SpecError, match="none of them is"):
+        own_index(addresses, {"10.9.9.9"})
+    with pytest.raises(SpecError, match="2 of them are"):
+        own_index(["10.0.0.1:1", "10.0.0.1:2"], {"10.0.0.1"})
+    assert own_index(["127.0.0.1:7", "192.0.2.1:7"]) == 0
+
+
+def test_an_engine_is_asked_for_what_the_run_wants() -> None:
+    asked: list[tuple[Mapping[str, Any], float]] = []
+
+    def ask(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+        asked.append((request, timeout_s))
+        return {"cluster": TWO, "task": {"type": "worker", "index": 1}}
+
+    wanted = Wanted(workers=2, parameter_servers=0, timeout_s=5)
+    place = resolve("kubernetes:worker=app=lab,port=2222", wanted, environment={}, ask=ask)
+    assert asked == [
+        (
+            {
+                "engine": "kubernetes",
+                "options": {"worker": "app=lab", "port": "2222"},
+                "jobs": {"worker": 2},
+            },
+            5,
+        )
+    ]
+    assert (place.process, place.engine) == (1, "Kubernetes")
+    assert resolve("gce:project=p", wanted, index=0, environment={}, ask=ask).process == 0
+    slurm = {"SLURM_PROCID": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
+    assert resolve("auto", wanted, environment=slurm, ask=ask).job == "slurm 7.0"
+
+
+def test_all_processes_of_a_run_have_the_same_id_and_no_other_run_has() -> None:
+    spec = RunSpec()
+    environments = [tf_config(TWO, index=index) for index in (0, 1)]
+    first, second = (resolve("auto", environment=told) for told in environments)
+    assert first.run_id(spec) == second.run_id(spec)
+    assert first.run_id(spec) != first.run_id(spec.with_changes({"steps": 7}))
+    again = resolve("auto", environment=environments[0] | {"STRATEGY_LAB_JOB": "second"})
+    assert first.run_id(spec) != again.run_id(spec)
+    other = resolve("a:1,c:2", index=0)
+    assert first.run_id(spec) != other.run_id(spec)
+
+
+@pytest.mark.run
+def test_the_resolver_of_slurm_is_asked_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slurm = {
+        "SLURM_PROCID": "1",
+        "SLURM_LOCALID": "0",
+        "SLURMD_NODENAME": "n2",
+        "SLURM_STEP_NUM_TASKS": "2",
+        "SLURM_STEP_NODELIST": "n[1-2]",
+        "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
+    }
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    for name, value in slurm.items():
+        monkeypatch.setenv(name, value)
+    place = resolve("auto")
+    assert tasks(place) == [("worker", 0, "n1:8888"), ("worker", 1, "n2:8888")]
+    assert place.process == 1
+    monkeypatch.delenv("SLURM_STEP_TASKS_PER_NODE")
+    with pytest.raises(LabError, match="Start it with srun"):
+        resolve("slurm")

@@ -16,7 +16,7 @@ from profiles.errors import SpecError
 from profiles.spec import RunSpec
 
 Role = Literal["chief", "worker", "ps"]
-_TITLES: dict[str, str] = {"chief": "chief", "worker": "worker", "ps": "parameter server"}
+_TITLES: dict[str, str] = {"chief": "coordinator", "worker": "worker", "ps": "parameter server"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,13 +45,35 @@ class Crew:
         return self.members[0]
 
     @property
+    def generation(self) -> int:
+        """The latest among its processes: a lost one may have been followed by another."""
+        return max(member.folder.generation for member in self.members)
+
+    @property
     def is_gone(self) -> bool:
         return all(member.is_gone for member in self.members)
 
     @property
     def is_done(self) -> bool:
-        """Whether every one has closed its books and waits for leave to end."""
+        """Whether every one has closed its books and waits for leave to end.
+
+        Of parameter servers the coordinator's books are all that there is to wait for.
+        """
+        if self.is_served:
+            return self.leader.is_done
         return all(member.is_done or member.is_gone for member in self.members)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the leader trains, and the others do what it sends them."""
+        return self.cluster is not None and any(t.role == "ps" for t in self.cluster.tasks)
+
+    def let_latecomers_go(self) -> None:
+        """End a process that came back too late: it has nothing to close."""
+        for member in self.members:
+            if not (member.is_done or member.is_gone):
+                member.finished = "finished"
+                member.process.kill()
 
     @property
     def pids(self) -> list[int]:
@@ -96,7 +118,8 @@ class Crew:
     def replace(self, lost: WatchedWorker, fresh: WatchedWorker) -> None:
         """Put another process in a member's place, as if it had been there from the start."""
         self.members[self.members.index(lost)] = fresh
-        self.trouble_at = None
+        lost_at = [member.lost_at for member in self.members if member.lost_at is not None]
+        self.trouble_at = min(lost_at, default=None)
 
     def end_if_hung(self, now: float, timeout_s: float) -> None:
         """Kill a member that gives no sign of life: the one that came least far, where several."""

@@ -14,20 +14,22 @@ import queue
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import LabError, RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import Event, Exited, Launched, Note
-from profiles.layout import LAUNCHER_EVENTS, worker_folder
+from profiles.errors import LabError
+from profiles.events import Note
+from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from profiles.status import State
 from strategy_core.cluster.containment import Entrance
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.processes import protocol
+from strategy_core.processes.chronicle import Chronicle
+from strategy_core.processes.comeback import may_come_back, note_of
 from strategy_core.processes.crew import Crew, start_crew
 from strategy_core.processes.verdict import Verdict
 from strategy_core.processes.watched_worker import WatchedWorker
@@ -67,7 +69,7 @@ class RunHandle:
         self._start_worker = start_worker
         self._on_progress = on_progress
         self._stop_grace_s = stop_grace_s
-        self._log = EventLog(folder / LAUNCHER_EVENTS)
+        self._chronicle = Chronicle(folder)
         self._inbox: queue.Queue[tuple[WatchedWorker | None, Any]] = queue.Queue()
         self._numbers = itertools.count(1)
         self._stop_by: float | None = None
@@ -77,9 +79,10 @@ class RunHandle:
         self._held: list[protocol.Command] = []
         self._had_step = False
         self._restarts_left = spec.cluster.restarts
+        self._comebacks: Counter[int] = Counter()
         self._over = threading.Event()
         self._crew = self._start(0, spec, None)
-        self._record_launch(self._crew)
+        self._chronicle.launched(self._crew)
         threading.Thread(target=self._watch, name=f"run {folder.name}", daemon=True).start()
 
     @property
@@ -177,7 +180,7 @@ class RunHandle:
         finally:
             for crew in self._crews():
                 crew.end(LEAVE_GRACE_S)
-            self._log.close()
+            self._chronicle.close()
             self._over.set()
             self._on_progress()
 
@@ -190,7 +193,9 @@ class RunHandle:
         if crew is None:
             return
         crew.take(sender, message, time.monotonic())
-        if "gone" in message and self._start_again(crew, sender):
+        if "gone" in message and (
+            self._start_again(crew, sender) or self._bring_back(crew, sender)
+        ):
             return
         if crew is self._crew:
             self._take_from_crew(message)
@@ -198,7 +203,7 @@ class RunHandle:
             self._take_from_candidate(message)
         elif crew is self._leaving and crew.is_gone:
             self._leaving = None
-            self._record_exits(crew)
+            self._chronicle.exited(crew)
 
     def _take_command(self, command: protocol.Command | str | int) -> None:
         if command == "kill":
@@ -223,6 +228,7 @@ class RunHandle:
         elif "replace" in message:
             self._call_fresh_crew(protocol.Replacement(**message["replace"]))
         elif "done" in message and self._crew.is_done:
+            self._crew.let_latecomers_go()
             self._crew.send(protocol.Leave(next(self._numbers)))
         elif "gone" in message and self._crew.is_gone:
             self._settle()
@@ -241,11 +247,33 @@ class RunHandle:
         assert lost.command is not None
         crew.replace(lost, self._start_member(lost.command))
         if crew is not self._candidate:
-            self._record_launch(crew)
+            self._chronicle.launched(crew)
+        return True
+
+    def _bring_back(self, crew: Crew, lost: WatchedWorker) -> bool:
+        """Put a fresh process in the place of a lost one that the others can do without."""
+        number = lost.folder.worker
+        if crew is not self._crew or not may_come_back(crew, lost, self._comebacks[number]):
+            return False
+        assert lost.command is not None
+        generation = max(c.generation for c in self._crews()) + 1
+        network = crew.network
+        try:
+            fresh = self._start_member(
+                replace(lost.command, generation=generation),
+                network.entrances[number] if network else None,
+            )
+        except (OSError, LabError):
+            return False
+        self._comebacks[number] += 1
+        self._chronicle.exited_one(crew, lost)
+        self._chronicle.write(note_of(crew, lost))
+        crew.replace(lost, fresh)
+        self._chronicle.launched_one(crew, fresh)
         return True
 
     def _call_fresh_crew(self, asked: protocol.Replacement) -> None:
-        generation = self._crew.leader.folder.generation + 1
+        generation = self._crew.generation + 1
         try:
             spec = parse_spec(asked.spec)
             self._candidate = self._start(generation, spec, asked.checkpoint, asked)
@@ -256,7 +284,7 @@ class RunHandle:
         """The fresh crew has done a step: the old one leaves."""
         old, self._candidate = self._crew, None
         fresh.opened()
-        self._record_launch(fresh)
+        self._chronicle.launched(fresh)
         for member in old.members:
             member.replaced = True
         old.send(protocol.Leave(next(self._numbers)))
@@ -278,7 +306,7 @@ class RunHandle:
             with contextlib.suppress(OSError):
                 shutil.move(member.folder.path, kept)
             what = "A fresh worker could not take over; its records are kept apart"
-            self._write(Note("warning", what, {"folder": kept.name, "message": message}))
+            self._chronicle.write(Note("warning", what, {"folder": kept.name, "message": message}))
         for member in self._crew.members:
             member.last_sign = time.monotonic()
         self._crew.send(protocol.Resume(next(self._numbers), message))
@@ -334,7 +362,7 @@ class RunHandle:
             self.failure_detail = str(failed.get("detail") or told_by.process.said())
         if self._candidate is not None:
             self._candidate.kill("asked")
-        self._record_exits(self._crew)
+        self._chronicle.exited(self._crew)
         self.verdict = verdict
 
     def _restart(self, verdict: Verdict) -> bool:
@@ -346,17 +374,19 @@ class RunHandle:
         self._restarts_left -= 1
         spec = parse_spec(lost.leader.spec) if lost.leader.spec else self.spec
         try:
-            fresh = self._start(lost.leader.folder.generation + 1, spec, str(path))
+            fresh = self._start(lost.generation + 1, spec, str(path))
         except (OSError, LabError):
             return False
-        self._record_exits(lost)
+        self._chronicle.exited(lost)
         again = "The run begins again from its last checkpoint"
-        self._write(Note("warning", f"{again}. {verdict.message}", {"checkpoint": str(path)}))
+        self._chronicle.write(
+            Note("warning", f"{again}. {verdict.message}", {"checkpoint": str(path)})
+        )
         if self._candidate is not None:
             self._candidate.end(LEAVE_GRACE_S)
             self._candidate = None
         self._crew = fresh
-        self._record_launch(fresh)
+        self._chronicle.launched(fresh)
         return True
 
     def _last_checkpoint(self) -> Path | None:
@@ -366,43 +396,3 @@ class RunHandle:
             if path.is_dir():
                 return path
         return None
-
-    def _record_launch(self, crew: Crew) -> None:
-        for note in crew.network.notes if crew.network else ():
-            self._write(note)
-        for member in crew.members:
-            process, folder = member.process, member.folder
-            task = crew.cluster.tasks[folder.worker] if crew.cluster else None
-            self._write(
-                Launched(
-                    folder.worker,
-                    folder.generation,
-                    process.pid,
-                    process.started_ns,
-                    member.from_spare,
-                    task.title if task else None,
-                    task.address if task else None,
-                )
-            )
-
-    def _record_exits(self, crew: Crew) -> None:
-        culprit = crew.culprit()
-        for member in crew.members:
-            folder, code, verdict = member.folder, member.process.poll(), crew.verdict(member)
-            is_fine = verdict.verdict in (*_STATES, "replaced")
-            follows = None if is_fine or member is culprit else culprit.folder.worker
-            self._write(
-                Exited(
-                    folder.worker,
-                    folder.generation,
-                    code,
-                    verdict.verdict,
-                    verdict.message,
-                    follows,
-                    None if is_fine else member.lost_ns(time.monotonic(), time.time_ns()),
-                )
-            )
-
-    def _write(self, event: Event) -> None:
-        with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so
-            self._log.write(event)

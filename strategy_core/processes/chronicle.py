@@ -1,0 +1,73 @@
+"""What the launcher puts on record of a run's processes: their launch, their end, and remarks."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from profiles.errors import RunFolderError
+from profiles.event_log import EventLog
+from profiles.events import Event, Exited, Launched
+from profiles.layout import LAUNCHER_EVENTS
+from strategy_core.processes.crew import Crew
+from strategy_core.processes.watched_worker import WatchedWorker
+
+FINE = ("finished", "stopped", "replaced")
+"""Verdicts of processes that ended as they should."""
+
+
+class Chronicle:
+    """The launcher's event file of one run."""
+
+    def __init__(self, run: Path) -> None:
+        self._log = EventLog(run / LAUNCHER_EVENTS)
+
+    def write(self, event: Event) -> None:
+        with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so
+            self._log.write(event)
+
+    def launched(self, crew: Crew) -> None:
+        for note in crew.network.notes if crew.network else ():
+            self.write(note)
+        for member in crew.members:
+            self.launched_one(crew, member)
+
+    def launched_one(self, crew: Crew, member: WatchedWorker) -> None:
+        process, folder = member.process, member.folder
+        task = crew.cluster.tasks[folder.worker] if crew.cluster else None
+        self.write(
+            Launched(
+                folder.worker,
+                folder.generation,
+                process.pid,
+                process.started_ns,
+                member.from_spare,
+                task.title if task else None,
+                task.address if task else None,
+            )
+        )
+
+    def exited(self, crew: Crew) -> None:
+        """Every process of the crew has ended; who only followed another one is told apart."""
+        culprit = crew.culprit()
+        for member in crew.members:
+            self.exited_one(crew, member, None if member is culprit else culprit.folder.worker)
+
+    def exited_one(self, crew: Crew, member: WatchedWorker, follows: int | None = None) -> None:
+        verdict = crew.verdict(member)
+        is_fine = verdict.verdict in FINE
+        self.write(
+            Exited(
+                member.folder.worker,
+                member.folder.generation,
+                member.process.poll(),
+                verdict.verdict,
+                verdict.message,
+                None if is_fine else follows,
+                None if is_fine else member.lost_ns(time.monotonic(), time.time_ns()),
+            )
+        )
+
+    def close(self) -> None:
+        self._log.close()

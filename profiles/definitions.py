@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NCCL_TESTS = "nccl-tests, PERFORMANCE.md"
+TCP_INFO = "Linux, tcp(7): TCP_INFO"
 POP = "POP Centre of Excellence, standard metrics"
 HTA = "Holistic Trace Analysis, overlap of communication and computation"
 WHAT_IF = (
@@ -143,6 +144,32 @@ _COMMUNICATION = (
         "What a device sends its neighbour if the collective runs as a ring; derived.",
         "f * S",
         NCCL_TESTS,
+    ),
+    Definition(
+        "link_bytes",
+        "Bytes on a link",
+        "bytes/step",
+        "TCP payload that one process sends another, as the kernels of both ends count it, each "
+        "connection once and each byte once.",
+        "(last count - first count) / steps between them",
+        TCP_INFO,
+    ),
+    Definition(
+        "link_overhead",
+        "Overhead of the protocol",
+        "",
+        "What gRPC and everything but the collectives add to the collectives' bytes on a link.",
+        "measured / derived - 1",
+    ),
+    Definition(
+        "interface_overhead",
+        "Overhead of the wire",
+        "",
+        "What a process's network interface carries beyond the payload of its links: 66 bytes of "
+        "Ethernet, IPv4 and TCP headers around each frame, and what TCP sent again. With "
+        "segmentation offload a frame is up to 64 KiB; cut for a wire of MTU 1500 the headers are "
+        "4.6 %.",
+        "interface / links - 1; unexplained: (interface - links - headers - sent again) / it",
     ),
     Definition(
         "overlap",

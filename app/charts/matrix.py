@@ -11,8 +11,13 @@ from app.charts.base import figure, label
 from profiles import units
 
 
-def traffic(devices: Sequence[str], bytes_per_step: np.ndarray) -> go.Figure:
-    """`bytes_per_step[i, j]` bytes from `devices[i]` to `devices[j]` in a step; 0 stays blank."""
+def traffic(
+    devices: Sequence[str], bytes_per_step: np.ndarray, *, num_labelled: int = 9
+) -> go.Figure:
+    """`bytes_per_step[i, j]` bytes from `devices[i]` to `devices[j]` in a step; 0 stays blank.
+
+    Up to `num_labelled` of them have their numbers written on; more have a scale beside them.
+    """
     shown = [label(name, 24) for name in devices]
     sent = np.where(bytes_per_step > 0, bytes_per_step, np.nan)
     text = [[units.size(value) if value > 0 else "" for value in row] for row in bytes_per_step]
@@ -23,13 +28,14 @@ def traffic(devices: Sequence[str], bytes_per_step: np.ndarray) -> go.Figure:
         x=shown,
         y=shown,
         text=text,
-        texttemplate="%{text}" if len(devices) <= 9 else None,
+        texttemplate="%{text}" if len(devices) <= num_labelled else None,
         customdata=text,
+        textfont={"size": 12 if len(devices) <= 9 else 10},
         hovertemplate="%{y} to %{x}: %{customdata} a step<extra></extra>",
         colorscale=[[0, "#CFE3F3"], [1, "#0B3C6F"]],
         zmin=0,
         zmax=max(float(bytes_per_step.max(initial=0)), 1.0),
-        showscale=len(devices) > 9,
+        showscale=len(devices) > num_labelled,
         colorbar={"title": "B/step", "thickness": 12, "exponentformat": "SI"},
         xgap=2,
         ygap=2,

@@ -11,6 +11,7 @@ from app.parts.evidence import replica_names, say_unlike
 from app.parts.key_numbers import exposed, number
 from app.parts.opened import OpenRun
 from app.parts.picker import run_page
+from app.parts.process_links import links_of, show_links
 from app.parts.segments import facts_of, pick_segment
 from app.parts.text import as_html, as_markdown
 from app.parts.tiles import Tile, show_tiles
@@ -46,6 +47,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         show_replicas(chosen, facts.breakdown)
     with right:
         show_matrix(facts.communication.traffic, segment.replica_devices)
+    show_links(opened.ask(links_of, segment.segment))
     show_sends(opened.ask(sends, segment.segment))
     st.caption(
         f"All of this page rests on {units.counted(facts.communication.num_steps, 'captured step')}"
@@ -143,6 +145,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         )
         st.plotly_chart(chart, key="comm_marks", alt="Wait and transfer per replica")
         st.caption("Measured by in-graph timestamps on every step.")
+    show_links(opened.ask(links_of, facts.segment.segment))
     is_over = opened.profile.status.is_over
     empty(
         f"No collective was captured: {reason}.",

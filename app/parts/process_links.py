@@ -1,0 +1,183 @@
+"""Between the processes of a cluster: bytes per link, measured against derived, and what is added.
+
+Nothing is shown for a segment that ran in one process.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.charts.matrix import traffic as traffic_chart
+from app.parts.text import as_markdown, plain
+from profiles import units
+from profiles.analysis.links import FROM_COLLECTIVES, InterfaceUse, Link, Links, links
+from profiles.definitions import DEFINITIONS
+from profiles.store import Profile
+
+MEASURED, DERIVED = "measured", "derived"
+KINDS = {MEASURED: "Measured on sockets", DERIVED: "Derived, as a ring"}
+MANY = 6
+"""More processes than these take the width of the page."""
+DERIVED_FROM = {
+    FROM_COLLECTIVES: "the sizes of the captured collectives",
+    "parameters": "the size of the parameters, as one all-reduce of their gradients",
+}
+
+
+def links_of(profile: Profile, number: int) -> Links:
+    """The links of a segment, by its number."""
+    return links(profile, next(item for item in profile.segments if item.segment == number))
+
+
+def show_links(found: Links) -> None:
+    """The matrix of bytes between processes with its numbers beside it."""
+    if len(found.names) < 2:
+        return
+    st.subheader("Between processes", help=DEFINITIONS["link_bytes"].text)
+    if not found.links:
+        st.markdown(f"Not available: {as_markdown(found.reason or 'not recorded')}.")
+        return
+    if len(found.names) > MANY:
+        _show_matrix(found)
+        _show_table(found)
+    else:
+        left, right = st.columns(2)
+        with left:
+            _show_matrix(found)
+        with right:
+            _show_table(found)
+    _show_interfaces(found)
+
+
+def _show_matrix(found: Links) -> None:
+    known = {
+        MEASURED: any(link.bytes is not None for link in found.links),
+        DERIVED: any(link.derived_bytes is not None for link in found.links),
+    }
+    kinds = [kind for kind in KINDS if known[kind]]
+    chosen = st.segmented_control(
+        "Bytes", kinds, default=kinds[0], format_func=KINDS.__getitem__, key="links_kind"
+    )
+    kind = chosen or kinds[0]
+    numbers = list(found.names)
+    matrix = np.zeros((len(numbers), len(numbers)))
+    for link in found.links:
+        value = link.bytes if kind == MEASURED else link.derived_bytes
+        matrix[numbers.index(link.from_worker), numbers.index(link.to_worker)] = value or 0.0
+    names = [plain(found.names[number], 24) for number in numbers]
+    chart = traffic_chart(names, matrix, num_labelled=16)
+    st.plotly_chart(chart, key="links_matrix", alt="Bytes per step from process to process")
+    st.caption(_about(found, kind))
+
+
+def _about(found: Links, kind: str) -> str:
+    if kind == MEASURED:
+        return (
+            "Bytes a step. Measured: payload of the TCP connections, as the kernel counts it, over "
+            f"{units.counted(round(found.num_steps), 'step')}. The diagonal is a process's "
+            "connection with itself."
+        )
+    ring = DEFINITIONS["ring_share"]
+    source = DERIVED_FROM.get(found.derived_from or "", "unknown")
+    return f"Bytes a step. Derived from {source}: {ring.formula} to the next in the ring."
+
+
+def _show_table(found: Links) -> None:
+    """Every link that carries more than a thousandth of the heaviest, then the rest in a line."""
+    heaviest = max(max(link.bytes or 0.0, link.derived_bytes or 0.0) for link in found.links)
+    heavy = [
+        link
+        for link in found.links
+        if max(link.bytes or 0.0, link.derived_bytes or 0.0) >= heaviest / 1000
+    ]
+    st.dataframe(
+        pd.DataFrame([_row(found, link) for link in heavy]),
+        column_config=_columns(),
+        hide_index=True,
+        placeholder="–",
+        key="links_table",
+        height=min(38 + 35 * len(heavy), 38 + 35 * 8),
+    )
+    rest = [link for link in found.links if link not in heavy]
+    said = []
+    if found.overhead is not None:
+        added = DEFINITIONS["link_overhead"]
+        said.append(f"{added.label}: {100 * found.overhead:.2f} % ({added.formula})")
+    if rest:
+        small = units.size(sum(link.bytes or 0.0 for link in rest))
+        said.append(f"{len(rest)} further links carry {small} a step together: acknowledgements")
+    if found.reason:
+        said.append(f"Not measured: {as_markdown(found.reason)}")
+    st.caption(". ".join(said) + "." if said else "")
+
+
+def _row(found: Links, link: Link) -> dict[str, object]:
+    return {
+        "from": plain(found.names.get(link.from_worker, "?")),
+        "to": plain(found.names.get(link.to_worker, "?")),
+        "measured": _mb(link.bytes),
+        "derived": _mb(link.derived_bytes),
+        "overhead": None if link.overhead is None else 100 * link.overhead,
+        "again": _mb(link.retransmitted_bytes),
+        "rtt": link.rtt_ms,
+    }
+
+
+def _columns() -> dict[str, object]:
+    column = st.column_config
+    return {
+        "from": column.TextColumn("From", width="small"),
+        "to": column.TextColumn("To", width="small"),
+        "measured": column.NumberColumn("Measured, MB", format="%.4g", width="small"),
+        "derived": column.NumberColumn("Derived, MB", format="%.4g", width="small"),
+        "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
+        "again": column.NumberColumn("Sent again, MB", format="%.2g", width="small"),
+        "rtt": column.NumberColumn("RTT, ms", format="%.2f", width="small"),
+    }
+
+
+def _mb(num_bytes: float | None) -> float | None:
+    return None if num_bytes is None else num_bytes / 1e6
+
+
+def _show_interfaces(found: Links) -> None:
+    if not found.interfaces:
+        return
+    with st.expander("Against the network interfaces, with Ethernet, IP and TCP"):
+        st.dataframe(
+            pd.DataFrame([_interface_row(found, use) for use in found.interfaces]),
+            hide_index=True,
+            placeholder="–",
+            key="links_interfaces",
+            column_config=_interface_columns(),
+        )
+        st.caption(as_markdown(DEFINITIONS["interface_overhead"].text))
+
+
+def _interface_row(found: Links, use: InterfaceUse) -> dict[str, object]:
+    return {
+        "process": plain(found.names.get(use.worker, "?")),
+        "direction": use.direction,
+        "interface": _mb(use.bytes),
+        "payload": _mb(use.payload_bytes),
+        "headers": _mb(use.header_bytes),
+        "again": _mb(use.retransmitted_bytes),
+        "overhead": None if use.overhead is None else 100 * use.overhead,
+        "open": None if use.unexplained is None else 100 * use.unexplained,
+    }
+
+
+def _interface_columns() -> dict[str, object]:
+    column = st.column_config
+    return {
+        "process": column.TextColumn("Process", width="small"),
+        "direction": column.TextColumn("Direction", width="small"),
+        "interface": column.NumberColumn("Interface, MB", format="%.5g"),
+        "payload": column.NumberColumn("Links, MB", format="%.5g"),
+        "headers": column.NumberColumn("Headers, MB", format="%.3g"),
+        "again": column.NumberColumn("Sent again, MB", format="%.3g"),
+        "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
+        "open": column.NumberColumn("Unexplained, %", format="%.4f", width="small"),
+    }

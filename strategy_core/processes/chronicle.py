@@ -9,7 +9,7 @@ from pathlib import Path
 from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import Event, Exited, Launched
-from profiles.layout import LAUNCHER_EVENTS
+from profiles.layout import launcher_file
 from strategy_core.processes.crew import Crew
 from strategy_core.processes.watched_worker import WatchedWorker
 
@@ -18,10 +18,14 @@ FINE = ("finished", "stopped", "replaced")
 
 
 class Chronicle:
-    """The launcher's event file of one run."""
+    """A launcher's event file of one run.
 
-    def __init__(self, run: Path) -> None:
-        self._log = EventLog(run / LAUNCHER_EVENTS)
+    `process` and `host` are told where it has only that process of a cluster, on that machine.
+    """
+
+    def __init__(self, run: Path, process: int = 0, host: str | None = None) -> None:
+        self._log = EventLog(launcher_file(run, process))
+        self._host = host
 
     def write(self, event: Event) -> None:
         with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so
@@ -45,6 +49,7 @@ class Chronicle:
                 member.from_spare,
                 task.title if task else None,
                 task.address if task else None,
+                self._host,
             )
         )
 

@@ -39,6 +39,8 @@ class Run:
     cluster: list[dict[str, Any]] | None = None
     """The tasks of the run's cluster by process number, `worker` being this one's; None where one
     process is the whole run."""
+    has_own_launcher: bool = False
+    """Its peers have launchers of their own: what this one hears, they do not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class RunHandle:
         *,
         on_progress: Callable[[], None] = lambda: None,
         stop_grace_s: float = STOP_GRACE_S,
+        chronicle: Chronicle | None = None,
     ) -> None:
         self.spec = spec
         self.folder = folder
@@ -69,7 +70,7 @@ class RunHandle:
         self._start_worker = start_worker
         self._on_progress = on_progress
         self._stop_grace_s = stop_grace_s
-        self._chronicle = Chronicle(folder)
+        self._chronicle = chronicle or Chronicle(folder)
         self._inbox: queue.Queue[tuple[WatchedWorker | None, Any]] = queue.Queue()
         self._numbers = itertools.count(1)
         self._stop_by: float | None = None

@@ -8,9 +8,9 @@ from typing import Literal
 
 from strategy_core.processes import protocol
 
-KillReason = Literal["hung", "asked", "impatient", "peer"]
+KillReason = Literal["hung", "asked", "impatient", "peer", "absent"]
 """Why the launcher itself sent SIGKILL; `impatient`: a stop that was not obeyed in time; `peer`: a
-run of several processes had lost one, and this one was left."""
+run of several processes had lost one, and this one was left; `absent`: another never came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ def _killed_here(ending: Ending) -> Verdict:
         return Verdict("hung", _where(ending.kill_note, ending))
     if ending.killed_for == "impatient":
         return Verdict("stopped", _where(ending.kill_note, ending))
+    if ending.killed_for == "absent":
+        return Verdict("failed", ending.kill_note)
     if ending.killed_for == "peer":
         return Verdict("hung", _where("It did not take part while its peers waited.", ending))
     return Verdict("killed", _where("Killed on request.", ending))

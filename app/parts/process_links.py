@@ -107,7 +107,7 @@ def _show_table(found: Links) -> None:
         said.append(f"{added.label}: {100 * found.overhead:.2f} % ({added.formula})")
     if rest:
         small = units.size(sum(link.bytes or 0.0 for link in rest))
-        said.append(f"{len(rest)} further links carry {small} a step together: acknowledgements")
+        said.append(f"{len(rest)} further links carry {small} a step together")
     if found.reason:
         said.append(f"Not measured: {as_markdown(found.reason)}")
     st.caption(". ".join(said) + "." if said else "")
@@ -133,7 +133,7 @@ def _columns() -> dict[str, object]:
         "measured": column.NumberColumn("Measured, MB", format="%.4g", width="small"),
         "derived": column.NumberColumn("Derived, MB", format="%.4g", width="small"),
         "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
-        "again": column.NumberColumn("Sent again, MB", format="%.2g", width="small"),
+        "again": column.NumberColumn("Resent, MB", format="%.2g", width="small"),
         "rtt": column.NumberColumn("RTT, ms", format="%.2f", width="small"),
     }
 

@@ -1,0 +1,97 @@
+"""Bytes between processes as the kernel counts them, and whose they are."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import replace
+
+from strategy_core.cluster.connections import Connection, connections, why_unavailable
+from strategy_core.cluster.link_meter import LinkMeter
+from strategy_core.cluster.tasks import Cluster, Task
+
+SENT = 3_000_000
+THREE = Cluster(tuple(Task("worker", i, f"10.0.0.{i + 1}:2222") for i in range(3)))
+SHARED = Cluster(tuple(Task("worker", i, f"127.0.0.1:{2222 + i}") for i in range(3)))
+SOME = Connection(1, ("10.0.0.1", 40_000), ("10.0.0.2", 2222), 100, 7, 3, 2, 0, 0.5)
+
+
+def test_a_connections_bytes_are_counted_at_both_ends() -> None:
+    assert why_unavailable() is None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+    with client, accepted:
+        sender = threading.Thread(target=client.sendall, args=(b"x" * SENT,))
+        sender.start()
+        received = 0
+        while received < SENT:
+            received += len(accepted.recv(1 << 16))
+        sender.join()
+        accepted.sendall(b"thanks")
+        assert client.recv(6) == b"thanks"
+        found = {connection.local: connection for connection in connections()}
+        there, here = found[client.getsockname()], found[accepted.getsockname()]
+    assert there.remote == here.local
+    # Opening and closing a connection count as a byte each.
+    assert SENT <= there.sent_bytes <= SENT + 2
+    assert SENT <= here.received_bytes <= SENT + 2
+    assert 6 <= there.received_bytes <= 8
+    assert there.sent_packets > 0
+    assert there.rtt_ms > 0
+
+
+def test_looking_at_a_socket_leaves_it_as_it_was() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(True)
+        connections()
+        assert server.getblocking()
+        client = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+    with client, accepted:
+        connections()
+        client.sendall(b"still open")
+        assert accepted.recv(10) == b"still open"
+
+
+def test_a_timeout_for_all_sockets_is_the_reason_why_none_is_looked_at() -> None:
+    socket.setdefaulttimeout(5)
+    try:
+        counted = LinkMeter(THREE, 0).count(0, 1)
+    finally:
+        socket.setdefaulttimeout(None)
+    assert counted.links == []
+    assert "setdefaulttimeout" in (counted.reason or "")
+
+
+def test_a_link_is_told_by_who_opened_it() -> None:
+    called = replace(SOME, cookie=2, local=("10.0.0.1", 2222), remote=("10.0.0.3", 51_000))
+    meter = LinkMeter(THREE, 0, read=lambda: [SOME, called])
+    links = {(link["peer"], link["opened"]): link for link in meter.count(0, 1).links}
+    assert set(links) == {(1, True), (2, False)}
+    assert links[1, True]["sent_bytes"] == 100
+    assert links[1, True]["received_bytes"] == 7
+
+
+def test_on_a_shared_address_a_caller_is_not_known_but_the_called_is() -> None:
+    opened = replace(SOME, local=("127.0.0.1", 40_000), remote=("127.0.0.1", 2224))
+    called = replace(SOME, cookie=2, local=("127.0.0.1", 2222), remote=("127.0.0.1", 41_000))
+    elsewhere = replace(SOME, cookie=3, local=("10.1.1.1", 42_000), remote=("93.184.216.34", 443))
+    meter = LinkMeter(SHARED, 0, read=lambda: [opened, called, elsewhere])
+    peers = {(link["peer"], link["opened"]) for link in meter.count(0, 1).links}
+    assert peers == {(2, True), (None, False), (None, True)}
+
+
+def test_what_a_closed_connection_carried_stays_counted() -> None:
+    alive = [SOME, replace(SOME, cookie=2, sent_bytes=50)]
+    meter = LinkMeter(THREE, 0, read=lambda: alive)
+    assert meter.count(0, 1).links[0]["sent_bytes"] == 150
+    alive.pop()
+    alive.append(replace(SOME, cookie=3, sent_bytes=1))
+    assert meter.count(0, 2).links[0]["sent_bytes"] == 151
+
+
+def test_a_system_that_does_not_tell_says_why() -> None:
+    counted = LinkMeter(THREE, 0, why_not=lambda: "this system does not tell").count(3, 4)
+    assert (counted.segment, counted.step, counted.links) == (3, 4, [])
+    assert counted.reason == "this system does not tell"

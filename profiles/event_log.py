@@ -15,6 +15,9 @@ from typing import Any, BinaryIO
 from profiles.errors import RunFolderError
 from profiles.events import Event, to_record
 
+_ENCODER = json.JSONEncoder(allow_nan=False, default=str)
+"""`json.dumps` would make a new one for every event."""
+
 
 class EventLog:
     """The one writer of an `events.jsonl`. Not for several threads without a lock of theirs."""
@@ -28,9 +31,9 @@ class EventLog:
         """Append one event; raises RunFolderError where the disk refuses it."""
         record = to_record(event, self._now_ns())
         try:
-            line = json.dumps(record, allow_nan=False, default=str)
+            line = _ENCODER.encode(record)
         except ValueError:
-            line = json.dumps(_finite(record), allow_nan=False, default=str)
+            line = _ENCODER.encode(_finite(record))
         data = line.encode() + b"\n"
         try:
             written = self._file.write(data)

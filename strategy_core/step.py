@@ -17,14 +17,17 @@ import tensorflow as tf
 from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.delay import delayed
-from strategy_core.recorder.marks import mark
+from strategy_core.recorder.marks import clock_s, to_ns
 from strategy_core.workload import Workload
 
 Step = Callable[..., "Outcome"]
 """(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> Outcome."""
 
 ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
-"""What each replica does with its part: (its part of the mean loss, its three marks)."""
+"""What each replica does with its part: (its part of the mean loss, its last two marks)."""
+
+Clock = Callable[..., tf.Tensor]
+"""The time, float64 seconds, at which the tensors that it is given are there."""
 
 
 class Outcome(NamedTuple):
@@ -51,14 +54,15 @@ def build_step(
 
     Args:
       delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
-      with_marks: whether the step returns its light per-replica timestamps.
+      with_marks: whether the step has light per-replica timestamps, and returns them.
       split: what is done to a replica's batch first: a TPU's cores may share it.
     """
     make = lesson_step if workload.train_step is None else own_step
-    replica_step = make(model, optimizer, workload, delays_ms)
+    clock: Clock = clock_s if with_marks else _no_clock
+    replica_step = make(model, optimizer, workload, delays_ms, clock)
 
     def marked_step(batch: Any, shares: tf.Tensor, *also: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        inputs_ready = mark(batch, shares)
+        inputs_ready = clock(batch, shares)
         if with_marks:
             batch = _after(inputs_ready, batch)
         features, *rest = batch
@@ -73,13 +77,13 @@ def build_step(
         parts, marks = strategy.run(marked_step, args=(batch, shares, *also))
         total = strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
         per_replica = strategy.experimental_local_results(marks)
-        return Outcome(total, tf.stack(per_replica) if with_marks else None)
+        return Outcome(total, to_ns(tf.stack(per_replica)) if with_marks else None)
 
     return train_step
 
 
 def lesson_step(
-    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float]
+    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
 ) -> ReplicaStep:
     """The textbook step: forward, backward, all-reduce, update."""
     private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
@@ -96,10 +100,10 @@ def lesson_step(
             loss += tf.add_n(model.losses or [0.0]) / replica.num_replicas_in_sync
         gradients, weights = _present(tape, loss, model.trainable_variables)
         gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
-        gradients_ready = mark(gradients)
+        gradients_ready = clock(gradients)
 
         gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        reduced = mark(gradients)
+        reduced = clock(gradients)
 
         optimizer.apply(gradients, weights)
         return loss, tf.stack([gradients_ready, reduced])
@@ -108,7 +112,7 @@ def lesson_step(
 
 
 def own_step(
-    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float]
+    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
 ) -> ReplicaStep:
     """A workload's own `train_step`, delayed and marked where its optimizer all-reduces."""
     marks_by_replica: dict[int, list[tf.Tensor]] = {}
@@ -119,9 +123,9 @@ def own_step(
         replica = tf.distribute.get_replica_context()
         gradients, weights = zip(*pairs, strict=True)
         ready = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
-        before = mark([gradient for gradient in ready if gradient is not None])
+        before = clock([gradient for gradient in ready if gradient is not None])
         reduced = private_tf.stock_all_reduce(optimizer, zip(ready, weights, strict=True))
-        after = mark([gradient for gradient, _ in reduced if gradient is not None])
+        after = clock([gradient for gradient, _ in reduced if gradient is not None])
         marks_by_replica[_number(replica)] = [before, after]
         return reduced
 
@@ -133,7 +137,7 @@ def own_step(
         if loss.shape.rank != 0:
             raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
         # What the user's step never reduced has no marks but its end.
-        marks = marks_by_replica.get(_number(replica)) or [mark(loss)] * 2
+        marks = marks_by_replica.get(_number(replica)) or [clock(loss)] * 2
         return loss * tf.reduce_sum(shares), tf.stack(marks)
 
     return replica_step
@@ -150,6 +154,11 @@ def per_example(losses: Any) -> tf.Tensor:
             field="workload",
         )
     return tf.reduce_mean(losses, axis=list(range(1, losses.shape.rank)))
+
+
+def _no_clock(*_tensors: Any) -> tf.Tensor:
+    """No time is asked for."""
+    return tf.zeros([], tf.float64)
 
 
 def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:

@@ -19,8 +19,19 @@ def mark(*tensors: Any) -> tf.Tensor:
     Returns a scalar int64 tensor, nanoseconds since the epoch, on the CPU beside the device of
     the caller. Nothing depends on it but the step's own result, so the step does not wait.
     """
+    return to_ns(clock_s(*tensors))
+
+
+def clock_s(*tensors: Any) -> tf.Tensor:
+    """The same in seconds, float64: several of them become nanoseconds in one go.
+
+    float64 seconds resolve 0.24 µs at today's epoch: finer than the clock's own call.
+    """
     ready = list(tf.nest.flatten(list(tensors), expand_composites=True))
     with tf.control_dependencies(ready):
-        # float64 seconds resolve 0.24 µs at today's epoch: finer than the clock's own call.
-        now = private_tf.run_unordered(tf.timestamp())  # else replicas take turns to be marked
-        return tf.cast(now * 1e9, tf.int64)
+        return private_tf.run_unordered(tf.timestamp())  # else replicas take turns to be marked
+
+
+def to_ns(seconds: tf.Tensor) -> tf.Tensor:
+    """Seconds since the epoch as int64 nanoseconds."""
+    return tf.cast(seconds * 1e9, tf.int64)

@@ -1,0 +1,214 @@
+"""The ways to run the same steps that `benchmarks.capture_overhead` compares, and their costs."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from profiles.layout import WorkerFolder, worker_folder
+from profiles.spec import Capture, parse_spec
+
+WARM_UP_STEPS = 12
+"""Tracing, and the small window at a segment's beginning."""
+PROFILED_STEPS = 50
+"""In a window of the profiler alone: as many as the recorder takes where it captures every step."""
+FIRST_BATCH = 64
+CALIBRATIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How steps are run. Without `capture` nothing of the recorder is there."""
+
+    capture: Capture | None
+    block_s: float
+    """How long a block is."""
+    pairs: int = 1
+    """Blocks in a round."""
+    is_seldom: bool = False
+    """What it costs comes now and then, so that all blocks count together."""
+
+
+KINDS: dict[str, Kind] = {
+    "budget": Kind(Capture(marks=False), 3.0, is_seldom=True),
+    "marks": Kind(Capture(overhead_budget=1e-9), 0.5, pairs=4),
+    "default": Kind(Capture(), 3.0, is_seldom=True),
+    "every step": Kind(Capture(marks=False, every_step=True), 4.0),
+    "profiler alone": Kind(None, 1.0, pairs=2),
+}
+TARGETS = {
+    "budget": {10: "1.01x", 100: "1.01x"},
+    "marks": {10: "1.05x", 100: "1.01x"},
+    "default": {10: "1.05x", 100: "1.01x"},
+    "every step": {10: "1.20x", 100: "1.05x"},
+    "profiler alone": {},
+}
+"""At most so much of a bare step, by its length in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a block of steps took."""
+
+    steps: int
+    wall_s: float
+    cpu_s: float
+    median_ms: float
+    captured: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.steps + other.steps,
+            self.wall_s + other.wall_s,
+            self.cpu_s + other.cpu_s,
+            (self.median_ms + other.median_ms) / 2,
+            self.captured + other.captured,
+        )
+
+    def for_steps(self, steps: int) -> Cost:
+        """The same cost per step, for so many of them."""
+        share = steps / self.steps
+        return replace(self, steps=steps, wall_s=self.wall_s * share, cpu_s=self.cpu_s * share)
+
+
+Step = Callable[[], bool]
+"""One step; whether it was captured."""
+Side = Callable[[int], Cost]
+"""A block of so many steps."""
+
+
+def made_to_last(workload: str, devices: int, step_ms: int) -> tuple[Any, float]:
+    """The segment whose bare step lasts about `step_ms` (0: as it comes), and how long it does."""
+    from strategy_core import devices as logical
+    from strategy_core import segment
+
+    batch = FIRST_BATCH if step_ms else 8 * devices
+    spec = parse_spec(
+        {"devices": f"cpu:{devices}", "workload": workload, "global_batch_size": batch}
+    ).with_changes({"capture.marks": False})
+    logical.create_logical_devices(spec)
+    for attempt in range(CALIBRATIONS):
+        built = segment.build(spec)
+        for _ in range(WARM_UP_STEPS):
+            _bare_step(built)
+        took_ms = _block(partial(_bare_step, built), 60 if step_ms else 3).median_ms
+        if not step_ms or abs(took_ms / step_ms - 1) < 0.15 or attempt == CALIBRATIONS - 1:
+            break
+        wanted = round(built.spec.global_batch_size * step_ms / took_ms / devices) * devices
+        spec = spec.with_changes({"global_batch_size": max(devices, wanted)})
+    return built, took_ms
+
+
+def sides(built: Any, folder: Path, names: Sequence[str]) -> tuple[Side, dict[str, Side]]:
+    """The bare side, and that of each kind, all warm: functions traced, helpers started."""
+    functions = {False: _function(built, False), True: _function(built, True)}
+    graphs: dict[bool, Path] = {}
+    found: dict[str, Side] = {}
+    for number, name in enumerate(names):
+        capture = KINDS[name].capture
+        if capture is None:
+            found[name] = lambda steps: _profiled(built, steps)
+            continue
+        home = worker_folder(folder / str(number), 0)
+        found[name] = _recorded(built, functions[capture.marks], capture, home, graphs)
+    built.custom.step = functions[False]
+    for _ in range(WARM_UP_STEPS):
+        _bare_step(built)
+    return lambda steps: _block(lambda: _bare_step(built), steps), found
+
+
+def _function(built: Any, with_marks: bool) -> Any:
+    """The traced step of the same model under the same strategy."""
+    from strategy_core import workload
+    from strategy_core.step import build_step
+
+    work = workload.load(built.spec.workload, built.spec.workload_options)
+    return build_step(
+        built.strategy, built.model, built.optimizer, work, delays_ms={}, with_marks=with_marks
+    )
+
+
+def _bare_step(built: Any) -> bool:
+    batch, shares = next(built.custom.batches)
+    built.custom.step(batch, shares).loss_and_examples.numpy()
+    return False
+
+
+def _recorded(
+    built: Any, function: Any, capture: Capture, home: WorkerFolder, graphs: dict[bool, Path]
+) -> Side:
+    """Steps through a recorder of their own, as the lab's loop does them."""
+    from strategy_core.loops import CustomLoop
+    from strategy_core.recorder import Recorder
+
+    recorder = Recorder(home, capture=capture)
+    recorder.open_segment(built.opened(0, 0))
+    loop = CustomLoop(built.custom.batches, function)
+
+    def step() -> bool:
+        with recorder.step(examples=built.spec.global_batch_size) as recorded:
+            captured = recorder.is_capturing
+            loop.run_step(recorded)
+        return captured
+
+    step()
+    if capture.marks in graphs:  # the function was there: its graph was written by the first kind
+        shutil.copy(graphs[capture.marks], home.graph(0))
+    for _ in range(WARM_UP_STEPS):
+        step()
+    recorder.settle()
+    graphs.setdefault(capture.marks, home.graph(0))
+    return lambda steps: _block(step, steps, recorder.settle)
+
+
+def _profiled(built: Any, steps: int) -> Cost:
+    """Windows of TensorFlow's own profiler, one after the other."""
+    import tensorflow as tf
+
+    profiler, number = tf.profiler.experimental, 0
+    scratch = Path(tempfile.mkdtemp())
+
+    def step() -> bool:
+        nonlocal number
+        if number % PROFILED_STEPS == 0:
+            if number:
+                profiler.stop()
+            profiler.start(str(scratch / str(number)))
+        with profiler.Trace("train", step_num=number, _r=1):
+            _bare_step(built)
+        number += 1
+        return True
+
+    try:
+        return _block(step, -(-steps // PROFILED_STEPS) * PROFILED_STEPS, profiler.stop)
+    finally:
+        shutil.rmtree(scratch)
+
+
+def _block(step: Step, steps: int, settle: Callable[[], None] = lambda: None) -> Cost:
+    """So many steps, and what is left to do after them."""
+    walls, captured = [], 0
+    cpu, begin = _cpu_s(), time.perf_counter()
+    for _ in range(steps):
+        before = time.perf_counter()
+        captured += step()
+        walls.append(time.perf_counter() - before)
+    settle()
+    wall = time.perf_counter() - begin
+    return Cost(steps, wall, _cpu_s() - cpu, statistics.median(walls) * 1e3, captured)
+
+
+def _cpu_s() -> float:
+    """Processor time of this process and its helpers so far."""
+    this = psutil.Process()
+    times = [one.cpu_times() for one in (this, *this.children())]
+    return float(sum(time.user + time.system for time in times))

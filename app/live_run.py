@@ -27,7 +27,7 @@ TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
     "failed": ("worker", "message", "detail", "follows"),
     "exited": ("worker", "generation", "exit_code", "verdict", "message", "follows"),
-    "finished": ("status", "steps"),
+    "finished": ("worker", "status", "steps"),
     "launched": ("worker", "generation", "from_spare", "task"),
     "note": ("level", "message"),
     "window": ("worker", "window", "segment", "first_step", "num_steps", "num_spans", "error"),
@@ -72,6 +72,7 @@ class LiveRun:
         self._rows = StepRows(recent_rows)
         self._news: list[str] = []
         self._crew = CrewView()
+        self._leader_generation: object = None
         self._sources: dict[tuple[Any, Any], EventSource] = {}
 
     def advance(self) -> int:
@@ -138,6 +139,11 @@ class LiveRun:
             self.segments.append(record)
         elif kind == "window":
             told |= self._summary(record)
+        elif kind == "launched":
+            if record.get("worker") == 0:
+                self._leader_generation = record.get("generation")
+            elif record.get("generation") == self._leader_generation:
+                return  # it came with the leader
         at_ms = self._since_start_ms(integer(record.get("at_ns")) or 0)
         self._news.append(dumps({"kind": kind, "at_ms": at_ms} | plain(told)))
 

@@ -31,6 +31,7 @@ ASKED = (
     "num_packs",
 )
 """Fields of a spec that are shown beside a run that is over."""
+UNSAID = (("workers", 1), ("parameter_servers", 0))
 NEXT = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
@@ -126,7 +127,7 @@ def _aside(live: LiveRun) -> None:
     rows = [
         f":small[:gray[{as_markdown(name.replace('_', ' '))}] {as_markdown(spec[name], 80)}]"
         for name in ASKED
-        if spec.get(name) is not None
+        if spec.get(name) is not None and (name, spec[name]) not in UNSAID
     ]
     st.markdown("  \n".join(rows))
 

@@ -22,6 +22,8 @@ WHY = {
     "once. A lost worker alone would be done without.",
 }
 """By strategy why the others could not go on."""
+AT_ONCE_MS = 100.0
+"""A process may be seen to be gone so long after its connections are."""
 _KNOWN_ERRORS = {
     "UnavailableError": "its connection was gone",
     "DeadlineExceededError": "its answer took too long",
@@ -92,9 +94,11 @@ def _sentence(noticed: Noticed) -> str:
         return f"{title} had said nothing; the launcher ended it."
     kind = noticed.error.partition(":")[0]
     meaning = f" ({_KNOWN_ERRORS[kind]})" if kind in _KNOWN_ERRORS else ""
-    error = f"{kind}{meaning}" if meaning else noticed.error
+    error = f"{kind}{meaning}" if meaning else noticed.error.rstrip(".")
     if noticed.after_ms is None:
         return f"{title} noticed by {error}."
+    if -AT_ONCE_MS < noticed.after_ms < 0:
+        return f"{title} noticed at once by {error}."
     if noticed.after_ms < 0:
         return f"{title} gave up on it {_length(-noticed.after_ms)} before its end by {error}."
     return f"{title} noticed {_length(noticed.after_ms)} later by {error}."

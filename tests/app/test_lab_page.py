@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from profiles.events import CommandAnswered, SegmentOpened
 from profiles.layout import worker_folder
 from profiles.run_file import create_run_file
 from profiles.spec import RunSpec
+from strategy_core import catalog
 from strategy_core.inventory import Inventory, PhysicalDevice
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import HOSTILE, write_run
@@ -85,13 +87,19 @@ def errors(at: AppTest) -> str:
     return "\n".join(item.value for item in at.error)
 
 
-def test_every_strategy_has_its_card_and_says_why_it_cannot_run(lab: Path) -> None:
+def test_every_strategy_has_its_card_and_says_why_it_cannot_run(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        replace(row, unavailable=lambda _inventory: "It needs a moon") if row.name == "tpu" else row
+        for row in catalog.STRATEGIES
+    ]
+    monkeypatch.setattr(catalog, "STRATEGIES", tuple(rows))
     at = open_page("lab", lab)
     buttons = {button.label: button for button in at.button}
-    for title in ("MirroredStrategy", "OneDeviceStrategy", "CentralStorageStrategy"):
-        assert not buttons[title].disabled
-    assert buttons["ParameterServerStrategy"].disabled
-    assert "Not here." in text_of(at)
+    for row in rows:
+        assert buttons[row.title].disabled == (row.name == "tpu")
+    assert "Not here.** It needs a moon." in text_of(at)
 
 
 def test_run_launches_what_was_chosen_and_shows_it(lab: Path, launcher: PretendedLauncher) -> None:

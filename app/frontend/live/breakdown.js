@@ -5,7 +5,7 @@ import { textOn } from "../shared/colour.js";
 import { fitCanvas } from "../shared/theme.js";
 
 const ROW = 24;
-const LABEL = 74;
+const LABEL = 74; // at least
 
 export class Breakdown {
   constructor(canvas, phases, colours, onHover) {
@@ -21,6 +21,8 @@ export class Breakdown {
     context.clearRect(0, 0, width, rows.length * row);
     context.textBaseline = "middle";
     this.bars = [];
+    context.font = `12px ${theme.font}`;
+    const left = Math.max(LABEL, ...rows.map(({ label }) => context.measureText(label).width + 24));
     rows.forEach(({ label, replica, parts }, index) => {
       const middle = index * row + row / 2;
       context.font = `12px ${theme.font}`;
@@ -28,14 +30,14 @@ export class Breakdown {
       context.fillStyle = replicaColour(replica);
       context.fillRect(0, middle - 5, 10, 10);
       context.fillStyle = theme.text;
-      context.fillText(label, 16, middle, LABEL - 18);
-      this.drawBar(context, { label, parts, middle, row, scale, width });
+      context.fillText(label, 16, middle, left - 18);
+      this.drawBar(context, { label, parts, middle, row, scale, width, left });
     });
   }
 
-  drawBar(context, { label, parts, middle, row, scale, width }) {
-    let x = LABEL;
-    const perMs = (width - LABEL) / (scale || 1);
+  drawBar(context, { label, parts, middle, row, scale, width, left }) {
+    let x = left;
+    const perMs = (width - left) / (scale || 1);
     context.textAlign = "center";
     context.font = "600 11px sans-serif";
     parts.forEach((ms, phase) => {

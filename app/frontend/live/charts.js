@@ -65,7 +65,7 @@ export class Charts {
     const { history } = this;
     const odd = this.odd;
     const line = (replica, options) => ({
-      label: `replica ${replica}`,
+      label: this.nameOf(replica),
       get: (at) => history.own(replica, at),
       colour: this.replicaColours[replica % this.replicaColours.length],
       skipFirst: true,
@@ -79,6 +79,12 @@ export class Charts {
             .filter((replica) => replica !== odd?.replica)
             .map((replica) => line(replica, { alpha: 0.85 }));
     return odd ? [...rest, line(odd.replica, { width: 2.5 })] : rest;
+  }
+
+  nameOf(replica) {
+    const { workerOf } = this.history;
+    const isCluster = workerOf.some((worker) => worker !== workerOf[0]);
+    return isCluster ? `worker ${workerOf[replica]} / replica ${replica}` : `replica ${replica}`;
   }
 
   listen() {
@@ -107,7 +113,7 @@ export class Charts {
     const width = this.stack.clientWidth;
     this.odd = this.history.oddOneOut();
     this.axis.update(width);
-    const at = this.axis.cursor ?? this.history.length - 1;
+    const at = this.axis.cursor ?? this.history.settled();
     for (const { chart, legend } of this.charts) {
       chart.draw(this.axis, theme, boundaries);
       this.drawLegend(legend, chart, at);

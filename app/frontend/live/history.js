@@ -16,6 +16,7 @@ export class History {
     this.numReplicas = 0;
     for (const field of FIELDS) this[field] = new Float64Array(this.capacity);
     this.replicas = []; // per replica one column per phase
+    this.workerOf = []; // by replica
     this.early = new Map(); // rows of other workers that came before their step
   }
 
@@ -35,8 +36,8 @@ export class History {
     this.examples[at] = examples ?? NaN;
     this.low[at] = this.middle[at] = this.high[at] = NaN;
     for (const columns of this.replicas) for (const column of columns) column[at] = NaN;
-    if (marks) this.setMarks(at, 0, marks);
-    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks);
+    if (marks) this.setMarks(at, 0, marks, 0);
+    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks, other.worker);
     this.early.delete(step);
   }
 
@@ -45,15 +46,15 @@ export class History {
     const first = worker * localReplicas;
     for (let at = this.length - 1; at >= Math.max(0, this.length - 64); at--) {
       if (this.step[at] === step) {
-        this.setMarks(at, first, marks);
+        this.setMarks(at, first, marks, worker);
         return;
       }
     }
     if (this.early.size > 256) this.early.clear();
-    this.early.set(step, [...(this.early.get(step) ?? []), { first, marks }]);
+    this.early.set(step, [...(this.early.get(step) ?? []), { first, marks, worker }]);
   }
 
-  setMarks(at, first, marks) {
+  setMarks(at, first, marks, worker) {
     const width = this.phases.length;
     const count = Math.floor(marks.length / width);
     while (this.replicas.length < first + count) {
@@ -61,6 +62,7 @@ export class History {
     }
     this.numReplicas = this.replicas.length;
     for (let replica = 0; replica < count; replica++) {
+      this.workerOf[first + replica] = worker;
       for (let phase = 0; phase < width; phase++) {
         this.replicas[first + replica][phase][at] = marks[replica * width + phase] ?? NaN;
       }
@@ -78,6 +80,17 @@ export class History {
     own.sort((a, b) => a - b);
     const rank = (share) => own[Math.round(share * (own.length - 1))] ?? NaN;
     [this.low[at], this.middle[at], this.high[at]] = [rank(0.1), rank(0.5), rank(0.9)];
+  }
+
+  // The newest step that every worker has told of: their rows come one by one.
+  settled() {
+    const last = this.length - 1;
+    let [found, most] = [last, last < 0 ? 0 : this.present(last).length];
+    for (let at = last - 1; at >= 0 && at > last - RECENT && this.segment[at] === this.segment[last]; at--) {
+      const count = this.present(at).length;
+      if (count > most) [found, most] = [at, count];
+    }
+    return found;
   }
 
   // The replicas that take part in a step.
@@ -104,7 +117,7 @@ export class History {
 
   // The replica whose own time is longest of late, and by how much it exceeds the others' median.
   oddOneOut() {
-    const last = this.length - 1;
+    const last = this.settled();
     const typicals = this.present(last).map((replica) => ({
       replica,
       typical: median(this.recent((at) => this.own(replica, at), last)),

@@ -3,7 +3,7 @@
 import { joined, units } from "../shared/format.js";
 
 const SENTENCES = {
-  launched: (n) => (n.generation ? `${nameOf(n)} started again.` : `${nameOf(n)} took the run.`),
+  launched: (n) => `${takers(n)} ${n.generation ? "started again" : "took the run"}.`,
   segment: (n) =>
     n.segment === 0
       ? `${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
@@ -15,16 +15,17 @@ const SENTENCES = {
   window: (n) => (n.error ? `Capture ${n.window} was lost: ${n.error}` : null),
   failed: (n) => (n.follows ? null : n.message),
   exited: (n) => (isGood(n) || isFollower(n) ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
-  finished: (n) => `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${n.steps} steps.`,
+  finished: (n) => n.worker || n.status === "replaced" ? null : `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${n.steps} steps.`,
   note: (n) => n.message,
 };
 
-const nameOf = ({ task, worker }) => (task ? task.charAt(0).toUpperCase() + task.slice(1) : `Worker ${worker}`);
+// Of a crew only the first is told of, for all; one that comes back alone is named.
+const takers = ({ task, worker }) => (!task ? `Worker ${worker}` : worker ? task.charAt(0).toUpperCase() + task.slice(1) : "The processes");
 const isGood = ({ verdict }) => ["finished", "stopped", "replaced"].includes(verdict);
 // One that ended because another was lost: the loss is told once, with the processes.
 const isFollower = ({ follows, worker }) => Number.isInteger(follows) && follows !== worker;
-const moved = (n) => (n.moved === "fresh-worker" ? ", in a fresh worker" : "");
-const took = (n) => (n.took_ms ? ` after ${joined(units.ms(n.took_ms))}` : "");
+const moved = (n) => (n.moved === "fresh-worker" ? `, in ${n.num_workers > 1 ? "fresh workers" : "a fresh worker"}` : "");
+const took = (n) => (n.took_ms ? ` after ${joined(n.took_ms < 1000 ? units.ms(n.took_ms) : units.seconds(n.took_ms / 1000))}` : "");
 
 export function sentence(news) {
   return SENTENCES[news.kind]?.(news) ?? null;

@@ -12,6 +12,7 @@ const STATES = {
   ended: "ended",
   replaced: "left",
   arriving: "getting ready",
+  keeping: "waits, and keeps its state",
   silent: "no word of its end",
 };
 const GETTING_READY = "It imports TensorFlow, then the processes find each other.";
@@ -47,7 +48,8 @@ export class Processes {
     const titles = new Map(shown.map(({ worker, title }) => [worker, title]));
     for (const row of shown) {
       const isSilent = isOver && ["starting", "running"].includes(row.state);
-      const state = isSilent ? "silent" : row.state;
+      const isKeeping = row.state === "running" && arriving.length > 0;
+      const state = isSilent ? "silent" : isKeeping ? "keeping" : row.state;
       const step = state === "arriving" ? undefined : steps.get(row.worker);
       this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, bytes: memory[row.worker], canKill: canKill && state === "running" });
     }

@@ -9,13 +9,16 @@ const WORDS = {
   failed: "Failed",
   incomplete: "Incomplete",
 };
+const GETTING_READY = "The worker is getting ready; the first step is traced and compiled.";
+const GATHERING = "The processes import TensorFlow and find each other; the first step is traced and compiled.";
 const CONNECTION = {
   lost: "Connection to the lab lost; trying again.",
   gone: "This run is no longer in the runs folder.",
   forbidden: "The lab does not answer to this address.",
 };
+const KEPT = "Everything recorded until then is kept.";
 const ADVICE = {
-  failed: "Everything recorded until then is kept. Change what the message names, then run again.",
+  failed: `${KEPT} Change what the message names, then run again.`,
   incomplete: "What was recorded can be read; start a new run to go on.",
 };
 
@@ -32,20 +35,23 @@ export class Status {
     setText(this.link, CONNECTION[state] ?? "");
   }
 
-  draw(status, segment, hasSteps) {
+  draw(status, segment, hasSteps, crew) {
     const state = status?.state ?? "waiting";
     const starting = state === "running" && !hasSteps;
-    this.chip.dataset.state = starting ? "starting" : state;
-    setText(this.chip, starting ? "Starting" : (WORDS[state] ?? "Waiting"));
-    setText(this.what, segment ? this.describe(status, segment) : starting ? "The worker is getting ready; the first step is traced and compiled." : "");
+    const changing = state === "running" && crew?.arriving?.length > 0;
+    this.chip.dataset.state = starting || changing ? "starting" : state;
+    setText(this.chip, starting ? "Starting" : changing ? "Changing" : (WORDS[state] ?? "Waiting"));
+    setText(this.what, segment ? this.describe(status, segment) : starting ? (crew?.processes?.length > 1 ? GATHERING : GETTING_READY) : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || state === "running";
-    setText(this.banner, [text, ADVICE[state]].filter(Boolean).join(" "));
+    const advice = crew?.loss?.length ? KEPT : ADVICE[state];
+    setText(this.banner, [text, advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
   }
 
-  describe(status, { strategy, num_replicas, global_batch_size, cross_device_ops }) {
-    const replicas = `${num_replicas} ${num_replicas === 1 ? "replica" : "replicas"}`;
+  describe(status, { strategy, num_replicas, num_workers, global_batch_size, cross_device_ops }) {
+    const workers = num_workers > 1 ? ` on ${num_workers} workers` : "";
+    const replicas = `${num_replicas} ${num_replicas === 1 ? "replica" : "replicas"}${workers}`;
     return [status.workload, strategy, replicas, `global batch ${global_batch_size}`, num_replicas > 1 ? cross_device_ops : null]
       .filter(Boolean)
       .join(" · ");

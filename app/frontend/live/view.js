@@ -18,6 +18,8 @@ import { Tiles } from "./tiles.js";
 const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
+const LEVEL_MS = 0.01; // nobody is slower than the others by less
+const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can end the others. Their times are above, from marks.";
 
 export class LiveView {
   constructor(host, data) {
@@ -160,11 +162,11 @@ export class LiveView {
   draw() {
     if (!this.root.isConnected) return;
     const last = this.history.length - 1;
-    this.status.draw(this.state, this.segment, last >= 0);
+    this.status.draw(this.state, this.segment, last >= 0, this.crew);
     this.drawTiles(last);
     this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries);
-    this.drawBars(this.axis.cursor ?? last);
+    this.drawBars(this.axis.cursor ?? this.history.settled());
     this.drawCapture();
     this.root.dataset.step = last < 0 ? "" : String(this.history.step[last]);
     this.root.dataset.status = this.state?.state ?? "";
@@ -186,7 +188,17 @@ export class LiveView {
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
     this.drawTraffic();
     const odd = history.oddOneOut();
-    tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], odd ? `+${joined(units.ms(Math.max(odd.lateMs, 0)))} over the others` : "needs two replicas with marks");
+    tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], odd ? this.lateness(odd) : "needs two replicas with marks");
+  }
+
+  lateness({ replica, lateMs }) {
+    if (lateMs < LEVEL_MS) return "level with the others";
+    const where = this.isCluster ? `, on worker ${this.history.workerOf[replica]}` : "";
+    return `+${joined(units.ms(lateMs))} over the others${where}`;
+  }
+
+  get isCluster() {
+    return (this.segment?.num_workers ?? 1) > 1;
   }
 
   drawProcesses() {
@@ -219,7 +231,7 @@ export class LiveView {
     };
     const rows = present.map((replica) => ({
       replica,
-      label: `replica ${replica}`,
+      label: this.labelOf(replica, history.workerOf[replica]),
       parts: this.data.phases.map((_, phase) => part(replica, phase)),
     }));
     this.drawRows(bars, rows);
@@ -230,13 +242,14 @@ export class LiveView {
     bars.canvas.hidden = !capture;
     const isOver = this.state && this.state.state !== "running";
     const none = isOver ? "This run has no full capture." : "Comes with the first capture window.";
-    setText(bars.hint, capture ? "" : none);
+    const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
+    setText(bars.hint, !capture ? none : isPart ? LEADER_ONLY : "");
     if (capture) {
       const lastStep = capture.first_step + capture.num_steps - 1;
       setText(bars.source, `steps ${capture.first_step}–${lastStep}, measured`);
       this.drawRows(bars, capture.replicas.map((row) => ({
         replica: row.replica,
-        label: `replica ${row.replica}`,
+        label: this.labelOf(row.replica, row.worker),
         parts: this.data.phases.map((phase) => row[`${phase}_ms`]),
       })));
     } else setText(bars.source, "");
@@ -245,6 +258,10 @@ export class LiveView {
     this.shownCapture = shown;
     const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed come with the first capture window." });
     this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
+  }
+
+  labelOf(replica, worker) {
+    return this.isCluster ? `worker ${worker} / replica ${replica}` : `replica ${replica}`;
   }
 
   drawRows({ bars, canvas, block }, rows) {

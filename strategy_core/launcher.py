@@ -11,19 +11,23 @@ see `strategy_core.processes.lifeline`.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
 from profiles.errors import LabError, RunFolderError
+from profiles.layout import worker_folder
 from profiles.spec import RunSpec
 from strategy_core import preflight
+from strategy_core.cluster.attendance import check_own_port
 from strategy_core.cluster.containment import Entrance
 from strategy_core.inventory import Inventory
-from strategy_core.processes.run_folder import claim
+from strategy_core.processes.hosted_run import HostedRun, Part
+from strategy_core.processes.run_folder import claim, claim_part
 from strategy_core.processes.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.processes.worker_process import WORKER_COMMAND, Spawner, WorkerProcess
 
@@ -91,27 +95,51 @@ class Launcher:
         Returns at once: without a ready spare worker, the run's events begin seconds later.
         """
         folder = Path(run_folder)
-        with self._lock:
-            if self._closed:
-                raise LabError("A closed launcher starts no runs", str(folder))
-            self._check_vacancy()
-            preflight.check(spec, self.inventory())
+
+        def start() -> RunHandle:
             claim(folder, spec)
-            try:
-                handle = RunHandle(
+            with _nothing_left_in(folder):
+                return RunHandle(
                     spec,
                     folder,
                     self._take_worker,
                     on_progress=self._refill,
                     stop_grace_s=self._stop_grace_s,
                 )
-            except LabError as error:
-                shutil.rmtree(folder, ignore_errors=True)
-                if isinstance(error, RunFolderError):
-                    raise RunFolderError("A run needs a worker process", str(error)) from error
-                raise
+
+        return self._start(spec, folder, start)
+
+    def join(self, part: Part, spec: RunSpec, run_folder: str | Path) -> RunHandle:
+        """Start one process of a run whose others have launchers on their own hosts.
+
+        The folder may be one that all hosts share, or one of this host's own. Raises LabError.
+        """
+        folder = Path(run_folder)
+
+        def start() -> RunHandle:
+            check_own_port(part.place)
+            claim_part(folder, spec, part.place)
+            with _nothing_left_in(worker_folder(folder, part.place.process).path):
+                return HostedRun(
+                    part,
+                    spec,
+                    folder,
+                    self._take_worker,
+                    on_progress=self._refill,
+                    stop_grace_s=self._stop_grace_s,
+                )
+
+        return self._start(spec, folder, start)
+
+    def _start(self, spec: RunSpec, folder: Path, start: Callable[[], RunHandle]) -> RunHandle:
+        with self._lock:
+            if self._closed:
+                raise LabError("A closed launcher starts no runs", str(folder))
+            self._check_vacancy()
+            preflight.check(spec, self.inventory())
+            try:
+                handle = start()
             except OSError as error:
-                shutil.rmtree(folder, ignore_errors=True)
                 raise RunFolderError("A run needs a worker process", str(error)) from error
             self._active.append(handle)
             return handle
@@ -175,3 +203,16 @@ class Launcher:
                 return
             if self._spare is None or self._spare.poll() is not None:
                 self._spare = self._spawner.spawn()
+
+
+@contextlib.contextmanager
+def _nothing_left_in(folder: Path) -> Iterator[None]:
+    """A run that could not start leaves no folder behind."""
+    try:
+        yield
+    except RunFolderError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise RunFolderError("A run needs a worker process", str(error)) from error
+    except (LabError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

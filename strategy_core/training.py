@@ -14,6 +14,7 @@ from profiles.events import Note
 from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.cluster.parting import part_together
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 
@@ -112,6 +113,10 @@ class Training:
                 held, self.step, self._examples, self._num_segments, state.checksum(held)
             ),
         )
+
+    def part(self) -> None:
+        """Wait until every worker of a cluster is through with its last step."""
+        part_together(self._current.strategy)
 
     def close(self) -> None:
         """Let go of what drives the steps; no step comes after."""

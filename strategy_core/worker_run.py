@@ -5,6 +5,7 @@ A change counts as made when its first step is done; until then it may still be 
 
 from __future__ import annotations
 
+import signal
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
 from strategy_core.cluster import tasks
-from strategy_core.cluster.agreement import Agreement
+from strategy_core.cluster.agreement import Agreement, SharedStop
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
@@ -71,6 +72,9 @@ class WorkerRun:
         self._asked = protocol.Replacement(**command.asked) if command.asked else None
         self._folder = worker_folder(Path(command.run), command.worker, command.generation)
         lifeline.print_into(self._folder.path)
+        if command.has_own_launcher:
+            # Engines that end a job signal every process of it: the launcher hears it, and stops.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._spec = parse_spec(command.spec)
         self._recorder = Recorder(self._folder, capture=self._spec.capture)
         self._member = _membership(command)
@@ -168,6 +172,8 @@ class WorkerRun:
         in a cluster all wait until all are done."""
         self._recorder.close(status)
         if self._member is not None:
+            if self._member.has_own_launcher and self._agreement is not None:
+                self._training.part()  # no launcher sees all of them
             self._say({"done": True})
             while not isinstance(self._commands.next(), protocol.Leave):
                 pass
@@ -258,14 +264,16 @@ class WorkerRun:
 def _membership(command: protocol.Run) -> Membership | None:
     if command.cluster is None:
         return None
-    return Membership(Cluster.from_json(command.cluster), command.worker)
+    cluster = Cluster.from_json(command.cluster)
+    return Membership(cluster, command.worker, command.has_own_launcher)
 
 
 def _agreement(spec: RunSpec, member: Membership | None) -> Agreement | None:
     if member is None or spec.strategy == "parameter-server":  # the coordinator alone commands
         return None
     num_replicas = plan(spec, devices.inventory()).replicas_per_worker
-    return Agreement(member.process, member.cluster.num_workers, num_replicas)
+    kind = SharedStop if member.has_own_launcher else Agreement
+    return kind(member.process, member.cluster.num_workers, num_replicas)
 
 
 def _first_line(error: BaseException) -> str:

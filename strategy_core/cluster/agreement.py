@@ -14,6 +14,9 @@ import numpy.typing as npt
 
 from strategy_core.processes import protocol
 
+HEARD_OF = 0
+"""Number of a command that was sent to a peer."""
+
 
 class Agreement:
     """One worker's side of it.
@@ -51,3 +54,22 @@ class Agreement:
         ready = self._received[self._num_obeyed : self._num_agreed]
         self._num_obeyed = max(self._num_obeyed, self._num_agreed)
         return ready
+
+
+class SharedStop(Agreement):
+    """The same between workers whose launchers do not know each other.
+
+    Stop is the only command that one of them can be sent, and one that has it is enough: all see
+    it in the same step, and stop there.
+    """
+
+    def hear(self, summed: npt.NDArray[np.float32]) -> None:
+        self._num_agreed = int(np.rint(summed).max())
+
+    def agreed(self) -> list[protocol.Command]:
+        is_new = self._num_agreed > self._num_obeyed
+        self._num_obeyed = max(self._num_obeyed, self._num_agreed)
+        if not is_new:
+            return []
+        own = [command for command in self._received if isinstance(command, protocol.Stop)]
+        return [own[0] if own else protocol.Stop(HEARD_OF)]

@@ -27,6 +27,8 @@ class Membership:
 
     cluster: Cluster
     process: int
+    has_own_launcher: bool = False
+    """Its peers have others, so nobody has kept its port free for it."""
 
     @property
     def is_leader(self) -> bool:
@@ -35,7 +37,8 @@ class Membership:
 
     def join(self, spec: RunSpec) -> None:
         """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""
-        os.environ |= REUSE_PORT
+        if not self.has_own_launcher:
+            os.environ |= REUSE_PORT
         if spec.strategy == "parameter-server":
             os.environ |= REPORT_LOST_PEERS
         os.environ["TF_CONFIG"] = self.cluster.tf_config(self.process)

@@ -50,6 +50,7 @@ class ServerRun:
         assert command.cluster is not None
         self._cluster = Cluster.from_json(command.cluster)
         self._process = command.worker
+        self._has_own_launcher = command.has_own_launcher
         self._commands = commands
         self._say = say
         folder = worker_folder(Path(command.run), command.worker, command.generation)
@@ -70,7 +71,8 @@ class ServerRun:
         return protocol.EXIT_DONE
 
     def _start(self) -> None:
-        os.environ |= REUSE_PORT | REPORT_LOST_PEERS
+        # Nobody has kept the port free for a process that its launcher started alone.
+        os.environ |= REPORT_LOST_PEERS | ({} if self._has_own_launcher else REUSE_PORT)
         os.environ["TF_CONFIG"] = self._cluster.tf_config(self._process)
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
         # A step's ops wait for each other's tensors: a smaller pool of threads can block for ever.

@@ -10,11 +10,12 @@ import shutil
 from pathlib import Path
 
 from profiles.errors import RunFolderError
-from profiles.layout import RUN_FILE
-from profiles.run_file import create_run_file
+from profiles.layout import RUN_FILE, worker_folder
+from profiles.run_file import create_run_file, read_run_file
 from profiles.sources import EventSource, read_sources
 from profiles.spec import RunSpec
 from profiles.status import derive_status
+from strategy_core.cluster.place import Place
 from strategy_core.processes import protocol
 
 _RULE = "A run is recorded into a new or empty folder"
@@ -30,6 +31,46 @@ def claim(folder: Path, spec: RunSpec) -> None:
         _free_if_refused(folder)
     _check_space(folder)
     create_run_file(folder, spec.to_json())
+
+
+def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
+    """Make one process's part of `folder` its own; raises RunFolderError.
+
+    Hosts may share the folder, and whichever comes first names the run; or each has its own, to be
+    collected later. Either way it is the run that was asked for here, in the same cluster.
+    """
+    cluster = {"run_id": place.run_id(spec), "tasks": place.cluster.to_json()}
+    if folder.exists() and not folder.is_dir():
+        raise RunFolderError(_RULE, f"{folder} (a file)", "Name another folder")
+    if not (folder / RUN_FILE).exists():
+        others = list(folder.glob("[!.]*")) if folder.is_dir() else []
+        if others and not (folder / RUN_FILE).exists():
+            raise RunFolderError(_RULE, f"{folder} (holds other files)", "Name another folder")
+        _check_space(folder)
+        try:
+            create_run_file(folder, spec.to_json(), cluster=cluster)
+        except RunFolderError:
+            if not (folder / RUN_FILE).exists():
+                raise
+    found = read_run_file(folder)
+    if found is None or found.cluster != cluster:
+        raise RunFolderError(
+            "Hosts that share a folder have been asked for the same run in the same cluster",
+            f"{folder} (holds another run)",
+            "Name another folder, or say the same on every host",
+        )
+    try:
+        worker_folder(folder, place.process).path.mkdir()
+    except FileExistsError:
+        raise RunFolderError(
+            _RULE,
+            f"{folder} (has {place.task.title} already)",
+            "Name another folder, or another task with --index",
+        ) from None
+    except OSError as error:
+        raise RunFolderError(
+            "A run folder can be written", f"{folder} ({error.strerror})"
+        ) from error
 
 
 def _free_if_refused(folder: Path) -> None:

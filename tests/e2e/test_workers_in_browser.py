@@ -1,0 +1,93 @@
+"""Runs of several processes in real Chromium: asked for, changed, and one killed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.conftest import Server
+from tests.e2e.test_lab_in_browser import expect_step_after, live, press_stop, step_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.run]
+Open = Callable[..., Page]
+LONG_MS = 120_000
+"""Several processes import TensorFlow at once, on a machine that may be busy."""
+
+
+def process(page: Page, worker: int) -> Locator:
+    """The card of a process in force."""
+    return page.locator(f".process[data-process='{worker}']:not([data-state=arriving])")
+
+
+@pytest.fixture
+def started(open_page: Open, server: Server) -> Iterator[Callable[[str], Page]]:
+    """Start a run from the page; whatever happens, it is over in the end."""
+    pages = []
+
+    def start(strategy: str) -> Page:
+        page = open_page(server.address(steps=1_000_000, batch=64, workload="digits-mlp"))
+        page.set_default_timeout(LONG_MS)
+        pages.append(page)
+        new_run = page.get_by_role("button", name="New run")
+        chosen = page.get_by_role("button", name=strategy, exact=True)
+        new_run.or_(chosen).first.wait_for()
+        if new_run.count():
+            new_run.first.click()
+        chosen.click()
+        page.get_by_role("button", name="Run", exact=False).filter(has_text="Ctrl").click()
+        expect(live(page)).to_have_attribute("data-status", "running", timeout=LONG_MS)
+        return page
+
+    yield start
+    for page in pages:
+        if live(page).get_attribute("data-status") == "running":
+            press_stop(page)
+            expect(live(page)).not_to_have_attribute("data-status", "running", timeout=LONG_MS)
+
+
+def test_a_worker_is_killed_from_the_page(
+    started: Callable[[str], Page], open_page: Open, server: Server
+) -> None:
+    page = started("MultiWorkerMirroredStrategy")
+    expect_step_after(page, 3, timeout_s=120)
+    for worker in range(2):
+        expect(process(page, worker)).to_contain_text("running, step")
+        expect(process(page, worker)).to_contain_text(re.compile(r"pid \d+"))
+    second = open_page(server.address())
+    expect(process(second, 1)).to_contain_text("running, step", timeout=LONG_MS)
+
+    kill = process(page, 1).get_by_role("button")
+    kill.click()
+    expect(kill).to_have_text("Really kill worker 1?")
+    expect(live(page)).to_have_attribute("data-status", "running")
+    kill.click()
+    expect(live(page)).to_have_attribute("data-status", "failed", timeout=LONG_MS)
+    for viewer in (page, second):
+        expect(viewer.locator(".banner")).to_contain_text("Worker 1: Killed on request")
+        expect(viewer.locator(".story")).to_contain_text("Worker 1 was lost")
+        expect(process(viewer, 0)).to_contain_text("ended: worker 1 was lost")
+        expect(process(viewer, 1).get_by_role("button")).to_be_hidden()
+    page.reload()
+    expect(page.locator(".story")).to_contain_text("Worker 0")
+    expect(live(page)).to_have_attribute("data-mounts", "1")
+
+
+def test_one_process_becomes_several(started: Callable[[str], Page]) -> None:
+    page = started("MirroredStrategy")
+    expect_step_after(page, 3, timeout_s=120)
+    expect(page.locator(".processes")).to_be_hidden()
+    page.locator("[data-testid=stSidebar]").get_by_role("combobox", name="Strategy").click()
+    page.get_by_role("option", name="MultiWorkerMirroredStrategy").click()
+    workers = page.get_by_role("spinbutton", name="Workers")
+    workers.fill("2")
+    workers.press("Enter")
+    expect(page.get_by_text("workers 1 → 2")).to_be_visible()
+    page.get_by_role("button", name="Apply").click()
+    expect(live(page)).to_have_attribute("data-segments", "2", timeout=LONG_MS)
+    expect(process(page, 1)).to_contain_text("running, step", timeout=LONG_MS)
+    expect_step_after(page, step_of(page), timeout_s=120)
+    expect(page.get_by_text(re.compile("applied at step"))).to_be_visible()
+    expect(live(page)).to_have_attribute("data-mounts", "1")

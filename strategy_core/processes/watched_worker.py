@@ -45,6 +45,8 @@ class WatchedWorker:
     is_gone: bool = False
     lost_at: float | None = None
     """Monotonic seconds when it failed or ended and should not have."""
+    asked_to_die_at: float | None = None
+    """Monotonic seconds when somebody had it killed: its peers can notice before it is gone."""
     was_silent: bool = False
     """It said nothing while its peers failed for the want of it."""
     replaced: bool = False
@@ -120,7 +122,8 @@ class WatchedWorker:
 
     def lost_ns(self, now: float, now_ns: int) -> int | None:
         """When it was lost, by the wall clock; None where it was not. Both times are of now."""
-        return None if self.lost_at is None else now_ns - round((now - self.lost_at) * 1e9)
+        at = self.lost_at if self.asked_to_die_at is None else self.asked_to_die_at
+        return None if at is None else now_ns - round((now - at) * 1e9)
 
     def _look_at_process(self, now: float) -> None:
         """Once a second: its memory, and whether it computes."""

@@ -212,6 +212,7 @@ class RunHandle:
         elif isinstance(command, int):
             for member in self._crew.members:
                 if member.folder.worker == command:
+                    member.asked_to_die_at = time.monotonic()
                     member.kill("asked")
         elif isinstance(command, protocol.Stop):
             if self._stop_by is None:

@@ -156,6 +156,39 @@ TABLES: dict[str, pa.Schema] = {
             ("error", TEXT),
         ]
     ),
+    "closures": pa.schema(  # parameter servers: a step, as the worker that did it saw it
+        [
+            ("segment", I32),
+            ("step", I64),
+            ("worker", I32),  # process number
+            ("scheduled_ns", I64),  # put into the queue, and
+            ("start_ns", I64),  # begun by its worker, and
+            ("finished_ns", I64),  # result there: all by the coordinator's clock
+            ("wall_ms", F64),  # from its start to its push: input + pull + compute + push
+            ("queue_ms", F64),  # start - scheduled
+            ("input_ms", F64),
+            ("pull_ms", F64),
+            ("compute_ms", F64),
+            ("push_ms", F64),
+            ("return_ms", F64),  # finished - pushed
+        ]
+    ),
+    "served": pa.schema(  # parameter servers: a variable, or a part of one, and what a step moves
+        [
+            ("segment", I32),
+            ("name", TEXT),
+            ("role", TEXT),  # weight, state, optimizer
+            ("server", I32),
+            ("process", I32),
+            ("device", TEXT),
+            ("shape", TEXT),
+            ("bytes", I64),
+            ("part", I32),
+            ("num_parts", I32),
+            ("pull_bytes", I64),  # of one step of one worker; derived
+            ("push_bytes", I64),
+        ]
+    ),
     "memory": pa.schema(
         [
             ("worker", I32),

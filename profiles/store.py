@@ -34,6 +34,7 @@ from profiles.parquet_tables import is_whole, read_table, table_files
 from profiles.records import as_event
 from profiles.run_file import RunIdentity, read_run_file
 from profiles.schema import TABLES
+from profiles.served_tables import closures_table, served_table
 from profiles.sources import EventSource, Record, read_sources
 from profiles.status import Status, derive_status
 
@@ -131,6 +132,8 @@ class Profile:
             "steps": lambda: steps_table(self.sources),
             "memory": lambda: memory_table(self.sources),
             "links": lambda: links_table(self.sources),
+            "closures": lambda: closures_table(self.sources, self.clocks),
+            "served": lambda: served_table(self.sources),
         }
         table, num_bad = made[name]()
         self._note_bad(name, num_bad)

@@ -27,6 +27,8 @@ INTERFACE = "lab0"
 _BURST_S = 0.008
 _LEAST_BURST_BYTES = 128 * 1024
 _QUEUE = "50ms"
+_SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+"""Where programs are looked for: an ordinary user's PATH often leaves out where `tc` lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +138,13 @@ def _ip(lines: Sequence[str]) -> None:
 
 
 def _run(command: Sequence[str], text: str = "") -> None:
-    subprocess.run(command, input=text, text=True, capture_output=True, check=True)
+    environment = os.environ | {"PATH": _SEARCHED}
+    subprocess.run(command, input=text, text=True, capture_output=True, check=True, env=environment)
 
 
 def _check_tools(wiring: Wiring) -> None:
     for tool in ("ip", "tc") if wiring.rate_mbit else ("ip",):
-        if shutil.which(tool) is None:
+        if shutil.which(tool, path=_SEARCHED) is None:
             raise FileNotFoundError(2, f"the program {tool} is not there (package iproute2)")
 
 

@@ -1,0 +1,96 @@
+"""Real clusters with a network interface per worker: reported bytes against the kernel's count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import profiles
+from benchmarks import wire_workload
+from profiles.analysis.links import FROM_COLLECTIVES, Links, links
+from profiles.errors import LabError
+from profiles.spec import NetworkOptions, RunSpec
+from strategy_core.cluster.containment import lay_network
+from strategy_core.launcher import Launcher
+
+pytestmark = [pytest.mark.run, pytest.mark.tf]
+
+SIZE_BYTES = 4_000_000
+LOSS_BYTES = 100
+"""More than the scalars that are reduced beside the gradient."""
+NUM_STEPS = 12
+RATE_MBIT = 200.0
+
+
+def recorded(launcher: Launcher, folder: Path, workers: int, **network: object) -> Path | None:
+    """A run of that many workers, each with an interface; None where the system refuses them."""
+    spec = RunSpec.model_validate(
+        {
+            "strategy": "multi-worker-mirrored",
+            "workers": workers,
+            "devices": "cpu:1",
+            "workload": wire_workload.__file__,
+            "workload_options": {"size": SIZE_BYTES // 4},
+            "global_batch_size": 4 * workers,
+            "steps": NUM_STEPS,
+            "capture": {"overhead_budget": 1.0, "window_steps": 2},
+            "network": {"interfaces": True, **network},
+        }
+    )
+    try:
+        lay_network(NetworkOptions(interfaces=True), workers).close()
+    except LabError:
+        with pytest.raises(LabError, match="Emulated links need network namespaces"):
+            launcher.launch(spec, folder)
+        assert not folder.exists(), "what was refused leaves nothing behind"
+        return None
+    handle = launcher.launch(spec, folder)
+    assert handle.wait(200), "the run did not end"
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+    return folder
+
+
+@pytest.mark.parametrize("workers", [2, 3, 4])
+def test_links_carry_what_the_kernel_counts(
+    launcher: Launcher, tmp_path: Path, workers: int
+) -> None:
+    slow = {"rate_mbit": RATE_MBIT} if workers == 2 else {}
+    run = recorded(launcher, tmp_path / "run", workers, **slow)
+    if run is None:
+        return
+    profile = profiles.load(run)
+    found = links(profile, profile.segments[0])
+    assert found.reason is None
+    assert found.num_steps == NUM_STEPS - 1
+    check_ring(found, workers)
+    check_interfaces(found, workers)
+    if slow:
+        wall_ms = np.median(profile.table("steps")["wall_ms"].to_numpy()[2:])
+        assert wall_ms >= 0.9 * SIZE_BYTES * 8 / (RATE_MBIT * 1e3), "no faster than its link"
+
+
+def check_ring(found: Links, workers: int) -> None:
+    """Each sends its neighbour 2(n-1)/n of the gradient, and nobody else anything to speak of."""
+    share = 2 * (workers - 1) / workers * SIZE_BYTES
+    assert found.derived_from == FROM_COLLECTIVES
+    ring = {(worker, (worker + 1) % workers) for worker in range(workers)}
+    for link in found.links:
+        pair = link.from_worker, link.to_worker
+        assert link.bytes is not None
+        if pair in ring:
+            assert link.derived_bytes == pytest.approx(share, abs=2 * LOSS_BYTES)
+            assert link.bytes == pytest.approx(share, rel=0.02)
+        else:
+            assert link.bytes < 0.01 * share
+
+
+def check_interfaces(found: Links, workers: int) -> None:
+    """Payload, headers and what was sent again are what the interface counted."""
+    assert len(found.interfaces) == 2 * workers
+    for use in found.interfaces:
+        told = use.payload_bytes + use.header_bytes + use.retransmitted_bytes
+        assert told == pytest.approx(use.bytes, rel=0.02)
+        assert use.overhead is not None
+        assert use.overhead > 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import yaml
@@ -68,9 +70,42 @@ def add_spec_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build_spec(args: argparse.Namespace) -> RunSpec:
-    """The spec that the arguments ask for; raises SpecError."""
-    spec = load_spec(args.spec) if args.spec else RunSpec()
+@dataclass(frozen=True)
+class Request:
+    """What was asked, before it is known whether it fits together."""
+
+    base: RunSpec
+    """Of the spec file; the defaults where there is none."""
+    changes: dict[str, Any]
+    """Of the flags, by dotted path."""
+
+    def value(self, path: str) -> Any:
+        """What a field will be."""
+        if path in self.changes:
+            return self.changes[path]
+        return reduce(getattr, path.split("."), self.base)
+
+    def spec(self, given: Mapping[str, Any] | None = None) -> RunSpec:
+        """The spec that was asked for; raises SpecError where it cannot be had.
+
+        `given` are fields that are told elsewhere: what was asked may not say otherwise.
+        """
+        for field, value in (given or {}).items():
+            is_said = field in self.changes or field in self.base.model_fields_set
+            if is_said and self.value(field) != value:
+                raise SpecError(
+                    f"The cluster of this run has {field}={value}",
+                    f"{field}={self.value(field)}",
+                    "Leave it out: the cluster tells",
+                    field=field,
+                )
+        spec = self.base.with_changes({**self.changes, **(given or {})})
+        preflight.check(spec)
+        return spec
+
+
+def read_request(args: argparse.Namespace) -> Request:
+    """What the arguments ask for; raises SpecError."""
     changes = {
         field: getattr(args, field) for _, field, _ in _FLAGS if getattr(args, field) is not None
     }
@@ -79,9 +114,12 @@ def build_spec(args: argparse.Namespace) -> RunSpec:
         changes["inject"] = [_delay(text) for text in args.inject]
     if args.reconfigure:
         changes["reconfigure"] = _script(args.reconfigure)
-    spec = spec.with_changes(changes)
-    preflight.check(spec)
-    return spec
+    return Request(load_spec(args.spec) if args.spec else RunSpec(), changes)
+
+
+def build_spec(args: argparse.Namespace) -> RunSpec:
+    """The spec that the arguments ask for; raises SpecError."""
+    return read_request(args).spec()
 
 
 def _assignment(text: str, flag: str) -> tuple[str, Any]:

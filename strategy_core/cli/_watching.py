@@ -1,0 +1,88 @@
+"""A launched run on the terminal: its events as they come, signals that stop it, how it ended."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import profiles
+from profiles.tail import Tail
+from strategy_core.cli._progress import JsonLines, ProgressBar
+from strategy_core.cli._summary_text import print_summary
+from strategy_core.launcher import RunHandle
+from strategy_core.processes import protocol
+
+POLL_S = 0.05
+
+
+def watch(handle: RunHandle, is_json: bool, worker: int | None = None) -> list[dict[str, Any]]:
+    """Show every event until the run is over; returns those that are few: no steps.
+
+    `worker` limits them to that process's, where others write into the same folder.
+    """
+    reporter = JsonLines() if is_json else ProgressBar(handle.spec.steps)
+    tail, kept = Tail(handle.folder), []
+    with _signals_stop(handle), reporter:
+        while True:
+            is_over = handle.wait(POLL_S)
+            for record in tail.read():
+                if worker is not None and record.get("worker", worker) != worker:
+                    continue
+                reporter.show(record)
+                if record["kind"] != "step":
+                    kept.append(record)
+            if is_over:
+                return kept
+
+
+def report(handle: RunHandle, is_json: bool, *, with_summary: bool = True) -> int:
+    """Say how the run ended; returns the exit code for that."""
+    is_done = handle.status in ("finished", "stopped")
+    if handle.message:
+        print(f"strategy-lab: {' '.join(handle.message.split())}", file=sys.stderr)
+    if handle.exit_code == protocol.EXIT_REFUSED:
+        return 2
+    if with_summary:
+        _show_summary(handle.folder, is_json)
+    if not is_json:
+        print(f"\nRecorded in {handle.folder}")
+        if not is_done:
+            print("What its worker printed: stderr.log in the worker's folder there")
+    return 0 if is_done else 1
+
+
+def _show_summary(folder: Path, is_json: bool) -> None:
+    summary = profiles.load(folder).summary()
+    if is_json:
+        print(json.dumps({"kind": "summary", **summary}))
+    else:
+        print_summary(summary)
+
+
+@contextmanager
+def _signals_stop(handle: RunHandle) -> Iterator[None]:
+    """Ctrl-C, a closed terminal, a polite kill: stop at the next step; the second one kills."""
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if asked:
+            handle.kill()
+            return
+        asked.append(True)
+        handle.stop()
+        with suppress(OSError):  # the terminal may be what has gone
+            print("\nStopping after this step (again to end at once) ...", file=sys.stderr)
+
+    asked: list[bool] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, on_signal) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

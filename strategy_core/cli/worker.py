@@ -1,0 +1,115 @@
+"""`strategy-lab worker`: one process of a run whose others are started on other hosts.
+
+The same line on every host makes one run. What differs between hosts is told by the engine that
+starts them (`strategy_core.cluster.resolve`), or by --index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from profiles.spec import RunSpec
+from strategy_core.cli import run as run_here
+from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
+from strategy_core.cli._watching import report, watch
+from strategy_core.cluster.attendance import wait_for_names
+from strategy_core.cluster.place import Place
+from strategy_core.cluster.resolve import FORMS, Wanted, resolve
+from strategy_core.launcher import Launcher
+from strategy_core.processes.hosted_run import Part, check_hosted
+
+HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_spec_arguments(parser)
+    parser.add_argument(
+        "--cluster",
+        default="auto",
+        metavar="CLUSTER",
+        help=f"who is in the cluster: {FORMS}, or ray (default: auto)",
+    )
+    parser.add_argument(
+        "--index", type=int, metavar="N", help="which of the cluster's processes this one is"
+    )
+    parser.add_argument(
+        "--start-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="wait so long for the others to come (default: 60)",
+    )
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="CHECKPOINT",
+        help="begin with this training state, the same on every host: RUN/worker-0-0/checkpoint",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="RUN",
+        help="the run folder: one that all hosts share, or each its own, to `collect` later",
+    )
+    parser.add_argument("--json", action="store_true", help="events and the summary as JSON lines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where the run did what was asked, 1 where it failed, 2 where the request was wrong."""
+    if args.cluster == "tpu":
+        return _on_tpu(args)
+    request = read_request(args)
+    if args.start_timeout is not None:
+        request.changes["cluster.start_timeout_s"] = args.start_timeout
+    if args.cluster == "ray":
+        return _under_ray(args, request)
+    place = resolve(args.cluster, _wanted(request), index=args.index)
+    spec = request.spec(place.spec_changes)
+    check_hosted(spec)
+    wait_for_names(place, spec.cluster.start_timeout_s)
+    os.environ.update(place.environment)
+    folder = args.output or default_folder(place, spec)
+    with Launcher() as launcher:
+        handle = launcher.join(Part(place, args.resume, _tell), spec, folder)
+        watch(handle, args.json, place.process)
+    return report(handle, args.json, with_summary=place.process == 0)
+
+
+def default_folder(place: Place, spec: RunSpec) -> Path:
+    """The same on every host."""
+    return Path("runs") / f"{Path(spec.workload).stem}-{spec.strategy}-{place.run_id(spec)}"
+
+
+def _on_tpu(args: argparse.Namespace) -> int:
+    """TPU hosts run servers of TensorFlow's own: one process asks its resolver, and drives them."""
+    args.strategy = args.strategy or "tpu"
+    args.devices = args.devices or "tpu"
+    return run_here.run(args)
+
+
+def _under_ray(args: argparse.Namespace, request: Request) -> int:
+    from strategy_core.cluster.ray_launcher import run_under_ray
+
+    num_workers = int(request.value("workers"))
+    spec = request.spec({"strategy": "multi-worker-mirrored", "workers": num_workers})
+    check_hosted(spec)
+    outcome = run_under_ray(spec, args.output, args.resume)
+    if outcome.message:
+        print(f"strategy-lab: {' '.join(outcome.message.split())}", file=sys.stderr)
+    print(f"Recorded in {outcome.folder}")
+    return 0 if outcome.status in ("finished", "stopped") else 1
+
+
+def _wanted(request: Request) -> Wanted:
+    return Wanted(
+        workers=int(request.value("workers")),
+        parameter_servers=int(request.value("parameter_servers")),
+        timeout_s=float(request.value("cluster.start_timeout_s")),
+    )
+
+
+def _tell(sentence: str) -> None:
+    print(f"strategy-lab: {sentence}", file=sys.stderr, flush=True)

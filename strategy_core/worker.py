@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from strategy_core.cluster import namespaces
-from strategy_core.processes import lifeline, protocol
+from strategy_core.processes import lifeline, protocol, whereabouts
 from strategy_core.processes.command_reader import CommandReader
 
 
@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     namespaces.enter_all(args.enter)  # first: later threads are there that would stay behind
     lifeline.tie_to(args.parent)
     os.nice(args.nice)
+    whereabouts.answer_from_now_on()
     pipe = lifeline.take_protocol()
     commands = CommandReader(lifeline.take_stdin())
 

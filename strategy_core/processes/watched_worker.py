@@ -90,8 +90,8 @@ class WatchedWorker:
         quiet_s = now - self.last_sign
         if quiet_s > timeout_s:
             return f"No event for {quiet_s:.0f} s; {self._doing()}."
-        is_building = self.building_since is not None and not self.is_done
-        building_s = now - (self.building_since or now) if is_building else 0.0
+        since = None if self.is_done else self.building_since
+        building_s = 0.0 if since is None else now - since
         if building_s > _BUILDING_FACTOR * timeout_s:
             return f"No step for {building_s:.0f} s, though its process is computing."
         return None

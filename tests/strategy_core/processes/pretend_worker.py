@@ -20,7 +20,7 @@ from profiles.event_log import EventLog
 from profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
 from profiles.layout import worker_folder
 from strategy_core.cluster import namespaces
-from strategy_core.processes import lifeline, protocol
+from strategy_core.processes import lifeline, protocol, whereabouts
 from strategy_core.processes.command_reader import CommandReader
 
 STEP_S = 0.005
@@ -165,6 +165,7 @@ def main() -> None:
     parser.add_argument("--enter", default="")
     namespaces.enter_all(parser.parse_args().enter)
     lifeline.tie_to(parser.parse_args().parent)
+    whereabouts.answer_from_now_on()
     pipe = lifeline.take_protocol()
     commands = CommandReader(lifeline.take_stdin())
 

@@ -140,3 +140,38 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     notes = [r for s in read_sources(handle.folder) for r in s.of_kind("note")]
     assert any("worker 1: killed on request" in note["message"].lower() for note in notes)
     assert derive_status(read_sources(handle.folder)).state == "finished"
+
+
+STUCK = """
+import json, os, time
+import tensorflow as tf
+from strategy_core.workloads.digits_mlp import build_model, build_optimizer, loss_fn
+from strategy_core.workloads import digits_mlp
+
+IS_SECOND = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {}).get("index") == 1
+
+def build_dataset(global_batch_size, seed):
+    def wait(number):
+        time.sleep(3600 if IS_SECOND and number > 5 else 0)
+        return number
+
+    def kept(number, batch):
+        waited = tf.py_function(wait, [number], tf.int64)
+        with tf.control_dependencies([waited]):
+            return tf.nest.map_structure(tf.identity, batch)
+
+    return digits_mlp.build_dataset(global_batch_size, seed).enumerate().map(kept)
+"""
+
+
+def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    workload = tmp_path / "stuck.py"
+    workload.write_text(STUCK)
+    handle = launch(2, workload=str(workload), hang_timeout_s=3)
+    assert handle.wait(LONG_S)
+    assert handle.verdict is not None
+    assert handle.verdict.verdict == "hung"
+    assert str(handle.message).startswith("Worker 1: No event for ")
+    assert "it waits for its input" in str(handle.message)

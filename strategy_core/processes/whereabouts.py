@@ -1,0 +1,75 @@
+"""Where a process that gives no sign of life is: asked by a signal, which is answered even then.
+
+Python's fault handler writes the stack of every thread without the interpreter's help, so a
+worker that waits in TensorFlow with Python's lock held answers too. Only a stopped one does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+_STDERR = 2
+ANSWER_S = 0.5
+"""So long may a process take to answer."""
+_THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
+_FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
+_OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
+_IN_STEP = re.compile(r"strategy_core/(?:loops|fit)\.py$")
+_IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What the main thread of a process was doing."""
+
+    frame: str
+    """Its innermost own frame: `in train_step, workload.py line 12`."""
+    is_in_step: bool
+    """In a step on TensorFlow's side: where those who wait for their peers are."""
+    is_in_input: bool
+
+    @property
+    def is_waiting_for_peers(self) -> bool:
+        return self.is_in_step and not self.is_in_input
+
+    def __str__(self) -> str:
+        if self.is_in_input:
+            return "it waits for its input"
+        return "it waits inside its step" if self.is_in_step else f"it is {self.frame}"
+
+
+def answer_from_now_on() -> None:
+    """Worker: have the signal answered on stderr, which is the worker's log by then."""
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
+
+
+def ask(pid: int) -> None:
+    """Launcher: the answer is in the worker's log within `ANSWER_S`."""
+    if hasattr(signal, "SIGUSR1"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGUSR1)
+
+
+def read(stderr: str) -> Whereabouts | None:
+    """The last answer in a worker's log; None where there is none."""
+    blocks = list(_THREAD.finditer(stderr))
+    if not blocks:
+        return None
+    # The main thread is the last one to be written.
+    frames = _FRAME.findall(stderr, blocks[-1].start())
+    if not frames:
+        return None
+    files = [file for file, _, _ in frames]
+    own = next((f for f in frames if not _OF_OTHERS.search(f[0])), frames[0])
+    return Whereabouts(
+        f"in {own[2]}, {Path(own[0]).name} line {own[1]}",
+        is_in_step=any(map(_IN_STEP.search, files)) and bool(_OF_OTHERS.search(files[0])),
+        is_in_input=any(map(_IN_INPUT.search, files)),
+    )

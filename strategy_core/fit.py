@@ -11,7 +11,7 @@ a last partial batch is unevenly shared.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import keras
@@ -20,7 +20,7 @@ import tensorflow as tf
 from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.delay import delayed
+from strategy_core.fit_marks import FitMarks
 from strategy_core.input_pipeline import for_distribution, with_shares
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.step import per_example
@@ -41,7 +41,7 @@ class FitLoop:
         dataset: tf.data.Dataset,
         *,
         global_batch_size: int,
-        delays_ms: Mapping[int, float],
+        marks: FitMarks,
         agreement: Agreement | None = None,
     ) -> None:
         if work.train_step is not None:
@@ -51,8 +51,6 @@ class FitLoop:
                 "Choose the custom loop",
                 field="loop",
             )
-        if delays_ms:
-            _delay_all_reduce(optimizer, delays_ms)
         with strategy.scope():
             loss = _SharedLoss(work, dataset.element_spec[1])
             # XLA would fuse away the ops whose times the lab is about.
@@ -60,6 +58,7 @@ class FitLoop:
         if agreement is not None:
             private_tf.let_fit_span_processes(model, strategy, dataset.element_spec)
         self._agreement = agreement
+        self._marks = marks
         self._summed = _sum_over_replicas(strategy)
         self._model = model
         self._dataset = for_distribution(_weighted(dataset))
@@ -76,7 +75,7 @@ class FitLoop:
                 loss = self._baton.one_step()
         if self._agreement is not None:  # a collective of its own: `fit` has no room for more
             self._agreement.hear(self._summed(tf.constant(self._agreement.told())).numpy())
-        recorded.result(loss=loss, examples=self._global_batch_size)
+        recorded.result(loss=loss, marks=self._marks.read(), examples=self._global_batch_size)
         return self._global_batch_size
 
     def on_the_way(self) -> Iterator[None]:
@@ -169,13 +168,3 @@ class _SharedLoss(keras.losses.Loss):
 def _weighted(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """(features, labels) -> (features, labels, shares): Keras's sample weights."""
     return with_shares(dataset).map(lambda batch, shares: (batch[0], batch[1], shares))
-
-
-def _delay_all_reduce(optimizer: Any, delays_ms: Mapping[int, float]) -> None:
-    def all_reduce(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        gradients, weights = zip(*pairs, strict=True)
-        late = delayed(gradients, delays_ms, replica)
-        return private_tf.stock_all_reduce(optimizer, zip(late, weights, strict=True))
-
-    private_tf.replace_all_reduce(optimizer, all_reduce)

@@ -22,6 +22,7 @@ from strategy_core import (
 from strategy_core.cluster.agreement import Agreement
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.fit import FitLoop
+from strategy_core.fit_marks import FitMarks
 from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
@@ -145,7 +146,7 @@ def _loop(
             work,
             dataset,
             global_batch_size=spec.global_batch_size,
-            delays_ms=delays_ms,
+            marks=FitMarks(strategy, model, optimizer, delays_ms, wanted=spec.capture.marks),
             agreement=agreement,
         )
     step = build_step(

@@ -30,6 +30,38 @@ def test_fit_gives_the_losses_and_weights_of_the_custom_loop(strategy: str) -> N
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "devices"),
+    [("mirrored", "cpu:4"), ("central-storage", "cpu:2"), ("default", "cpu:1"), ("tpu", "cpu:4")],
+)
+def test_marks_show_which_replica_of_fit_is_late(strategy: str, devices: str) -> None:
+    """Three marks per replica on every step, as in the custom loop; a delay is in its compute."""
+    from tests.strategy_core.in_memory import opened
+
+    late = int(devices[-1]) - 1
+    spec = COMMON | {"devices": devices, "inject": [{"replica": late, "ms": 40.0}]}
+    training, recorder = opened(strategy=strategy, loop="fit", **spec)
+    for _ in range(6):
+        training.run_step()
+    training.close()
+    steps = np.stack(recorder.marks)[1:] / 1e6  # the first step traces
+    assert steps.shape == (5, late + 1, 3)
+    compute = np.median(steps[:, :, 1] - steps[:, :, 0], axis=0)
+    assert compute[late] > 38
+    assert compute.argmax() == late
+    waits = np.median(steps[:, :, 2] - steps[:, :, 1], axis=0)
+    assert (waits[:late] > 25).all(), "the others wait for it"
+
+
+def test_without_marks_fit_has_none() -> None:
+    from tests.strategy_core.in_memory import opened
+
+    training, recorder = opened(loop="fit", capture={"marks": False}, **COMMON)
+    training.run_step()
+    training.close()
+    assert recorder.marks == [None]
+
+
 def test_a_run_changes_into_fit_and_out_of_it_with_its_state() -> None:
     from tests.strategy_core.in_memory import opened, trained
 

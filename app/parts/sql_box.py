@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import pyarrow as pa
 import streamlit as st
 
@@ -31,6 +34,21 @@ EXAMPLES = {
 }
 
 
+_ANSWER = "sql_last_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query gave, kept in the session: the next rerun of the page shows it again."""
+
+    run: Path
+    query: str
+    rows: pa.Table | None = None
+    """The first of them; None where the query failed."""
+    num_rows: int = 0
+    error: str = ""
+
+
 def show_sql(profile: Profile) -> None:
     """The box; a query runs when it is asked to, over what the run holds right now."""
     example = st.pills("Examples", list(EXAMPLES), key="sql_example", default="Slowest steps")
@@ -39,25 +57,32 @@ def show_sql(profile: Profile) -> None:
         query = st.text_area("Query (DuckDB SQL)", value=text, height=120, key=f"sql_{example}")
         asked = st.form_submit_button("Run the query", type="primary")
     if asked and query.strip():
-        _show_answer(profile, query)
+        st.session_state[_ANSWER] = _answer(profile, query)
+    last: Answer | None = st.session_state.get(_ANSWER)
+    if last is not None and last.run == profile.path:
+        _show_answer(last)
     with st.expander("Tables and their columns"):
         _show_schema(profile)
 
 
-def _show_answer(profile: Profile, query: str) -> None:
+def _answer(profile: Profile, query: str) -> Answer:
     try:
         with st.spinner("Asking DuckDB …"):
-            answer = run_query(profile, query, timeout_s=TIMEOUT_S)
+            found = run_query(profile, query, timeout_s=TIMEOUT_S)
     except LabError as error:
-        st.error(as_markdown(error, 2000))
+        return Answer(profile.path, query, error=str(error))
+    return Answer(profile.path, query, _plain(found.slice(0, MAX_ROWS)), found.num_rows)
+
+
+def _show_answer(answer: Answer) -> None:
+    if answer.rows is None:
+        st.error(as_markdown(answer.error, 2000))
         return
     rows = f"{answer.num_rows:,} rows"
     if answer.num_rows > MAX_ROWS:
         rows += f"; the first {MAX_ROWS:,} are shown"
-    st.caption(rows)
-    st.dataframe(
-        _plain(answer.slice(0, MAX_ROWS)), hide_index=True, placeholder="null", key="sql_answer"
-    )
+    st.caption(f"{rows} · {as_markdown(answer.query, 120)}")
+    st.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -35,6 +35,12 @@ def test_a_query_is_answered(runs: Path) -> None:
     at.button[-1].click()
     rerun(at)
     assert at.dataframe[-1].value["num"][0] == 30
+    at.pills("sql_example").set_value(["Collectives"])  # another widget: the answer stays
+    rerun(at)
+    assert at.dataframe[-1].value["num"][0] == 30
+    at.selectbox("pick_run").set_value("second")  # another run: it goes
+    rerun(at)
+    assert all("num" not in frame.value for frame in at.dataframe)
 
 
 @pytest.mark.parametrize(

@@ -67,14 +67,14 @@ class ClockAnswer:
     def sentence(self) -> str:
         """For people: what is known, and how well."""
         if self.source == "reference":
-            return "the reference: all times are told on its clock"
+            return "the reference: all are told by it"
         if self.source == "same host":
-            return "the reference's own clock: the same host"
+            return "the same host as the reference, so the same clock"
         if self.offset_ms is None or self.uncertainty_ms is None:
-            return f"not known, so its times are compared with nobody's: {self.reason}"
+            return f"not known, and compared with nobody's: {self.reason}"
         drift = "" if self.drift_ppm is None else f", drifting by {self.drift_ppm:+.2f} ppm"
         how = f"{-self.offset_ms:+.3f} ms against the reference"
-        return f"{how} (±{self.uncertainty_ms:.3f} ms){drift}; brought to the reference's"
+        return f"{how} (±{self.uncertainty_ms:.3f} ms){drift}"
 
 
 def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:

@@ -1,7 +1,8 @@
 """A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzip where the path ends in .gz.
 
 Every replica is a process: its captured steps, its ops (as many lanes as it took to keep them
-apart), its sends and receives. The run itself is the first process: segments, steps, counters.
+apart), its sends and receives; in a cluster every worker is one, all on the clock of the first.
+The run itself is the first process: segments, steps, counters.
 Arrows lead from each send to its receive, and from the last rank of a collective to the others.
 """
 
@@ -17,6 +18,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from profiles.analysis.clocks import worker_clocks
 from profiles.exports.format import Format
 from profiles.exports.trace.counters import memory_counters, step_counters
 from profiles.exports.trace.flows import Flows
@@ -25,6 +27,7 @@ from profiles.exports.trace.slices import Row, Slice, in_sequence
 from profiles.exports.trace.tracks import TraceEvent, Tracks
 from profiles.schema import SCHEMA_VERSION
 from profiles.store import Profile
+from profiles.timeline.one_clock import table_on_one_clock
 
 _json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 """Text as it is: Perfetto shows escapes in a track's name letter by letter."""
@@ -35,12 +38,12 @@ _STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
 def trace_events(profile: Profile) -> Iterator[TraceEvent]:
     """Every event of the trace; times in microseconds after the start of the run."""
     origin_ns = origin(profile)
-    tracks, flows = Tracks(), Flows()
+    tracks, flows = Tracks(by_worker=len(profile.clocks.workers) > 1), Flows()
     steps = profile.table("steps").to_pylist()
     yield from _events(_run_slices(profile, steps, tracks, origin_ns))
     replicas = ReplicaSlices(profile, tracks, origin_ns)
     yield from _events(replicas.steps())
-    spans = profile.table("spans").to_pylist()
+    spans = table_on_one_clock(profile, "spans").to_pylist()
     ops = replicas.ops(spans)
     yield from _events(ops)
     for ranks in replicas.collectives(spans, ops):
@@ -56,8 +59,12 @@ def trace_events(profile: Profile) -> Iterator[TraceEvent]:
 
 def origin(profile: Profile) -> int:
     """The earliest time of the run, epoch ns: what the trace counts from."""
-    columns = [("segments", "started_ns"), ("steps", "start_ns"), ("spans", "start_ns")]
-    times = [_least(profile.table(table)[column]) for table, column in columns]
+    columns = [
+        profile.table("segments")["started_ns"],
+        profile.table("steps")["start_ns"],
+        table_on_one_clock(profile, "spans")["start_ns"],
+    ]
+    times = [_least(column) for column in columns]
     return min((time for time in times if time is not None), default=0)
 
 
@@ -109,6 +116,7 @@ def _write(profile: Profile, path: Path) -> None:
         "status": profile.status.state,
         "schema_version": SCHEMA_VERSION,
         "starts_at_epoch_ns": origin(profile),
+        "clocks": {f"worker {item.worker}": item.sentence for item in worker_clocks(profile)},
         "notes": list(profile.notes),
     }
     with _opened(path) as file:

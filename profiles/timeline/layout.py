@@ -1,11 +1,13 @@
 """A run's spans sorted onto rows: one track per worker and device, one row per lane of a track.
 
-Times are nanoseconds since `origin_ns`, on the clock that each track names; tracks whose clocks
-differ are drawn above one another, never computed with.
+Times are nanoseconds since `origin_ns`, of all workers on one clock as far as it is known
+(`profiles.timeline.one_clock`); each track names its clock. Device clocks are drawn above host
+clocks, never computed with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from profiles.analysis.clocks import worker_clocks
 from profiles.store import Profile
 from profiles.timeline.lanes import assign_lanes
+from profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
 
 Ints = npt.NDArray[np.int64]
+_Key = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,9 @@ class Track:
     replica: int | None
     device: str
     clock: str
+    """Which clock its times were read on, and how well that is known on the common one."""
+    is_marked: bool
+    """Whether its spans are no op events but what its marks say."""
     first_row: int
     num_rows: int
 
@@ -65,7 +73,7 @@ class Timeline:
 
 def lay_out(profile: Profile) -> Timeline:
     """The timeline of a run; one without spans has no tracks."""
-    table = profile.table("spans")
+    table = table_on_one_clock(profile, "spans")
     start = _ints(table["start_ns"])
     end = start + np.maximum(_ints(table["duration_ns"]), 0)
     steps = _captured_steps(profile)
@@ -76,7 +84,9 @@ def lay_out(profile: Profile) -> Timeline:
     # One key for track and start: a single sort of whole numbers.
     order = np.argsort(codes * (int(start.max(initial=0)) + 1) + start, kind="stable")
     start, end, codes = start[order], end[order], codes[order]
-    rows, tracks = _rows(start, end, codes, keys, _clocks(table, order, codes))
+    clocks = _clock_texts(profile, keys, _first_texts(table["clock"], order, codes))
+    marked = [op.endswith(MARKED) for op in _first_texts(table["op"], order, codes)]
+    rows, tracks = _rows(start, end, codes, keys, list(zip(clocks, marked, strict=True)))
     by_row = np.argsort(rows, kind="stable")
     order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
     num_rows = tracks[-1].first_row + tracks[-1].num_rows if tracks else 0
@@ -119,7 +129,7 @@ def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     return codes.astype(np.int64), [*texts, ""]
 
 
-def _tracks(table: pa.Table) -> tuple[Ints, list[tuple[int, int, str]]]:
+def _tracks(table: pa.Table) -> tuple[Ints, list[_Key]]:
     """Per span the number of its track, and each track's (worker, replica or -1, device)."""
     devices, names = _dictionary(table["device"])
     workers, replicas = _ints(table["worker"]), _ints(table["replica"])
@@ -140,17 +150,30 @@ def _tracks(table: pa.Table) -> tuple[Ints, list[tuple[int, int, str]]]:
     return numbers[combined], keys
 
 
-def _clocks(table: pa.Table, order: Ints, codes: Ints) -> list[str]:
-    """The clock of each track: that of its first span."""
-    clocks, names = _dictionary(table["clock"])
+def _first_texts(column: pa.ChunkedArray, order: Ints, codes: Ints) -> list[str]:
+    """What the column says of the first span of each track."""
+    values, names = _dictionary(column)
     if not len(codes):
         return []
     firsts = np.searchsorted(codes, np.arange(int(codes[-1]) + 1))
-    return [names[clocks[order[first]]] for first in firsts.tolist()]
+    return [names[values[order[first]]] for first in firsts.tolist()]
+
+
+def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) -> list[str]:
+    """Each track's clock; of several workers, how it compares with the reference's."""
+    told = {answer.worker: answer.sentence for answer in worker_clocks(profile)}
+    return [
+        f"{clock} of worker {worker}: {told[worker]}" if worker in told else clock
+        for (worker, _, _), clock in zip(keys, clocks, strict=True)
+    ]
 
 
 def _rows(
-    start: Ints, end: Ints, codes: Ints, keys: list[tuple[int, int, str]], clocks: list[str]
+    start: Ints,
+    end: Ints,
+    codes: Ints,
+    keys: Sequence[_Key],
+    facts: Sequence[tuple[str, bool]],
 ) -> tuple[Ints, list[Track]]:
     """Per span its row, and the tracks in order; spans are sorted by track, then by start."""
     rows = np.zeros(len(start), np.int64)
@@ -163,14 +186,17 @@ def _rows(
         rows[part] = lanes + first_row
         num_rows = int(lanes.max()) + 1
         known = None if replica < 0 else replica
-        tracks.append(Track(worker, known, device, clocks[number], first_row, num_rows))
+        tracks.append(Track(worker, known, device, *facts[number], first_row, num_rows))
         first_row += num_rows
     return rows, tracks
 
 
 def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
     table = profile.table("steps")
-    table = table.filter(table["captured"]).sort_by("start_ns")
+    only_marked = uncaptured_steps(profile)
+    is_shown = np.isin(_ints(table["step"]), only_marked) if len(only_marked) else None
+    shown = table["captured"] if is_shown is None else pa.array(is_shown)
+    table = table.filter(shown).sort_by("start_ns")
     starts = table["start_ns"].to_pylist()
     lengths = [round((wall_ms or 0) * 1e6) for wall_ms in table["wall_ms"].to_pylist()]
     return {
@@ -185,7 +211,7 @@ def _links(
     profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
 ) -> dict[str, Ints]:
     """Ranks of one collective share a group: its instance, or where it has none its name."""
-    table = profile.table("collectives")
+    table = table_on_one_clock(profile, "collectives")
     numbers = {(track.worker, track.device): i for i, track in enumerate(tracks)}
     devices, names = _dictionary(table["device"])
     workers = _ints(table["worker"]).tolist()

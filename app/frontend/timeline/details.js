@@ -32,6 +32,7 @@ export function detailsOf(span, track, category, twins) {
     ["Step", String(span.step)],
     ["Starts at", joined(units.seconds(span.start / 1e9)) + ` (${number(span.start / 1e6, 9)} ms into the run)`],
     ["Clock", track.clock],
+    ["Source", track.is_marked ? "in-graph timestamps: this worker was not captured" : "full capture"],
   ];
   const list = el("dl", {}, ...rows.flatMap(([term, value]) => [el("dt", { text: term }), el("dd", { text: value })]));
   if (!twins.length) return el("div", { class: "details" }, list);

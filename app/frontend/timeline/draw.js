@@ -199,7 +199,9 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
   context.globalAlpha = 1;
 }
 
-export function shortDevice({ device, worker }) {
+// Where there are several workers, the device with its worker; `marks` where no capture saw it.
+export function shortDevice({ device, worker, isOne, is_marked: isMarked }) {
   const short = device.split("/device:").at(-1) || device;
-  return worker > 0 ? `${short} (${worker})` : short;
+  const named = isOne ? short : `worker ${worker}${short ? ` ${short}` : ""}`;
+  return isMarked ? `${named}, marks` : named;
 }

@@ -84,7 +84,9 @@ export class TimelineView {
   layOut(described) {
     const isFirst = this.version === null;
     this.version = described.version;
-    Object.assign(this.scene, { tracks: described.tracks, steps: described.steps });
+    const isOne = new Set(described.tracks.map(({ worker }) => worker)).size < 2;
+    const tracks = described.tracks.map((track) => ({ ...track, isOne }));
+    Object.assign(this.scene, { tracks, steps: described.steps });
     this.categories = described.categories;
     this.scene.colours = this.categories.map((category) => this.data.colours[category] ?? this.data.colours.other);
     this.windows = captureWindows(described.steps);

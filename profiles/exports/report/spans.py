@@ -22,6 +22,7 @@ from profiles.analysis.columns import Ints, floats, ints, texts
 from profiles.exports.report.facts import RunFacts
 from profiles.palette import replica_colour
 from profiles.timeline import Timeline, Track
+from profiles.timeline.one_clock import table_on_one_clock
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000
@@ -78,7 +79,7 @@ def _longest(timeline: Timeline, spans: Ints) -> Ints:
 
 def _waits(facts: RunFacts, timeline: Timeline, steps: Sequence[int]) -> dict[tuple[str, int], int]:
     """By name and start of a collective's rank: how long it waited for the last one, in ns."""
-    table = facts.profile.table("collectives")
+    table = table_on_one_clock(facts.profile, "collectives")
     table = table.filter(pc.is_in(table["step"], pa.array(steps, pa.int64())))
     starts = (ints(table, "start_ns") - timeline.origin_ns).tolist()
     waits = (np.nan_to_num(floats(table, "wait_ms")) * 1e6).astype(np.int64).tolist()
@@ -139,9 +140,10 @@ def _num_used(track: Track, lane_of: dict[int, int]) -> int:
 def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> dict[str, Any]:
     rows = range(track.first_row, track.first_row + track.num_rows)
     shared = track.replica is None
+    device = facts.device(track.device) if not shared or track.device else "shared"
     return {
         "label": f"worker {track.worker}" if shared else f"replica {track.replica}",
-        "device": facts.device(track.device) if not shared or track.device else "shared",
+        "device": f"{device}, marks" if track.is_marked else device,
         "colour": None if track.replica is None else replica_colour(track.replica),
         "first_lane": min(lane_of[row] for row in rows if row in lane_of),
         "num_lanes": count,

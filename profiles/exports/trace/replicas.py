@@ -11,6 +11,7 @@ from profiles.device_names import short_names
 from profiles.exports.trace.slices import Row, Slice, grouped, in_sequence, side_by_side
 from profiles.exports.trace.tracks import Track, Tracks
 from profiles.store import Profile
+from profiles.timeline.one_clock import table_on_one_clock
 
 Home = tuple[int, int | None]
 """Worker and replica; None is what a worker does for all its replicas."""
@@ -54,7 +55,7 @@ class ReplicaSlices:
 
     def steps(self) -> Iterator[Slice]:
         """Each replica's captured steps, with where their time went."""
-        rows = self._profile.table("replica_steps").to_pylist()
+        rows = table_on_one_clock(self._profile, "replica_steps").to_pylist()
         for home, group in grouped(rows, "worker", "replica").items():
             track = self._tracks.of_replica(home[0], home[1], STEPS_TID, "captured steps")
             slices = [self._slice(f"step {r['step']}", "step", r, r["wall_ms"]) for r in group]
@@ -84,7 +85,7 @@ class ReplicaSlices:
         for row, item in zip(spans, ops, strict=True):
             if row["category"] == "collective":
                 found[_rank(row)] = item
-        rows = self._profile.table("collectives").to_pylist()
+        rows = table_on_one_clock(self._profile, "collectives").to_pylist()
         for group in grouped(rows, "step", "op", "instance").values():
             at = (found.get(_rank(row)) for row in group)
             ranks = [item for item in at if item is not None]
@@ -93,7 +94,7 @@ class ReplicaSlices:
 
     def transfers(self) -> Iterator[tuple[str, Slice, Slice]]:
         """Name, send and receive of every transfer whose time is known."""
-        rows = self._profile.table("transfers").to_pylist()
+        rows = table_on_one_clock(self._profile, "transfers").to_pylist()
         rows = [row for row in rows if row["start_ns"] is not None]
         names = [row["tensor"] or "transfer" for row in rows]
         slices = [

@@ -1,4 +1,7 @@
-"""Tracks: a process per replica, a thread per lane, each with its name and its place."""
+"""Tracks: a process per replica (per worker where there are several), a thread per lane.
+
+Each with its name and its place.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,10 @@ TraceEvent = dict[str, Any]
 
 RUN_PID = 1
 """The process that holds what concerns the whole run: steps, segments, counters."""
+
+REPLICA_TIDS = 100_000
+"""So many threads are set aside for each replica of a worker."""
+MAX_REPLICAS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,8 @@ class Track:
 class Tracks:
     """Numbers for (worker, replica) and their lanes, given out in the order in which they sort."""
 
+    by_worker: bool = False
+    """A process is a worker, and a replica one of its groups of threads."""
     _processes: dict[tuple[int, int | None], int] = field(default_factory=dict)
     _process_names: dict[int, str] = field(default_factory=dict)
     _threads: dict[Track, str] = field(default_factory=dict)
@@ -35,14 +44,21 @@ class Tracks:
 
     def add_replica(self, worker: int, replica: int | None, device: str | None) -> None:
         """Give a replica its place; None is what a worker does for all its replicas."""
-        pid = self._processes.setdefault((worker, replica), RUN_PID + 1 + len(self._processes))
-        title = f"replica {replica}" if replica is not None else "shared by the replicas"
-        self._process_names.setdefault(pid, f"{title} · {device or f'worker {worker}'}")
+        key = (worker, None if self.by_worker else replica)
+        pid = self._processes.setdefault(key, RUN_PID + 1 + len(self._processes))
+        name = f"worker {worker}"
+        if not self.by_worker:
+            name = f"{_title(replica)} · {device or name}"
+        self._process_names.setdefault(pid, name)
 
     def of_replica(self, worker: int, replica: int | None, tid: int, name: str) -> Track:
         """A track of a replica; one that was never added gets its place now."""
         self.add_replica(worker, replica, None)
-        return self._named(Track(self._processes[worker, replica], tid), name)
+        if not self.by_worker:
+            return self._named(Track(self._processes[worker, replica], tid), name)
+        place = REPLICA_TIDS * (MAX_REPLICAS if replica is None else replica)
+        track = Track(self._processes[worker, None], place + tid)
+        return self._named(track, f"{_title(replica)}: {name}")
 
     def metadata(self) -> Iterator[TraceEvent]:
         """The `M` events that name and sort every process and thread."""
@@ -56,6 +72,10 @@ class Tracks:
     def _named(self, track: Track, name: str) -> Track:
         self._threads.setdefault(track, name)
         return track
+
+
+def _title(replica: int | None) -> str:
+    return f"replica {replica}" if replica is not None else "shared by the replicas"
 
 
 def _metadata(name: str, pid: int, tid: int, args: dict[str, Any]) -> TraceEvent:

@@ -1,0 +1,52 @@
+"""The clocks of a run's workers: how they compare, how well that is known, what bears it out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.parts.opened import OpenRun
+from app.parts.text import plain
+from profiles.analysis.clocks import ClockAnswer, worker_clocks
+
+
+def show_clocks(opened: OpenRun) -> None:
+    """A table with a row per worker; nothing where there is one worker."""
+    answers = opened.ask(worker_clocks)
+    if not answers:
+        return
+    st.subheader("One clock", help=HELP)
+    st.dataframe(
+        {
+            "worker": [answer.worker for answer in answers],
+            "clock": [plain(answer.sentence) for answer in answers],
+            "messages say": [_messages(answer) for answer in answers],
+            "collectives say": [_check(answer) for answer in answers],
+        },
+        hide_index=True,
+        key="clocks",
+    )
+
+
+HELP = (
+    "Every worker reads its own wall clock. Workers exchange messages with worker 0 all along; the "
+    "quickest of each burst says how far the clocks are apart, wrong by at most half its round "
+    "trip. Independent of that, nobody can end an all-reduce before the last worker began it."
+)
+
+
+def _messages(answer: ClockAnswer) -> str:
+    if answer.measured_ms is None or answer.measured_uncertainty_ms is None:
+        return "–" if answer.source == "reference" else "not measured"
+    ahead = f"{-answer.measured_ms:+.3f} ms (±{answer.measured_uncertainty_ms:.3f} ms)"
+    return f"{ahead}, {answer.num_measurements} measurements"
+
+
+def _check(answer: ClockAnswer) -> str:
+    check = answer.check
+    if check is None:
+        return "–"
+    verdict = "consistent" if check.is_consistent else "contradicts"
+    return (
+        f"{verdict}: {-check.at_most_ms:+.3f} to {-check.at_least_ms:+.3f} ms left, ends "
+        f"{-check.common_end_ms:+.3f} ms apart, {check.num_steps} steps"
+    )

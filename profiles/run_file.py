@@ -37,10 +37,11 @@ def create_run_file(
     recorded_by: str = "engine",
     created_ns: int | None = None,
     cluster: dict[str, Any] | None = None,
+    name: str | None = None,
 ) -> RunIdentity:
     """Make the run folder and its `run.json`; raises RunFolderError where one is there already."""
     identity = RunIdentity(
-        name=run.resolve().name,
+        name=name or run.resolve().name,
         created_ns=time.time_ns() if created_ns is None else created_ns,
         spec=spec,
         recorded_by=recorded_by,

@@ -1,0 +1,31 @@
+"""`strategy-lab collect`: the folders that the hosts of a run each wrote, as one run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import profiles
+from profiles.collect import collect
+from strategy_core.cli._summary_text import print_summary
+
+HELP = "put the folders that the hosts of one run each wrote together"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="one per host")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="RUN", help="the new run folder"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where the run is whole, 1 where a process's records are missing, 2 where none is made."""
+    collected = collect(args.folders, args.output)
+    print_summary(profiles.load(collected.folder).summary())
+    print(f"\nCollected in {collected.folder}")
+    if collected.missing:
+        names = ", ".join(collected.missing)
+        print(f"strategy-lab: no records of {names}: name every host's folder", file=sys.stderr)
+    return 1 if collected.missing else 0

@@ -17,6 +17,7 @@ from profiles.analysis.communication import NO_WINDOW, Communication
 from profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from profiles.analysis.efficiency import efficiency
 from profiles.analysis.findings import Facts, findings, gather_facts
+from profiles.analysis.links import Link, Links, links
 from profiles.analysis.memory import memory_use
 from profiles.analysis.placement import Placement, placement
 from profiles.analysis.steps import StepTimes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from profiles.store import Profile
 
 Json = dict[str, Any]
+NO_SIZES = "no collective between the processes is known with its size"
 NEVER_STARTED = "the run ended before TensorFlow told what it runs on"
 
 
@@ -75,6 +77,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             for use in facts.communication.collectives
         ],
         "bytes_per_step": _bytes_per_step(facts.communication),
+        **_links(links(profile, segment)),
         "placement": _placement(placement(profile, segment.segment)),
         **_straggler(facts.stragglers),
         "loss": _missing(
@@ -147,6 +150,37 @@ def _bytes_per_step(communication: Communication) -> Json:
         "transfer": communication.transfer_bytes,
     }
     return _missing(sizes, communication.reason or NO_WINDOW)
+
+
+def _links(found: Links) -> Json:
+    """Bytes per step between processes; null where there is nothing of the kind."""
+    if not found.links:
+        return _missing({"links": None}, found.reason)
+    document: Json = {
+        "processes": {str(number): name for number, name in found.names.items()},
+        "steps": found.num_steps,
+        "pairs": [_link(link, found) for link in found.links],
+        **_missing({"derived_from": found.derived_from}, NO_SIZES),
+        **_missing({"overhead": found.overhead}, "no link has a measured and a derived size"),
+        "interfaces": [
+            {**asdict(use), "header_bytes": use.header_bytes, "overhead": use.overhead}
+            for use in found.interfaces
+        ],
+    }
+    return {"links": document}
+
+
+def _link(link: Link, found: Links) -> Json:
+    no_ring = "no neighbours in the ring" if found.derived_from else NO_SIZES
+    measured = {"bytes": link.bytes, "packets": link.packets, "rtt_ms": link.rtt_ms}
+    ring = {"derived_bytes": link.derived_bytes, "overhead": link.overhead}
+    return {
+        "from": link.from_worker,
+        "to": link.to_worker,
+        **_missing(measured, found.reason or "nobody counted this link"),
+        **_missing({"retransmitted_bytes": link.retransmitted_bytes}, "only the sender knows"),
+        **_missing(ring, no_ring),
+    }
 
 
 def _placement(found: Placement) -> Json:

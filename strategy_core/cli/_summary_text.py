@@ -61,6 +61,7 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_collectives(segment, out)
+    _print_links(segment, out)
 
 
 def _print_replicas(segment: dict[str, Any], out: Console) -> None:
@@ -116,4 +117,25 @@ def _print_collectives(segment: dict[str, Any], out: Console) -> None:
             units.bandwidth(use["algbw_gbps"]),
             units.bandwidth(use["busbw_gbps"]),
         )
+    out.print(table)
+
+
+def _print_links(segment: dict[str, Any], out: Console) -> None:
+    """The heavy links between processes; a step's requests and acknowledgements are not."""
+    links = segment["links"]
+    if links is None:
+        return
+    sizes = [max(pair["bytes"] or 0, pair["derived_bytes"] or 0) for pair in links["pairs"]]
+    table = Table(title="Bytes between processes, per step", title_justify="left")
+    for name in ("from", "to", "measured", "derived", "added"):
+        table.add_column(name, justify="left" if name in ("from", "to") else "right")
+    for pair, size in zip(links["pairs"], sizes, strict=True):
+        if size >= max(sizes) / 1000:
+            table.add_row(
+                plain_text(links["processes"].get(str(pair["from"]), "?")),
+                plain_text(links["processes"].get(str(pair["to"]), "?")),
+                units.size(pair["bytes"]),
+                units.size(pair["derived_bytes"]),
+                units.share(pair["overhead"]),
+            )
     out.print(table)

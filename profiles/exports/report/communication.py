@@ -9,6 +9,7 @@ from profiles.analysis.findings import Facts
 from profiles.analysis.overlap import Overlap, overlaps
 from profiles.exports.report.facts import RunFacts, title_of
 from profiles.exports.report.markup import Markup, join, tag
+from profiles.exports.report.process_links import process_links
 from profiles.exports.report.section import (
     Cell,
     Section,
@@ -43,7 +44,7 @@ def communication(facts: RunFacts) -> Section | None:
 def _segment(facts: RunFacts, item: Facts) -> Markup:
     found = item.communication
     if not found.num_steps:
-        return note(f"Unavailable: {found.reason}.")
+        return join(note(f"Unavailable: {found.reason}."), process_links(facts, item))
     parts: list[Markup | None] = [note(f"Unknown: {found.reason}.") if found.reason else None]
     if found.collectives:
         parts += [_collectives(found.collectives), _calls(facts, item)]
@@ -51,6 +52,7 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
         parts.append(note("No collective ran in the captured steps."))
     parts.append(_overlap(facts, item))
     parts.append(traffic(facts, item))
+    parts.append(process_links(facts, item))
     return join(*parts)
 
 

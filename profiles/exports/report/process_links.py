@@ -1,0 +1,45 @@
+"""Between processes: bytes per link, measured against derived, and what the protocol adds."""
+
+from __future__ import annotations
+
+from profiles import units
+from profiles.analysis.findings import Facts
+from profiles.analysis.links import links
+from profiles.exports.report.facts import RunFacts
+from profiles.exports.report.markup import Markup, join
+from profiles.exports.report.section import name, note, quantity, table
+
+MAX_LINKS = 64
+
+
+def process_links(facts: RunFacts, item: Facts) -> Markup:
+    """Of one segment; nothing where it ran in one process."""
+    found = links(facts.profile, item.segment)
+    if len(found.names) < 2:
+        return join()
+    if not found.links:
+        return note(f"Bytes between processes: {found.reason}.")
+    heaviest = sorted(found.links, key=lambda link: -max(link.bytes or 0, link.derived_bytes or 0))
+    rows = [
+        (
+            name(found.names.get(link.from_worker, "?")),
+            name(found.names.get(link.to_worker, "?")),
+            quantity(units.size(link.bytes), link.bytes),
+            quantity(units.size(link.derived_bytes), link.derived_bytes),
+            quantity(units.share(link.overhead), link.overhead),
+            quantity(units.size(link.retransmitted_bytes), link.retransmitted_bytes),
+            quantity(units.milliseconds(link.rtt_ms), link.rtt_ms),
+        )
+        for link in heaviest[:MAX_LINKS]
+    ]
+    heads = (
+        "From",
+        "To",
+        ("Measured", "link_bytes"),
+        ("Derived, as a ring", "ring_share"),
+        ("Added", "link_overhead"),
+        "Sent again",
+        "Round trip",
+    )
+    source = "derived" if found.reason else "measured"
+    return table("Between processes, bytes per step", heads, rows, source=source)

@@ -155,10 +155,34 @@ _COMMUNICATION = (
         TCP_INFO,
     ),
     Definition(
+        "served_step",
+        "Step of a worker of parameter servers",
+        "ms",
+        "A worker reads its batch (input), reads every model variable from its server (pull), "
+        "computes gradients (compute), and sends them to where the variables are, until the "
+        "servers have answered (push).",
+        "input + pull + compute + push = at work",
+    ),
+    Definition(
+        "closures",
+        "Closures",
+        "",
+        "A closure is one step, scheduled by the coordinator and done by whichever worker is free. "
+        "Queued: scheduled, begun by no worker yet. In flight: begun, its push not yet answered.",
+    ),
+    Definition(
+        "served_bytes",
+        "Pulls and pushes",
+        "bytes/step",
+        "What a step of a worker reads from a parameter server and sends to it. The optimizer's "
+        "own variables stay there: its update runs on the server.",
+        "pulled: sum of the variables' sizes; pushed: sum of their gradients' sizes",
+    ),
+    Definition(
         "link_overhead",
         "Overhead of the protocol",
         "",
-        "What gRPC and everything but the collectives add to the collectives' bytes on a link.",
+        "What gRPC and everything else adds to the bytes that a step has to move over a link.",
         "measured / derived - 1",
     ),
     Definition(

@@ -12,17 +12,20 @@ import streamlit as st
 from app.charts.matrix import traffic as traffic_chart
 from app.parts.text import as_markdown, plain
 from profiles import units
-from profiles.analysis.links import FROM_COLLECTIVES, InterfaceUse, Link, Links, links
+from profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS, FROM_SERVED
+from profiles.analysis.links import InterfaceUse, Link, Links, links
 from profiles.definitions import DEFINITIONS
 from profiles.store import Profile
 
 MEASURED, DERIVED = "measured", "derived"
-KINDS = {MEASURED: "Measured on sockets", DERIVED: "Derived, as a ring"}
+KINDS = {MEASURED: "Measured on sockets", DERIVED: "Derived"}
 MANY = 6
 """More processes than these take the width of the page."""
 DERIVED_FROM = {
-    FROM_COLLECTIVES: "the sizes of the captured collectives",
-    "parameters": "the size of the parameters, as one all-reduce of their gradients",
+    FROM_COLLECTIVES: "the captured collectives, each as a ring: f * S to the next process",
+    FROM_PARAMETERS: "the parameters, as one all-reduce of their gradients in a ring: f * S to the "
+    "next process",
+    FROM_SERVED: "the served variables: each pulled and its gradient pushed in every step",
 }
 
 
@@ -79,9 +82,8 @@ def _about(found: Links, kind: str) -> str:
             f"{units.counted(round(found.num_steps), 'step')}. The diagonal is a process's "
             "connection with itself."
         )
-    ring = DEFINITIONS["ring_share"]
-    source = DERIVED_FROM.get(found.derived_from or "", "unknown")
-    return f"Bytes a step. Derived from {source}: {ring.formula} to the next in the ring."
+    source = DERIVED_FROM.get(found.derived_from or "", "unknown sizes")
+    return f"Bytes a step. Derived from {as_markdown(source)}."
 
 
 def _show_table(found: Links) -> None:

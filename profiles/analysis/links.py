@@ -3,8 +3,7 @@
 Three sources, never mixed. Measured on sockets: the payload of the TCP connections between two
 processes, as the kernel counts it; told by the end that opened a connection, which knows whom it
 called. Measured on interfaces: frames with their headers, where a process has an interface of its
-own. Derived: what the step's collectives need if each runs as a ring over the replicas, in which
-only the last replica of a process has its neighbour in another one.
+own. Derived: what a step has to move (`derived_links`).
 
 Counts are cumulative and taken at the end of a step about every second: bytes per step are the
 difference between a segment's first and last count over the steps between them.
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment, texts
-from profiles.analysis.communication import bus_factor, communication
+from profiles.analysis.derived_links import Pair, derived_bytes
 from profiles.link_rows import INTERFACE, SOCKET
 
 if TYPE_CHECKING:
@@ -34,10 +33,7 @@ HEADER_BYTES = 66
 ALONE = "the segment ran in one process"
 COUNTED_ONCE = "its links were counted only once: a longer run knows its bytes per step"
 NOT_COUNTED = "its links were not counted"
-FROM_COLLECTIVES = "collectives"
-FROM_PARAMETERS = "parameters"
 
-Pair = tuple[int, int]
 _EACH = ("bytes", "packets", "retransmitted_bytes")
 
 
@@ -55,11 +51,11 @@ class Link:
     rtt_ms: float | None = None
     """Smoothed round trip of TCP's acknowledgements, when last counted."""
     derived_bytes: float | None = None
-    """What the collectives of a step need on this link, as a ring."""
+    """What a step has to move over this link."""
 
     @property
     def overhead(self) -> float | None:
-        """Share that gRPC and everything but the collectives add to their bytes."""
+        """Share that gRPC and everything else adds to what a step has to move."""
         if self.bytes is None or not self.derived_bytes:
             return None
         return self.bytes / self.derived_bytes - 1
@@ -112,7 +108,7 @@ class Links:
     links: tuple[Link, ...]
     interfaces: tuple[InterfaceUse, ...]
     derived_from: str | None
-    """`collectives` of the capture windows, else `parameters`: one all-reduce of all gradients."""
+    """One of the sources of `derived_links`; None where nothing is known."""
     reason: str | None = None
 
     @property
@@ -155,30 +151,6 @@ def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     if segment.num_workers > 1 or segment.strategy == "parameter-server":
         every |= set(told)
     return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
-
-
-def derived_bytes(profile: Profile, segment: SegmentOpened) -> tuple[dict[Pair, float], str | None]:
-    """What each process sends its neighbour per step if every collective is a ring, and whence."""
-    num_workers, num_replicas = segment.num_workers, segment.num_replicas
-    if num_workers < 2 or segment.strategy == "parameter-server":
-        return {}, None
-    uses = communication(profile, segment).collectives
-    shares = [
-        factor * use.bytes
-        for use in uses
-        if use.group_size == num_replicas
-        and use.bytes is not None
-        and (factor := bus_factor(use.op, num_replicas)) is not None
-    ]
-    if shares:
-        total, source = sum(shares), FROM_COLLECTIVES
-    elif not uses and segment.parameter_bytes:
-        total = (bus_factor("all-reduce", num_replicas) or 0.0) * segment.parameter_bytes
-        source = FROM_PARAMETERS
-    else:
-        return {}, None
-    neighbours = ((worker, (worker + 1) % num_workers) for worker in range(num_workers))
-    return dict.fromkeys(neighbours, total), source
 
 
 @dataclass(frozen=True, slots=True)

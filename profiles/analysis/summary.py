@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from profiles.store import Profile
 
 Json = dict[str, Any]
-NO_SIZES = "no collective between the processes is known with its size"
+NO_SIZES = "what a step has to move is not known with its size"
 NEVER_STARTED = "the run ended before TensorFlow told what it runs on"
 
 
@@ -171,15 +171,15 @@ def _links(found: Links) -> Json:
 
 
 def _link(link: Link, found: Links) -> Json:
-    no_ring = "no neighbours in the ring" if found.derived_from else NO_SIZES
+    no_need = "a step has nothing to move over it" if found.derived_from else NO_SIZES
     measured = {"bytes": link.bytes, "packets": link.packets, "rtt_ms": link.rtt_ms}
-    ring = {"derived_bytes": link.derived_bytes, "overhead": link.overhead}
+    derived = {"derived_bytes": link.derived_bytes, "overhead": link.overhead}
     return {
         "from": link.from_worker,
         "to": link.to_worker,
         **_missing(measured, found.reason or "nobody counted this link"),
         **_missing({"retransmitted_bytes": link.retransmitted_bytes}, "only the sender knows"),
-        **_missing(ring, no_ring),
+        **_missing(derived, no_need),
     }
 
 

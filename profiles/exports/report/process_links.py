@@ -36,7 +36,7 @@ def process_links(facts: RunFacts, item: Facts) -> Markup:
         "From",
         "To",
         ("Measured", "link_bytes"),
-        ("Derived, as a ring", "ring_share"),
+        "Derived",
         ("Added", "link_overhead"),
         "Sent again",
         "Round trip",

@@ -9,7 +9,8 @@ import pytest
 
 import profiles
 from benchmarks import wire_workload
-from profiles.analysis.links import FROM_COLLECTIVES, Links, links
+from profiles.analysis.derived_links import FROM_COLLECTIVES
+from profiles.analysis.links import Links, links
 from profiles.errors import LabError
 from profiles.spec import NetworkOptions, RunSpec
 from strategy_core.cluster.containment import lay_network

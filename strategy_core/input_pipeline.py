@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -10,8 +12,11 @@ import tensorflow as tf
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
 from strategy_core import private_tf
+from strategy_core.data import images
 from strategy_core.user_code import explained
 from strategy_core.workload import Workload
+
+_FINITE = "every number of a batch is finite"
 
 
 def global_batches(spec: RunSpec, work: Workload, first_example: int) -> tf.data.Dataset:
@@ -29,7 +34,25 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> tf.data
     if not work.can_start_anywhere:
         dataset = dataset.skip(first_example // size)
     _check_first_batch(work, dataset, size)
-    return dataset
+    return dataset if work.is_built_in else _checked(dataset)
+
+
+@contextmanager
+def explaining_bad_batches(spec: RunSpec, step: int) -> Iterator[None]:
+    """Turn what a batch was refused for, while steps go on, into a SpecError that says so."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        received = f"NaN or infinity in the batch of step {step}"
+        if _FINITE in str(error):
+            raise SpecError(
+                f"build_dataset of {Path(spec.workload).name} gives finite numbers",
+                received,
+                field="data",
+            ) from error
+        if spec.data is not None and Path(spec.data).expanduser().is_dir():
+            images.check_every_file(Path(spec.data).expanduser())
+        raise
 
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
@@ -59,6 +82,20 @@ def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:
         return batch, tf.fill([examples], 1.0 / tf.cast(examples, tf.float32))
 
     return dataset.map(add_shares)
+
+
+def _checked(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The same batches; reading one fails where one of its numbers is none."""
+
+    def check(part: Any) -> Any:
+        is_numbers = isinstance(part, tf.Tensor) and part.dtype.is_floating
+        return tf.debugging.check_numerics(part, _FINITE) if is_numbers else part
+
+    def check_batch(*parts: Any) -> Any:
+        batch = parts if isinstance(dataset.element_spec, tuple) else parts[0]
+        return tf.nest.map_structure(check, batch)
+
+    return dataset.map(check_batch)
 
 
 def _check_structure(work: Workload, dataset: tf.data.Dataset) -> None:

@@ -15,6 +15,7 @@ from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cluster.agreement import Agreement
 from strategy_core.cluster.parting import part_together
+from strategy_core.input_pipeline import explaining_bad_batches
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 
@@ -41,6 +42,8 @@ class Training:
         self._is_expansion_told = False
         self._left: Segment | None = None
         """The segment to go back to while the one in force has not done a step."""
+        self._left_state: state.State = []
+        """Its training state, for a segment in force that has the same variables."""
 
     def open(self) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
@@ -86,17 +89,15 @@ class Training:
         before = self._current
         carried = before.take_state()
         try:
-            built = segment.build(spec, carried=carried, first_example=self._examples)
+            if segment.can_adapt(before, spec):
+                built = segment.adapt(before, spec, self._examples)
+            else:
+                built = segment.build(spec, carried=carried, first_example=self._examples)
         except (tf.errors.OpError, MemoryError) as error:
             said = str(error).strip().partition("\n")[0]
             raise LabError("The devices can hold the run as it is asked for", said) from error
         self._enter(built, state.checksum(carried), "same-worker")
-        self._left = before
-
-    def settle(self) -> None:
-        """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
-        for _ in self._current.loop.on_the_way():
-            self.run_step()
+        self._left, self._left_state = before, carried
 
     def save(self, path: Path | None) -> None:
         """Write a checkpoint from which `Training(..., resume=path)` goes on.
@@ -139,7 +140,10 @@ class Training:
 
     def _run_step(self) -> None:
         current = self._current
-        with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
+        with (
+            explaining_bad_batches(current.spec, self.step),
+            self._recorder.step(examples=current.spec.global_batch_size) as recorded,
+        ):
             examples = current.loop.run_step(recorded)
         self.step += 1
         self._examples += examples
@@ -167,8 +171,16 @@ class Training:
             self._recorder.write(told)
 
     def _go_back(self) -> None:
-        """Put the segment before in force again: its variables were never touched."""
+        """Put the segment before in force again.
+
+        Where the one that failed has variables of its own, those of the one before were never
+        touched; where it shares them, they get their values back.
+        """
         assert self._left is not None
         before, self._left = self._left, None
-        self._current.loop.close()
+        failed = self._current
+        failed.loop.close()
+        if failed.model is before.model:
+            state.put(state.variables(before.model, before.optimizer), self._left_state)
+            before = segment.adapt(before, before.spec, self._examples)
         self._enter(before, state.checksum(before.take_state()), "same-worker")

@@ -37,6 +37,8 @@ class Workload:
     path: Path
     build_model: Function
     build_dataset: Function
+    is_built_in: bool
+    """One of the lab's own: its data needs no looking at."""
     can_start_anywhere: bool
     """Whether `build_dataset` takes `first_example`."""
     build_optimizer: Function
@@ -57,6 +59,7 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Workloa
     return Workload(
         name=name_or_path,
         path=path,
+        is_built_in=not name_or_path.endswith(".py"),
         build_model=_explaining(path, "build_model", bound["build_model"]),
         build_dataset=_explaining(path, "build_dataset", bound["build_dataset"]),
         can_start_anywhere=_POSITION in _keyword_only(functions["build_dataset"]),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,8 @@ import tensorflow as tf
 from profiles.errors import SpecError
 from strategy_core.data.examples import Examples
 
+CHECK_AHEAD_S = 5.0
+"""So long are images looked at before the first step; the others are when their turn comes."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 
 
@@ -30,7 +35,33 @@ def read(path: Path) -> Examples:
             field="data",
         )
     names, labels = zip(*files, strict=True)
+    _check_files(names, CHECK_AHEAD_S)
     return Examples(np.array(names), np.array(labels, np.int32), _decode)
+
+
+def check_every_file(path: Path) -> None:
+    """Raise SpecError where any image cannot be read, however long looking at all of them takes."""
+    names = [str(file) for file in path.glob("*/*") if file.suffix.lower() in SUFFIXES]
+    _check_files(sorted(names), math.inf)
+
+
+def _check_files(names: Sequence[str], limit_s: float) -> None:
+    """Decode the images, for so long; raises SpecError that names the first that cannot be."""
+    deadline = time.monotonic() + limit_s
+
+    def problem(name: str) -> str | None:
+        if time.monotonic() > deadline:
+            return None
+        try:
+            tf.io.decode_image(tf.io.read_file(name), expand_animations=False)
+        except tf.errors.OpError as error:
+            return str(error.message).partition("\n")[0]
+        return None
+
+    with ThreadPoolExecutor(thread_name_prefix="images") as threads:
+        for name, said in zip(names, threads.map(problem, names), strict=True):
+            if said is not None:
+                raise SpecError("Every image can be read", f"{name}: {said}", field="data")
 
 
 def _decode(names: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:

@@ -51,10 +51,15 @@ def opened(**fields: Any) -> tuple[Training, InMemoryRecorder]:
     return training, recorder
 
 
+def run_steps(training: Training, count: int) -> None:
+    """So many steps; raises what one of them raises."""
+    for _ in range(count):
+        training.run_step()
+
+
 def trained(steps: int, **fields: Any) -> tuple[list[float], state.State]:
     """Losses and final state of a run of so many steps."""
     training, recorder = opened(**fields)
-    for _ in range(steps):
-        training.run_step()
+    run_steps(training, steps)
     training.close()
     return recorder.losses, training.take_state()

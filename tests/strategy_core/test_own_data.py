@@ -141,3 +141,26 @@ def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(SpecError, match=rule):
             data.read(str(tmp_path / name))
+
+
+def test_a_broken_image_is_named_before_a_step(tmp_path: Path) -> None:
+    from strategy_core import data
+
+    folder = images(tmp_path)
+    broken = folder / "kind-1" / "2.png"
+    broken.write_bytes(broken.read_bytes()[:40])
+    with pytest.raises(SpecError, match=r"Every image can be read. Received: .*kind-1/2.png"):
+        data.read(str(folder))
+
+
+def test_an_image_that_breaks_later_is_named_too(tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened, run_steps
+
+    folder = images(tmp_path)
+    training, _ = opened(
+        devices="cpu:2", workload="digits-cnn", data=str(folder), global_batch_size=4
+    )
+    (folder / "kind-2" / "3.png").write_text("no image")
+    with pytest.raises(SpecError, match=r"kind-2/3.png"):
+        run_steps(training, 12)
+    training.close()

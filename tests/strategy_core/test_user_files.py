@@ -138,3 +138,20 @@ def test_unknown_workloads_are_told_which_there_are() -> None:
         workloads.find("digits")
     with pytest.raises(SpecError, match="A workload file exists"):
         workloads.find("absent.py")
+
+
+LATE_NAN = GOOD.replace("    labels =", "    numbers[37, 2] = np.nan\n    labels =")
+
+
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_a_nan_deep_in_the_data_stops_the_run_where_it_comes(tmp_path: Path, loop: str) -> None:
+    """The first batch is looked at before anything runs, the others when they are read."""
+    from tests.strategy_core.in_memory import opened, run_steps
+
+    training, recorder = opened(
+        devices="cpu:2", workload=written(tmp_path, LATE_NAN), global_batch_size=8, loop=loop
+    )
+    with pytest.raises(SpecError, match=r"build_dataset of mine.py gives finite.*step 4"):
+        run_steps(training, 6)
+    training.close()
+    assert len(recorder.losses) == 4

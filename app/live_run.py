@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from app.across_workers import AcrossWorkers
 from app.changes import describe
 from app.crew_view import CrewView
 from app.plain import dumps, integer, plain
@@ -22,6 +23,8 @@ from profiles.tail import Tail
 from profiles.window_summary import summarise_window
 
 MAX_NEWS = 2_000
+FREQUENT = ("memory", "clock", "links")
+"""Kinds that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
 TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
@@ -69,7 +72,8 @@ class LiveRun:
         self._num_changes = 0
         self._status_at = -math.inf
         self._origin_ns: int | None = None
-        self._rows = StepRows(recent_rows)
+        self._across = AcrossWorkers()
+        self._rows = StepRows(self._across.split, recent_rows)
         self._news: list[str] = []
         self._crew = CrewView()
         self._leader_generation: object = None
@@ -81,7 +85,7 @@ class LiveRun:
             records = self._tail.read()
             for record in records:
                 self._take(record)
-            is_news = any(record["kind"] not in ("step", "memory") for record in records)
+            is_news = any(record["kind"] not in ("step", *FREQUENT) for record in records)
             if self._refresh_status(force=is_news) or records:
                 self._num_changes += 1
             return self._num_changes
@@ -127,7 +131,8 @@ class LiveRun:
             self.last_step = self.last_step if step is None else step
             return
         self._crew.take(record)
-        if kind != "memory":
+        self._across.take(record)
+        if kind not in FREQUENT:
             self._remember(record)
         if kind not in TOLD or len(self._news) >= MAX_NEWS:
             return

@@ -1,79 +1,85 @@
 """The steps of a run as rows of JSON text, the oldest thinned out: as much as a screen can show.
 
-A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases]`; its times count from
-the run's first event, and `phases` holds five numbers per replica of that worker
-(`profiles.marks`) or null. Rows are encoded once, however many viewers there are.
+A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases, others]`; its times
+count from the run's first event, and `phases` holds five numbers per replica of that worker
+(`profiles.marks`) or null. `others` lists `[worker, phases]` of those whose phases of this step
+the row changes (`app.across_workers`). Rows are encoded once, however many viewers there are.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 
+from app.across_workers import Split
 from app.plain import dumps, integer, rounded
-from profiles.marks import split_step
 from profiles.sources import Record
 
 RECENT_ROWS = 16_384
 OLD_ROWS = 4_096
 
+Splitter = Callable[[Record], tuple[Split, list[tuple[int, Split]]]]
+"""Phases of a step's replicas, and those of other workers that become known by it."""
+
 
 class StepRows:
-    """All of the newest `recent` rows; of those before, every so many."""
+    """All of the newest `recent` rows; of the steps before, every so many."""
 
-    def __init__(self, recent: int = RECENT_ROWS) -> None:
+    def __init__(self, split: Splitter, recent: int = RECENT_ROWS) -> None:
         self.total = 0
         """Rows that were ever added: what a viewer's cursor counts."""
+        self._split = split
         self._num_recent = recent
-        self._recent: deque[str] = deque()
-        self._old: list[str] = []
-        self._stride, self._skipped = 1, 0
+        self._recent: deque[tuple[int, str]] = deque()
+        self._old: list[tuple[int, str]] = []
+        self._stride = 1
 
     def add(self, step: Record, start_ms: float) -> None:
         """Append the row of a `step` record."""
-        self._recent.append(_row(step, start_ms))
+        self._recent.append((integer(step.get("step")) or 0, self._row(step, start_ms)))
         self.total += 1
         if len(self._recent) > self._num_recent:
-            self._thin(self._recent.popleft())
+            self._thin(*self._recent.popleft())
 
     def since(self, seen: int) -> list[str] | None:
         """Rows after the first `seen`; None where some of them are no longer kept."""
         missed = self.total - seen
         if not 0 <= missed <= len(self._recent):
             return None
-        return [self._recent[i] for i in range(len(self._recent) - missed, len(self._recent))]
+        return [self._recent[i][1] for i in range(len(self._recent) - missed, len(self._recent))]
 
     def kept(self) -> list[str]:
         """Everything there is, oldest first."""
-        return [*self._old, *self._recent]
+        return [row for _, row in (*self._old, *self._recent)]
 
-    def _thin(self, row: str) -> None:
-        self._skipped += 1
-        if self._skipped < self._stride:
+    def _thin(self, step: int, row: str) -> None:
+        """Whole steps are kept or not: the rows of all workers, or of none."""
+        if step % self._stride:
             return
-        self._skipped = 0
-        self._old.append(row)
+        self._old.append((step, row))
         if len(self._old) > OLD_ROWS:
-            self._old = self._old[::2]
             self._stride *= 2
+            kept = [item for item in self._old if item[0] % self._stride == 0]
+            self._old = kept if len(kept) < OLD_ROWS else self._old[::2]
+
+    def _row(self, step: Record, start_ms: float) -> str:
+        row = [
+            integer(step.get("worker")) or 0,
+            integer(step.get("step")),
+            integer(step.get("segment")),
+            start_ms,
+            rounded(step.get("wall_ms")),
+            rounded(step.get("loss"), 6),
+            integer(step.get("examples")),
+        ]
+        own, changed = self._split(step)
+        others = ",".join([f"[{worker},{_numbers(split)}]" for worker, split in changed])
+        return f"{dumps(row)[:-1]},{_numbers(own)},[{others}]]"
 
 
-def _row(step: Record, start_ms: float) -> str:
-    row = [
-        integer(step.get("worker")) or 0,
-        integer(step.get("step")),
-        integer(step.get("segment")),
-        start_ms,
-        rounded(step.get("wall_ms")),
-        rounded(step.get("loss"), 6),
-        integer(step.get("examples")),
-    ]
-    return f"{dumps(row)[:-1]},{_phases(step)}]"
-
-
-def _phases(step: Record) -> str:
+def _numbers(phases: Split) -> str:
     """One formatting of all numbers: at 20,000 events a second, one at a time is too slow."""
-    phases = split_step(step)
     if phases is None:
         return "null"
     flat = [ms for replica in phases for ms in replica]

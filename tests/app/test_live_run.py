@@ -159,7 +159,7 @@ def test_numbers_that_are_none_are_null(tmp_path: Path, live: LiveRun) -> None:
         + '{"kind": "step", "at_ns": 6, "step": "y", "start_ns": "x"}\n'
     )
     message, _ = told(live)
-    assert message["steps"][0][4:] == [None, None, None, None]
+    assert message["steps"][0][4:8] == [None, None, None, None]
     assert message["steps"][1][7] is None
     assert message["steps"][2][1] is None
 

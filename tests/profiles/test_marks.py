@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from profiles.marks import split_step
+from profiles.marks import between_marks, fill_step, split_step
 
 MS = 1_000_000
 
@@ -42,3 +45,36 @@ def test_waiting_for_input_is_never_longer_than_the_step() -> None:
 )
 def test_a_step_without_usable_marks_is_not_split(step: dict[str, Any]) -> None:
     assert split_step(step) is None
+
+
+times = st.integers(0, 10**9)
+
+
+@given(
+    st.lists(st.tuples(times, times, times), min_size=1, max_size=5),
+    st.floats(0, 2_000),
+    st.floats(-5, 2_000),
+    st.one_of(st.none(), times),
+)
+def test_numbers_and_columns_give_the_same_phases_which_add_up(
+    marks: list[tuple[int, int, int]], wall_ms: float, input_ms: float, last_ns: int | None
+) -> None:
+    step = {"wall_ms": wall_ms, "input_ms": input_ms, "marks_ns": [list(mark) for mark in marks]}
+    split = split_step(step, last_ns)
+    assert split is not None
+    inputs, gradients, reduced = np.array(marks, np.int64).T
+    last = max(last_ns or 0, int(gradients.max()))
+    compute, wait, transfer = (
+        length / 1e6
+        for length in between_marks(inputs, gradients, reduced, np.full(len(marks), last))
+    )
+    columns = fill_step(
+        np.full(len(marks), wall_ms),
+        np.full(len(marks), input_ms),
+        (compute, wait, transfer),
+        np.minimum,
+        np.maximum,
+    )
+    assert np.allclose(np.array(split), np.stack(columns, axis=1), atol=1e-6)
+    assert all(sum(phases) == pytest.approx(wall_ms, abs=1e-6) for phases in split)
+    assert min(min(phases) for phases in split) >= 0

@@ -21,7 +21,7 @@ export class History {
   }
 
   add(row, localReplicas) {
-    const [worker, step, segment, start, wall, loss, examples, marks] = row;
+    const [worker, step, segment, start, wall, loss, examples, marks, others] = row;
     if (worker !== 0) {
       this.addOther(row, localReplicas);
       return;
@@ -39,9 +39,20 @@ export class History {
     if (marks) this.setMarks(at, 0, marks, 0);
     for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks, other.worker);
     this.early.delete(step);
+    this.changeOthers(step, others, localReplicas);
   }
 
-  addOther([worker, step, , , , , , marks], localReplicas) {
+  addOther([worker, step, , , , , , marks, others], localReplicas) {
+    this.setOther(step, worker, marks, localReplicas);
+    this.changeOthers(step, others, localReplicas);
+  }
+
+  // What a row shows of the workers that told of the step before it: they waited longer.
+  changeOthers(step, others, localReplicas) {
+    for (const [worker, marks] of others ?? []) this.setOther(step, worker, marks, localReplicas);
+  }
+
+  setOther(step, worker, marks, localReplicas) {
     if (!marks) return;
     const first = worker * localReplicas;
     for (let at = this.length - 1; at >= Math.max(0, this.length - 64); at--) {

@@ -1,0 +1,117 @@
+"""Steps of several workers as they come in: who waited for whom is known once both have told.
+
+Every worker writes its own row of a step. The phases of a row count the replicas that have told of
+the step so far; a row that shows that others waited longer brings their phases anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from app.plain import integer
+from profiles.clocks import Clocks, estimate_clocks
+from profiles.marks import PhasesMs, split_step
+from profiles.marks_table import APART
+from profiles.sources import EventSource, Record
+
+MAX_OPEN_STEPS = 256
+"""Steps that not all workers have told of yet."""
+MAX_MEASUREMENTS = 32
+"""Of each worker's clock, the newest."""
+CLOCK_KINDS = ("clock", "environment")
+
+Split = list[PhasesMs] | None
+
+
+@dataclass(slots=True)
+class _Step:
+    """What has been told of a step by the workers of one clock."""
+
+    records: dict[int, Record] = field(default_factory=dict)
+    last_ns: int | None = None
+    """When the last replica so far had its gradients, on the reference's clock."""
+
+
+class AcrossWorkers:
+    """Fed with every record of a run; splits its steps."""
+
+    def __init__(self) -> None:
+        self._together: set[int | None] = set()
+        """Segments whose workers wait for each other."""
+        self._open: OrderedDict[tuple[int | None, int | None, int], _Step] = OrderedDict()
+        self._told: dict[int, list[Record]] = {}
+        self._clocks: Clocks | None = None
+
+    def take(self, record: Record) -> None:
+        """Note what a record that is no step tells of segments and clocks."""
+        worker = integer(record.get("worker"))
+        if record["kind"] == "segment":
+            several = (integer(record.get("num_workers")) or 1) > 1
+            if several and record.get("strategy") not in APART:
+                self._together.add(integer(record.get("segment")))
+        elif record["kind"] in CLOCK_KINDS and worker is not None:
+            told = self._told.setdefault(worker, [])
+            told.append(record)
+            if len(told) > MAX_MEASUREMENTS + 1:
+                del told[1]  # the first one names the host
+            self._clocks = None
+
+    def split(self, step: Record) -> tuple[Split, list[tuple[int, Split]]]:
+        """Phases of a `step` record, and those of other workers that it changes."""
+        segment, worker = integer(step.get("segment")), integer(step.get("worker"))
+        if segment not in self._together or worker is None:
+            return split_step(step), []
+        own = _last_gradients(step)
+        if own is None:
+            return split_step(step), []
+        clocks = self._known_clocks()
+        group = clocks.workers[worker].group if worker in clocks.workers else -1 - worker
+        known = self._opened((segment, integer(step.get("step")), group))
+        last_ns = own + _ahead(clocks, worker, own)
+        is_later = known.last_ns is None or last_ns > known.last_ns
+        known.last_ns = last_ns if known.last_ns is None else max(last_ns, known.last_ns)
+        others = list(known.records.items()) if is_later else []
+        known.records[worker] = step
+        changed = [
+            (other, _split(clocks, other, record, known.last_ns))
+            for other, record in others
+            if other != worker
+        ]
+        return _split(clocks, worker, step, known.last_ns), changed
+
+    def _opened(self, key: tuple[int | None, int | None, int]) -> _Step:
+        if key not in self._open:
+            self._open[key] = _Step()
+            if len(self._open) > MAX_OPEN_STEPS:
+                self._open.popitem(last=False)
+        return self._open[key]
+
+    def _known_clocks(self) -> Clocks:
+        if self._clocks is None:
+            sources = [
+                EventSource("", worker, 0, told, 0) for worker, told in sorted(self._told.items())
+            ]
+            self._clocks = estimate_clocks(sources)
+        return self._clocks
+
+
+def _split(clocks: Clocks, worker: int, step: Record, last_ns: int) -> Split:
+    return split_step(step, last_ns - _ahead(clocks, worker, last_ns))
+
+
+def _last_gradients(step: Record) -> int | None:
+    """When the worker's last replica had its gradients; None without sound marks."""
+    try:
+        return int(max([gradients for _, gradients, _ in step.get("marks_ns") or ()]))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _ahead(clocks: Clocks, worker: int, at_ns: int) -> int:
+    """`WorkerClock.ahead_ns` of one time, which arrays are too slow for."""
+    clock = clocks.workers.get(worker)
+    if clock is None or clock.line is None:
+        return 0
+    line = clock.line
+    return round(line.offset_ns + (line.drift or 0.0) * (at_ns - line.middle_ns))

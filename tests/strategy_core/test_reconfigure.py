@@ -95,7 +95,7 @@ def test_the_learning_rate_changes_and_the_state_does_not() -> None:
     [
         ({"global_batch_size": 25}, "multiple of the number of replicas"),
         ({"devices": "gpu:1"}, "needs a GPU"),
-        ({"strategy": "parameter-server"}, "one that the lab can run"),
+        ({"strategy": "parameter-server"}, "at least one parameter server"),
         ({"cross_device_ops": "nccl"}, "NCCL moves data between GPUs"),
         ({"workload_options.hidden": 7}, "same variables"),
     ],

@@ -1,5 +1,6 @@
 # make run    set everything up and open the lab in the browser
 # make test   everything that proves it: checks, then all tests, real strategies and real Chromium
+# make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
 # make figures  the README's figures, measured anew
 # make check  style, types, architecture and the fast tests, in under a minute
 # Each one installs what it needs into .venv first.
@@ -12,7 +13,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check figures lock clean
+.PHONY: run test test-oldest check figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -26,6 +27,19 @@ check: $(VENV)/.tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not tf and not run and not browser and not slow"
+
+# Its versions are those of the lower end, and of today where that does not say.
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= $(shell command -v python3.11 || command -v python3.12)
+test-oldest: $(OLDEST)/.tests
+	$(OLDEST)/bin/python -m pytest -m "(tf or run) and not browser"
+
+$(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
+	@test -n "$(OLDEST_PYTHON)" || { echo "The oldest supported TensorFlow needs Python 3.11 or 3.12. Received: neither. Install one, or set OLDEST_PYTHON."; exit 2; }
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint requirements-oldest.txt --editable .[test]
+	@touch $@
 
 # Every figure that the README claims, measured here; wants a quiet machine and about half an hour.
 FIGURES := startup reconfigure live_page timeline pages summary exports context_tracer \
@@ -55,4 +69,4 @@ lock:
 	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -1,0 +1,185 @@
+"""Bytes per step between processes, out of counts with a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import profiles
+from profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS
+from profiles.analysis.links import ALONE, COUNTED_ONCE, HEADER_BYTES, Link, Links, links
+from profiles.event_log import EventLog
+from profiles.events import LinkBytes
+from profiles.layout import worker_folder
+from tests.synthetic import write_run
+from tests.synthetic_recipe import EPOCH_NS
+
+WORKERS = 3
+BYTES = 1_000_000
+"""Sent per step by each worker to the next."""
+START = {"sent_bytes": 77, "received_bytes": 5_555, "sent_packets": 3, "received_packets": 9}
+"""What a connection carried before its segment."""
+
+
+def connection(peer: int | None, opened: bool, sent: int, received: int) -> dict[str, Any]:
+    return {
+        "peer": peer,
+        "opened": opened,
+        "sent_bytes": START["sent_bytes"] + sent,
+        "received_bytes": START["received_bytes"] + received,
+        "sent_packets": START["sent_packets"] + sent // 1000,
+        "received_packets": START["received_packets"] + received // 1000,
+        "retransmitted_bytes": sent // 1000,
+        "rtt_ms": 0.25,
+    }
+
+
+def counted(worker: int, step: int | None, num_steps: int) -> LinkBytes:
+    """Worker w sends w + 1 the bytes of each step; the receiver opened the connection."""
+    before, after = (worker - 1) % WORKERS, (worker + 1) % WORKERS
+    carried = BYTES * num_steps
+    return LinkBytes(
+        segment=None if step is None else 0,
+        step=step,
+        links=[
+            connection(before, True, 0, carried),
+            connection(after, False, carried, 0),
+            connection(None, True, 123 * num_steps, 456),
+        ],
+        interface={
+            "name": "lab0",
+            "sent_bytes": carried + carried // 1000 + 10 * HEADER_BYTES * num_steps,
+            "received_bytes": carried + carried // 1000 + 10 * HEADER_BYTES * num_steps,
+            "sent_packets": 10 * num_steps,
+            "received_packets": 10 * num_steps,
+        },
+    )
+
+
+def write_counts(run: Path, worker: int, events: Sequence[tuple[int, LinkBytes]]) -> None:
+    """Append counts to a worker's events, each at so many ns after the epoch of the run."""
+    at_ns = EPOCH_NS
+    log = EventLog(worker_folder(run, worker).events, now_ns=lambda: at_ns)
+    for after_ns, event in events:
+        at_ns = EPOCH_NS + after_ns
+        log.write(event)
+    log.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(
+        tmp_path / "run", replicas=WORKERS, workers=WORKERS, steps=30, global_batch_size=252
+    )
+
+
+def links_of(run: Path) -> Links:
+    profile = profiles.load(run)
+    return links(profile, profile.segments[0])
+
+
+def by_pair(found: Links) -> dict[tuple[int, int], Link]:
+    return {(link.from_worker, link.to_worker): link for link in found.links}
+
+
+def test_bytes_per_step_are_the_growth_between_the_first_and_the_last_count(run: Path) -> None:
+    for worker in range(WORKERS):
+        steps = (1, 11, 21)
+        write_counts(run, worker, [(step, counted(worker, step, step)) for step in steps])
+    found = links_of(run)
+    assert found.reason is None
+    assert found.num_steps == 20
+    pairs = by_pair(found)
+    for worker in range(WORKERS):
+        link = pairs[worker, (worker + 1) % WORKERS]
+        assert link.bytes == BYTES, "each connection once, though both ends counted it"
+        assert link.retransmitted_bytes == BYTES / 1000, "the sender's word, who did not open it"
+        assert link.packets == BYTES / 1000
+        assert pairs[(worker + 1) % WORKERS, worker].bytes == 0
+
+
+def test_the_derived_ring_stands_beside_the_measured_bytes(run: Path) -> None:
+    for worker in range(WORKERS):
+        write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
+    found = links_of(run)
+    profile = profiles.load(run)
+    (use,) = profile.summary()["segments"][0]["collectives"]
+    share = 2 * (WORKERS - 1) / WORKERS * use["bytes"]
+    assert found.derived_from == FROM_COLLECTIVES
+    ring = {pair for pair, link in by_pair(found).items() if link.derived_bytes is not None}
+    assert ring == {(0, 1), (1, 2), (2, 0)}
+    link = by_pair(found)[0, 1]
+    assert link.derived_bytes == pytest.approx(share)
+    assert link.overhead == pytest.approx(BYTES / share - 1)
+    assert found.overhead == pytest.approx(BYTES / share - 1)
+
+
+def test_an_interface_is_explained_by_links_headers_and_what_was_sent_again(run: Path) -> None:
+    for worker in range(WORKERS):
+        write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
+    found = links_of(run)
+    assert len(found.interfaces) == 2 * WORKERS
+    for use in found.interfaces:
+        assert use.payload_bytes == BYTES
+        assert use.header_bytes == 10 * HEADER_BYTES
+        assert use.unexplained == pytest.approx(0, abs=1e-9)
+        assert use.overhead == pytest.approx((BYTES / 1000 + 660) / BYTES)
+
+
+def test_a_worker_that_left_no_counts_is_spoken_for_by_the_others(run: Path) -> None:
+    for worker in (0, 1):
+        write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
+    pairs = by_pair(links_of(run))
+    assert pairs[1, 2].bytes == BYTES, "worker 1 counted what worker 2 fetched"
+    assert pairs[2, 0].bytes == BYTES, "worker 0 opened that connection"
+
+
+def test_a_process_that_does_no_steps_is_told_by_time(run: Path) -> None:
+    steps = profiles.load(run).table("steps")
+    ends = [
+        start + int(wall_ms * 1e6) - EPOCH_NS
+        for start, wall_ms in zip(
+            steps["start_ns"].to_pylist(), steps["wall_ms"].to_pylist(), strict=True
+        )
+    ]
+    for worker in range(WORKERS):
+        at = [(ends[step - 1], counted(worker, None, step)) for step in (10, 20)]
+        write_counts(run, worker, at)
+    found = links_of(run)
+    assert found.num_steps == pytest.approx(10, rel=0.01)
+    assert by_pair(found)[0, 1].bytes == pytest.approx(BYTES, rel=0.01)
+
+
+def test_why_nothing_is_known_is_said(run: Path, tmp_path: Path) -> None:
+    write_counts(run, 0, [(1, counted(0, 1, 1))])
+    found = links_of(run)
+    assert found.reason == COUNTED_ONCE
+    assert all(link.bytes is None for link in found.links)
+    write_counts(run, 0, [(2, LinkBytes(0, 2, [], None, "this system does not tell"))])
+    assert links_of(run).reason == "this system does not tell"
+
+    alone = write_run(tmp_path / "alone", replicas=2, steps=30, global_batch_size=252)
+    assert links_of(alone).reason == ALONE
+    assert links_of(alone).links == ()
+
+
+def test_without_a_window_the_parameters_tell_what_is_reduced(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, workers=2, steps=30, windows=0)
+    profile = profiles.load(run)
+    found = links_of(run)
+    (segment,) = profile.segments
+    assert segment.parameter_bytes
+    assert found.derived_from == FROM_PARAMETERS
+    assert by_pair(found)[0, 1].derived_bytes == segment.parameter_bytes, "2(n-1)/n is 1 for two"
+
+
+def test_damaged_counts_are_left_out_and_told(run: Path) -> None:
+    odd = {"peer": "x", "opened": 1, "sent_bytes": "many", "received_bytes": None}
+    write_counts(run, 0, [(1, LinkBytes(0, 1, [odd])), (2, counted(0, 2, 2))])
+    profile = profiles.load(run)
+    assert profile.table("links").num_rows > 0
+    assert any("links" in note for note in profile.notes)
+    links(profile, profile.segments[0])

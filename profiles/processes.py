@@ -13,9 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from profiles.sources import EventSource, Record
+
+if TYPE_CHECKING:
+    from profiles.store import Profile
 
 ProcessState = Literal["starting", "running", "done", "replaced", "lost", "ended"]
 """`lost` by its own doing or somebody's who killed it; `ended` because another was lost."""
@@ -116,6 +119,10 @@ class ProcessBook:
             if key not in ours and process.generation > newest and not process.is_over
         ]
 
+    def titles(self) -> dict[int, str]:
+        """By number what each was called last."""
+        return {process.worker: process.title for _, process in sorted(self._known.items())}
+
     def _forget(self, note: Record) -> bool:
         """A fresh process that could not take over: its records were put away, says a note."""
         fields = note.get("fields")
@@ -140,6 +147,11 @@ def read_processes(sources: Sequence[EventSource]) -> ProcessBook:
         for record in source.records:
             book.take(record, source.worker, source.generation)
     return book
+
+
+def titles_of(profile: Profile) -> dict[int, str]:
+    """What to call the processes that the run ever had, by number."""
+    return read_processes(profile.sources).titles()
 
 
 def _launched(process: Process, record: Record) -> None:

@@ -57,7 +57,7 @@ def show_replicas(chosen: CollectiveCall | None, breakdown: StepBreakdown) -> No
         st.markdown("Not recorded per replica.")
         return
     chart = wait_and_transfer(
-        [f"replica {part.replica}" for part in parts],
+        _names(parts, breakdown),
         [part.wait_ms for part in parts],
         [part.transfer_ms for part in parts],
         unit="ms per call" if chosen else "ms per step",
@@ -67,6 +67,18 @@ def show_replicas(chosen: CollectiveCall | None, breakdown: StepBreakdown) -> No
         st.caption(f"Only {as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
     else:
         st.caption("All of a step. Choose a row of the table to see one op alone.")
+
+
+def _names(parts: Sequence[ReplicaCall | ReplicaBreakdown], breakdown: StepBreakdown) -> list[str]:
+    """`replica 1`, or `worker 1 / replica 1` where there are several workers."""
+    worker = {known.replica: known.worker for known in breakdown.replicas}
+    names = [f"replica {part.replica}" for part in parts]
+    if len(set(worker.values())) < 2:
+        return names
+    return [
+        f"worker {worker[part.replica]} / {name}" if part.replica in worker else name
+        for part, name in zip(parts, names, strict=True)
+    ]
 
 
 def _row(call: CollectiveCall) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
@@ -16,10 +17,11 @@ from app.parts.segments import segment_marks
 from app.parts.text import as_markdown
 from profiles import units
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from profiles.analysis.columns import floats, texts
+from profiles.analysis.columns import floats, ints, texts
 from profiles.analysis.memory import memory_use
 from profiles.definitions import DEFINITIONS
 from profiles.device_names import short_names
+from profiles.processes import titles_of
 from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
@@ -97,14 +99,16 @@ def show_memory(opened: OpenRun) -> None:
         return
     st.subheader("Memory", help=DEFINITIONS["peak_bytes"].text)
     growing = [item for item in used if item.is_growing]
+    short, titles = short_names(item.device for item in used), titles_of(opened.profile)
     if growing:
-        names = ", ".join(short_names(item.device for item in growing).values())
+        names = ", ".join(_where(item.worker, short[item.device], titles) for item in growing)
         st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
     lines = opened.ask(_memory_lines)
     st.plotly_chart(memory_chart(lines), key="overview_memory", alt="Memory in use by step")
     peak = max(used, key=lambda item: item.peak_bytes)
     st.caption(
-        f"Highest peak: {units.size(peak.peak_bytes)} on {as_markdown(peak.device)} "
+        f"Highest peak: {units.size(peak.peak_bytes)} on "
+        f"{as_markdown(_where(peak.worker, short[peak.device], titles))} "
         f"(source: {as_markdown(peak.source)})."
     )
 
@@ -119,10 +123,18 @@ def _curve(profile: Profile, column: str) -> tuple[Array, Array]:
 
 def _memory_lines(profile: Profile) -> dict[str, tuple[Array, Array]]:
     rows = profile.table("memory")
-    devices = texts(rows, "device")
+    devices, workers = texts(rows, "device"), ints(rows, "worker").tolist()
     short = short_names(name or "" for name in devices)
+    titles = titles_of(profile)
     members: dict[str, list[int]] = defaultdict(list)
-    for row, (name, source) in enumerate(zip(devices, texts(rows, "source"), strict=True)):
-        members[f"{short[name or '']} ({source})"].append(row)
+    columns = zip(workers, devices, texts(rows, "source"), strict=True)
+    for row, (worker, name, source) in enumerate(columns):
+        members[f"{_where(worker, short[name or ''], titles)} ({source})"].append(row)
     step, used = floats(rows, "step"), floats(rows, "bytes_in_use")
     return {name: (step[chosen], used[chosen]) for name, chosen in members.items()}
+
+
+def _where(worker: int, device: str, titles: Mapping[int, str]) -> str:
+    """A device with its process, where there are several and its name does not say."""
+    title = titles.get(worker) if len(titles) > 1 else None
+    return device if title is None or device.startswith(title) else f"{title} {device}"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.parts.text import plain
 from profiles.analysis.columns import of_segment
-from profiles.device_names import short_names
+from profiles.device_names import in_order, short_names
 from profiles.store import Profile
 
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function")
@@ -19,7 +19,7 @@ def show_op_table(profile: Profile, segment: int) -> None:
     """Search box, filters, and the rows that fit; tens of thousands stay quick."""
     st.subheader("Every op and variable")
     rows = of_segment(profile.table("placement"), segment)
-    devices = sorted(str(name) for name in pc.unique(rows["device"]).drop_null().to_pylist())
+    devices = in_order(str(name) for name in pc.unique(rows["device"]).drop_null().to_pylist())
     short = short_names(devices)
     types = sorted(str(name) for name in pc.unique(rows["op"]).drop_null().to_pylist())
     words, where, what, kind = st.columns([3, 2, 2, 2])

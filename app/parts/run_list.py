@@ -28,6 +28,9 @@ COLUMNS = {
     "status": st.column_config.TextColumn("Status", width=110),
     "strategy": st.column_config.TextColumn("Strategy", width="medium"),
     "workload": st.column_config.TextColumn("Workload", width="small"),
+    "workers": st.column_config.NumberColumn(
+        "Workers", width="small", help="Processes that train: one, or those of a cluster."
+    ),
     "replicas": st.column_config.NumberColumn("Replicas", width="small"),
     "steps": st.column_config.NumberColumn("Steps", width="small", format="localized"),
     "step_ms": st.column_config.NumberColumn(
@@ -97,6 +100,7 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
         "status": STATUS_MARKS[found.status.state],
         "strategy": plain(" → ".join(found.strategies) or "no step recorded", 80),
         "workload": plain(found.workload or "", 40),
+        "workers": found.num_workers,
         "replicas": found.num_replicas,
         "steps": found.num_steps,
         "step_ms": found.step_ms,

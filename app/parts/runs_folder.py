@@ -26,6 +26,9 @@ class RunEntry:
         if not self.spec:
             return self.name
         asked = [self.spec.get(key) for key in ("strategy", "devices", "workload")]
+        workers = self.spec.get("workers")
+        if isinstance(workers, int) and workers > 1:
+            asked.insert(1, f"{workers} workers")
         words = ", ".join(str(word) for word in asked if word)
         return f"{self.name} · {words}" if words else self.name
 

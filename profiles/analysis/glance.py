@@ -22,7 +22,8 @@ class Glance:
     """Of each segment, with its replicas: `mirrored ×4`; repeats in a row left out."""
     workload: str | None
     num_replicas: int | None
-    """Of the last segment."""
+    """Of the last segment, as its workers are."""
+    num_workers: int | None
     num_steps: int
     step_ms: float | None
     """Median wall time of all steps but those that trace (the first of each segment)."""
@@ -46,6 +47,7 @@ def glance(profile: Profile) -> Glance:
         ),
         workload=str(workload) if workload else None,
         num_replicas=segments[-1].num_replicas if segments else None,
+        num_workers=segments[-1].num_workers if segments else None,
         num_steps=steps.num_rows,
         step_ms=float(np.median(wall)) if wall.size else None,
         last_loss=losses[-1].as_py() if len(losses) else None,

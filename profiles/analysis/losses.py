@@ -57,7 +57,8 @@ class Loss:
     def sentences(self) -> list[str]:
         """The story in words, one sentence a step."""
         told = [f"{self.title.capitalize()} was lost. {_without_name(self.message, self.title)}"]
-        return [*told, *map(_sentence, self.noticed), *[self.why] * bool(self.noticed and self.why)]
+        told += map(_sentence, self.noticed)
+        return [*told, self.why] if self.noticed and self.why else told
 
 
 def loss(profile: Profile) -> Loss | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profiles.analysis.columns import floats, of_segment, texts
+from profiles.device_names import in_order
 
 if TYPE_CHECKING:
     from profiles.store import Profile
@@ -63,7 +64,7 @@ def placement(profile: Profile, segment: int) -> Placement:
             kinds.setdefault(what, op or "Variable")
         else:
             ops[where][op or "unknown"] += 1
-    devices = sorted({*ops, *held})
+    devices = in_order({*ops, *held})
     return Placement(
         segment=segment,
         devices=tuple(_of_device(device, ops[device], held[device]) for device in devices),
@@ -82,7 +83,7 @@ def _of_device(device: str, ops: Counter[str], held: dict[str, float]) -> Device
 
 
 def _of_variable(name: str, kind: str, held: dict[str, dict[str, float]]) -> VariablePlacement:
-    devices = tuple(sorted(device for device, variables in held.items() if name in variables))
+    devices = tuple(in_order(device for device, variables in held.items() if name in variables))
     return VariablePlacement(name, kind, devices, _known(held[devices[0]][name]))
 
 

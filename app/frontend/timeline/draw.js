@@ -4,6 +4,7 @@ import { niceTicks, tickText } from "../shared/scale.js";
 import { textOn } from "../shared/colour.js";
 
 const LABEL_FROM_PX = 44;
+const NARROW = 100; // of the tracks' names: no room for their devices beside them
 const CHARACTER_PX = 6.1;
 const FADED = 0.12;
 
@@ -188,11 +189,11 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
       context.font = `11px ${theme.font}`;
       context.globalAlpha = 0.75;
       context.fillText(shortDevice(track), 4, top + 24, v.left - 8);
-    } else {
+    } else if (v.left > NARROW) {
       context.font = `11px ${theme.font}`;
       context.globalAlpha = 0.75;
       context.textAlign = "right";
-      context.fillText(shortDevice(track), v.left - 8, top + 8, 62);
+      context.fillText(shortDevice(track), v.left - 8, top + 8, v.left - 92);
       context.textAlign = "left";
     }
   });

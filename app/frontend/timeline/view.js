@@ -129,7 +129,8 @@ export class TimelineView {
   changed(force = false) {
     const v = this.viewport;
     const width = this.root.clientWidth;
-    v.left = width < 560 ? 84 : 150;
+    const hasWorkers = this.scene.tracks.some((track) => !track.isOne);
+    v.left = width < 560 ? 84 : hasWorkers ? 224 : 150;
     v.width = width;
     const { data } = this.scene;
     const wanted = (v.to - v.from) * 3;

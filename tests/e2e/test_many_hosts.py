@@ -1,0 +1,176 @@
+"""Processes of one run, each started by itself as on hosts of their own; here on one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import profiles
+from tests.e2e.following import events, wait_until
+
+pytestmark = pytest.mark.run
+LAB = (sys.executable, "-m", "strategy_core")
+QUICK = ("--workload", "digits-mlp", "--global-batch-size", "64")
+TIMEOUT_S = 200
+
+
+class Host:
+    """`strategy-lab worker` as one host of a cluster would start it."""
+
+    def __init__(self, addresses: Sequence[str], index: int, run: Path, *flags: str) -> None:
+        task = {"type": "worker", "index": index}
+        config = {"cluster": {"worker": list(addresses)}, "task": task}
+        self.process = subprocess.Popen(
+            [*LAB, "worker", *QUICK, *flags, "-o", str(run)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TF_CONFIG": json.dumps(config)},
+        )
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code, once it has ended, and what it said on stderr."""
+        _, said = self.process.communicate(timeout=TIMEOUT_S)
+        return self.process.returncode, said
+
+
+def cluster(size: int = 2) -> list[str]:
+    """Addresses that are free, at ports that no outgoing connection is given."""
+    free: list[str] = []
+    while len(free) < size:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            free.append(f"127.0.0.1:{port}")
+    assert len(set(free)) == size
+    return free
+
+
+@contextlib.contextmanager
+def hosts(addresses: Sequence[str], *runs: Path, flags: Sequence[str] = ()) -> Iterator[list[Host]]:
+    started = [Host(addresses, index, run, *flags) for index, run in enumerate(runs)]
+    try:
+        yield started
+    finally:
+        for host in started:
+            host.process.kill()
+            host.process.communicate()
+
+
+def wait_for_steps(run: Path, both: Sequence[Host]) -> None:
+    """Until some steps are done; whoever ends before that says why."""
+    wait_until(
+        lambda: len(events(run, "step")) > 5 or any(h.process.poll() is not None for h in both),
+        TIMEOUT_S,
+    )
+    assert all(host.process.poll() is None for host in both), [host.end() for host in both]
+
+
+def steps_of(run: Path, worker: int) -> list[dict[str, Any]]:
+    return [record for record in events(run, "step") if record["worker"] == worker]
+
+
+def test_two_hosts_and_a_shared_folder_are_one_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with hosts(addresses := cluster(), run, run, flags=("--steps", "20")) as both:
+        ends = [host.end() for host in both]
+    assert [code for code, _ in ends] == [0, 0], ends
+    profile = profiles.load(run)
+    assert profile.status.state == "finished"
+    (segment,) = profile.summary()["segments"]
+    assert (segment["strategy"], segment["num_replicas"]) == ("multi-worker-mirrored", 2)
+    assert segment["steps"]["count"] == 20
+    assert [len(steps_of(run, worker)) for worker in (0, 1)] == [20, 20]
+    launched = profile.records("launched")
+    assert [(record["worker"], record["address"]) for record in launched] == [*enumerate(addresses)]
+    warned = [note["message"] for note in profile.records("note") if note["level"] == "warning"]
+    assert len([text for text in warned if "asks nobody who they are" in text]) == 2
+    losses = [[step["loss"] for step in steps_of(run, worker)] for worker in (0, 1)]
+    assert losses[0] == losses[1]
+
+
+def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collected(
+    tmp_path: Path,
+) -> None:
+    runs = [tmp_path / f"host-{index}" for index in (0, 1)]
+    flags = ("--steps", "100000")
+    with hosts(cluster(), *runs, flags=flags) as both:
+        wait_for_steps(runs[1], both)
+        both[1].process.send_signal(signal.SIGTERM)
+        ends = [host.end() for host in both]
+    assert [code for code, _ in ends] == [0, 0], ends
+    for run in runs:
+        assert profiles.load(run).status.state == "stopped"
+    counts = [len(steps_of(run, worker)) for worker, run in enumerate(runs)]
+    assert counts[0] == counts[1]
+    done = subprocess.run(
+        [*LAB, "collect", *map(str, runs), "-o", str(tmp_path / "all")],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    whole = profiles.load(tmp_path / "all")
+    assert whole.status.state == "stopped"
+    assert len(whole.summary()["segments"][0]["replicas"]) == 2
+
+
+def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with hosts(cluster(), run, run, flags=("--steps", "100000")) as both:
+        wait_for_steps(run, both)
+        (lost,) = [record for record in events(run, "launched") if record["worker"] == 1]
+        os.kill(lost["pid"], signal.SIGKILL)
+        ends = [host.end() for host in both]
+    assert [code for code, _ in ends] == [1, 1], ends
+    status = profiles.load(run).status
+    assert status.state == "failed"
+    assert "Worker 1" in (status.message or "")
+    assert "SIGKILL" in (status.message or "")
+    assert not psutil.pid_exists(lost["pid"])
+
+
+def test_a_task_that_never_comes_is_named_in_time(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    flags = ("--steps", "20", "--start-timeout", "12")
+    with hosts(addresses := cluster(), run, flags=flags) as (alone,):
+        code, said = alone.end()
+    assert code == 1
+    expected = f"waited 12 s in vain for worker 1 ({addresses[1]})"
+    assert expected in said
+    status = profiles.load(run).status
+    assert status.state == "failed"
+    assert expected in (status.message or "")
+
+
+def test_what_cannot_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        addresses = [f"127.0.0.1:{port}", "127.0.0.1:9"]
+        with hosts(addresses, run) as (host,):
+            code, said = host.end()
+    assert code == 2
+    assert f"port {port} of this host" in said
+    assert not run.exists()
+    with hosts(addresses, run, flags=("--workers", "3")) as (host,):
+        code, said = host.end()
+    assert (code, "workers=2" in said) == (2, True), said
+    with hosts(addresses, run, flags=("--reconfigure", "5:workers=3")) as (host,):
+        code, said = host.end()
+    assert (code, "--resume" in said) == (2, True), said

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 
-class Vector(keras.layers.Layer):
+class Vector(keras.layers.Layer):  # type: ignore[misc]
     """Adds the mean of its only variable: every element has a gradient."""
 
     def __init__(self, size: int) -> None:

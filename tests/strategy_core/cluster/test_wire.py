@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import profiles
-from benchmarks import wire_workload
+from benchmarks.wire import WORKLOAD
 from profiles.analysis.derived_links import FROM_COLLECTIVES
 from profiles.analysis.links import Links, links
 from profiles.errors import LabError
@@ -32,7 +32,7 @@ def recorded(launcher: Launcher, folder: Path, workers: int, **network: object) 
             "strategy": "multi-worker-mirrored",
             "workers": workers,
             "devices": "cpu:1",
-            "workload": wire_workload.__file__,
+            "workload": str(WORKLOAD),
             "workload_options": {"size": SIZE_BYTES // 4},
             "global_batch_size": 4 * workers,
             "steps": NUM_STEPS,

@@ -21,6 +21,14 @@ SPAN_COLOURS = {
 }
 """By category of a span (`schema.TABLES["spans"]`)."""
 
+SERVING_COLOURS = {
+    "input": PHASE_COLOURS["input"],
+    "pull": PHASE_COLOURS["transfer"],
+    "compute": PHASE_COLOURS["compute"],
+    "push": "#E69F00",
+}
+"""By part of a step on variables that live on parameter servers."""
+
 REPLICA_COLOURS = (
     "#0072B2",
     "#E69F00",

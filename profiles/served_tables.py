@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from profiles.clocks import Clocks
 from profiles.events import ClosureDone, VariablesServed
-from profiles.records import as_event, is_int, is_text
+from profiles.records import as_event, is_text
 from profiles.schema import TABLES
 from profiles.sources import EventSource
 
@@ -94,14 +94,18 @@ def _row(event: VariablesServed, variable: dict[str, Any]) -> dict[str, Any] | N
         **{name: variable.get(name) for name in ("bytes", "part", "num_parts")},
         **{name: variable.get(name) for name in ("pull_bytes", "push_bytes")},
     }
-    fits = all(
-        value is None or (is_text(value) if field.type == pa.string() else is_int(value))
-        for field in TABLES["served"]
-        for value in (row[field.name],)
-    )
+    fits = all(_fits(row[field.name], field.type) for field in TABLES["served"])
     is_whole = all(row[name] is not None for name in ("name", "role", "process", "bytes"))
-    small = all(abs(row[name] or 0) < 2**31 for name in ("process", "part", "num_parts") if fits)
-    return row if fits and is_whole and small else None
+    return row if fits and is_whole else None
+
+
+def _fits(value: object, kind: pa.DataType) -> bool:
+    if value is None:
+        return True
+    if kind == pa.string():
+        return is_text(value)
+    limit = 2**31 if kind == pa.int32() else 2**63
+    return type(value) is int and -limit <= value < limit
 
 
 def _is_sound(event: ClosureDone) -> bool:

@@ -19,6 +19,7 @@ PAGES = (
     ("communication", "Communication"),
     ("placement", "Placement"),
     ("cores", "TPU cores"),
+    ("servers", "Servers"),
     ("contexts", "Contexts"),
     ("compare", "Compare"),
     ("runs", "Runs"),

@@ -32,6 +32,8 @@ class Ending:
     last_words: str = ""
     """See `last_words`."""
     last_step: int | None = None
+    serves: bool = False
+    """It did what another process sent it, and counts no steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ def _sentence(what: str, ending: Ending) -> str:
 
 
 def _where(what: str, ending: Ending) -> str:
+    if ending.serves and ending.last_step is None:
+        return what
     if ending.last_step is None:
         return f"{what} It had not finished a step."
     return f"{what} Its last step was {ending.last_step}."

@@ -117,6 +117,7 @@ class WatchedWorker:
                 memory_note=note,
                 last_words=last_words(self.process.said(self.folder.path / "stderr.log")),
                 last_step=self.step,
+                serves=self.is_done,
             )
         )
 

@@ -15,6 +15,7 @@ ALL = (
     "communication",
     "placement",
     "cores",
+    "servers",
     "contexts",
     "compare",
     "runs",

@@ -1,0 +1,112 @@
+"""Parameter servers drawn: what workers' steps are made of, how many wait, who does how many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from app.charts.base import ACCENT, INK, SECOND, WARN, alpha, figure, label
+from app.charts.thin import Array
+from profiles.palette import SERVING_COLOURS, replica_colour
+
+Counts = npt.NDArray[np.int64]
+_NUM_BINS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceMark:
+    """A worker was away from `lost_s` to `back_s`; None where it never came back."""
+
+    title: str
+    lost_s: float
+    back_s: float | None
+
+
+def worker_steps(names: Sequence[str], phases: Mapping[str, Sequence[float | None]]) -> go.Figure:
+    """A bar per worker: input, pull, compute, push of a typical step (ms)."""
+    chart = figure(height=min(130 + 34 * len(names), 640), x_title="ms per step", barmode="stack")
+    for phase, values in phases.items():
+        chart.add_bar(
+            y=[label(name, 30) for name in names],
+            x=list(values),
+            name=phase,
+            orientation="h",
+            marker={"color": SERVING_COLOURS[phase], "line": {"width": 0}},
+            hovertemplate=f"{phase} %{{x:.4~g}} ms<extra></extra>",
+        )
+    chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    chart.update_xaxes(showgrid=True, rangemode="tozero")
+    chart.update_layout(legend_traceorder="normal")
+    return chart
+
+
+def closures(
+    at_s: Array, queued: Counts, in_flight: Counts, absences: Sequence[AbsenceMark]
+) -> go.Figure:
+    """How many closures waited and how many were being done, over time."""
+    chart = figure(height=260, x_title="seconds", y_title="closures")
+    for name, values, colour in (("queued", queued, SECOND), ("in flight", in_flight, ACCENT)):
+        chart.add_scatter(
+            x=at_s,
+            y=values,
+            mode="lines",
+            name=name,
+            line={"color": colour, "width": 2, "shape": "hv"},
+            fill="tozeroy",
+            fillcolor=alpha(colour, 0.12),
+            hovertemplate=f"%{{y}} {name} at %{{x:.2f}} s<extra></extra>",
+        )
+    _mark(chart, absences)
+    chart.update_yaxes(rangemode="tozero", dtick=None, tickformat="d")
+    return chart
+
+
+def step_rates(finished_s: Mapping[str, Array], absences: Sequence[AbsenceMark]) -> go.Figure:
+    """Steps a second of each worker over time."""
+    chart = figure(height=260, x_title="seconds", y_title="steps/s")
+    end = max((float(times.max()) for times in finished_s.values() if len(times)), default=1.0)
+    edges = np.linspace(0, max(end, 1e-9), _NUM_BINS + 1)
+    for index, (name, times) in enumerate(finished_s.items()):
+        counts, _ = np.histogram(times, edges)
+        chart.add_scatter(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts / (edges[1] - edges[0]),
+            mode="lines",
+            name=label(name, 30),
+            line={"color": replica_colour(index), "width": 2},
+            hovertemplate=f"{label(name, 30)}: %{{y:.3~g}} steps/s at %{{x:.1f}} s<extra></extra>",
+        )
+    _mark(chart, absences)
+    chart.update_yaxes(rangemode="tozero")
+    return chart
+
+
+def _mark(chart: go.Figure, absences: Sequence[AbsenceMark]) -> None:
+    for absence in absences:
+        chart.add_vline(x=absence.lost_s, line={"color": WARN, "width": 1, "dash": "dot"})
+        chart.add_annotation(
+            x=absence.lost_s,
+            y=1,
+            yref="paper",
+            yanchor="top",
+            xanchor="left",
+            text=f"{label(absence.title, 24)} lost",
+            showarrow=False,
+            font={"size": 11, "color": WARN},
+        )
+        if absence.back_s is not None:
+            chart.add_vline(x=absence.back_s, line={"color": INK, "width": 1, "dash": "dot"})
+            chart.add_annotation(
+                x=absence.back_s,
+                y=0.88,
+                yref="paper",
+                yanchor="top",
+                xanchor="left",
+                text="back",
+                showarrow=False,
+                font={"size": 11, "color": INK},
+            )

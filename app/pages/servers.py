@@ -1,0 +1,258 @@
+"""Parameter servers: each worker's steps, what waits, what sits on which server, what moves."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.charts.serving import AbsenceMark, closures, step_rates, worker_steps
+from app.parts.empty import empty
+from app.parts.opened import OpenRun
+from app.parts.picker import run_page
+from app.parts.process_links import links_of, show_links
+from app.parts.segments import pick_segment
+from app.parts.text import as_html, as_markdown, plain
+from app.parts.verdict import show_sentence
+from profiles import units
+from profiles.analysis.parameter_server import (
+    PHASES,
+    ParameterServing,
+    ServedWorker,
+    parameter_serving,
+)
+from profiles.definitions import DEFINITIONS
+from profiles.events import SegmentOpened
+
+_SMALL = 0.75  # of an even part of the steps: who did less is worth naming
+
+
+def page() -> None:
+    opened = run_page("Parameter servers")
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        show(opened, segment)
+
+
+def show(opened: OpenRun, segment: SegmentOpened) -> None:
+    found = opened.ask(parameter_serving, segment)
+    if found.reason:
+        empty(
+            f"{found.reason}.",
+            "Choose ParameterServerStrategy in the Lab: workers and servers come up here.",
+            page="lab",
+            link="Open the Lab",
+        )
+        return
+    names = worker_names(found)
+    show_sentence(sentence(found, names))
+    left, right = st.columns(2)
+    with left:
+        show_workers(found, names)
+    with right:
+        show_time(found, names)
+    show_servers(found)
+    show_traffic(found, names)
+    show_links(opened.ask(links_of, segment.segment))
+
+
+def worker_names(found: ParameterServing) -> dict[int, str]:
+    """Process number -> what TensorFlow calls the worker: the coordinator is process 0."""
+    return {item.worker: f"worker {item.worker - 1}" for item in found.workers}
+
+
+def sentence(found: ParameterServing, names: dict[int, str]) -> str:
+    """Who did how much, and what a step is made of, as HTML."""
+    text = (
+        f"<b>{units.counted(len(found.workers), 'worker')}</b> did "
+        f"<b>{found.num_steps:,}</b> steps, each at its own pace, on variables of "
+        f"<b>{units.counted(len(found.servers), 'parameter server')}</b>."
+    )
+    even = found.num_steps / max(len(found.workers), 1)
+    least = min(found.workers, key=lambda item: item.num_steps)
+    if len(found.workers) > 1 and least.num_steps < _SMALL * even:
+        text += f" {names[least.worker].capitalize()} did only <b>{least.num_steps:,}</b> of them."
+    away = [_phases_away(item) for item in found.workers]
+    known = [share for share in away if share is not None]
+    if known:
+        mean = sum(known) / len(known)
+        text += f" Pulling and pushing take <b>{as_html(units.share(mean))}</b> of a step's work."
+    return text
+
+
+def _phases_away(worker: ServedWorker) -> float | None:
+    pull, push = worker.phases_ms["pull"], worker.phases_ms["push"]
+    if pull is None or push is None or not worker.wall_ms:
+        return None
+    return (pull + push) / worker.wall_ms
+
+
+def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
+    """What each worker's step is made of."""
+    st.subheader("Each worker's step", help=DEFINITIONS["served_step"].text)
+    if all(item.phases_ms["pull"] is None for item in found.workers):
+        st.markdown(
+            "The workload's own train_step pulls and pushes as it goes: those parts of a step "
+            "cannot be told apart."
+        )
+    else:
+        phases = {name: [item.phases_ms[name] for item in found.workers] for name in PHASES}
+        chart = worker_steps(list(names.values()), phases)
+        st.plotly_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame([_worker_row(item, names) for item in found.workers]),
+        hide_index=True,
+        placeholder="–",
+        key="servers_workers",
+        column_config={
+            "worker": column.TextColumn("Worker", width="small"),
+            "steps": column.NumberColumn("Steps", width="small", format="localized"),
+            "rate": column.NumberColumn("Steps/s", width="small", format="%.1f"),
+            "busy": column.NumberColumn("Busy", width="small", format="percent"),
+            "wall": column.NumberColumn("At work, ms", width="small", format="%.2f"),
+            "queue": column.NumberColumn("Queued, ms", width="small", format="%.2f"),
+            "return": column.NumberColumn("Way back, ms", width="small", format="%.2f"),
+        },
+    )
+    st.caption(
+        "Measured by timestamps inside each step, on the worker's clock: means of its typical "
+        "steps, the first left out. " + FEEDS[found.feed]
+    )
+
+
+FEEDS = {
+    "worker": "Every worker reads its own part of the data.",
+    "coordinator": "The data set runs Python code: the coordinator reads it and sends each batch.",
+}
+
+
+def _worker_row(item: ServedWorker, names: dict[int, str]) -> dict[str, object]:
+    return {
+        "worker": names[item.worker],
+        "steps": item.num_steps,
+        "rate": item.steps_per_second,
+        "busy": item.busy_share,
+        "wall": item.wall_ms,
+        "queue": item.queue_ms,
+        "return": item.return_ms,
+    }
+
+
+def show_time(found: ParameterServing, names: dict[int, str]) -> None:
+    """The run over time: rates, the queue, who was away."""
+    marks = [
+        AbsenceMark(names[item.worker], item.lost_s, item.back_s)
+        for item in found.absences
+        if item.lost_s is not None
+    ]
+    st.subheader("Over time", help=DEFINITIONS["closures"].text)
+    finished = {names[number]: times for number, times in (found.finished_s or {}).items()}
+    rates = step_rates(finished, marks)
+    st.plotly_chart(rates, key="servers_rates", alt="Steps per second of each worker, over time")
+    if found.moments is None:
+        st.markdown(f"Queue not available: {as_markdown(found.moments_reason or '')}.")
+    else:
+        moments = found.moments
+        chart = closures(moments.at_s, moments.queued, moments.in_flight, marks)
+        st.plotly_chart(chart, key="servers_queue", alt="Closures queued and in flight, over time")
+    for item in found.absences:
+        st.markdown(f"- {as_markdown(item.message)}")
+
+
+def show_servers(found: ParameterServing) -> None:
+    """What each server holds, then every variable."""
+    st.subheader("What sits on which server")
+    column = st.column_config
+    rows = [
+        {
+            "server": f"parameter server {index}",
+            "process": item.process,
+            "weights": item.num_weights,
+            "weight_bytes": item.weight_bytes,
+            "optimizer_bytes": item.optimizer_bytes,
+            "pull": item.pull_bytes,
+            "push": item.push_bytes,
+        }
+        for index, item in enumerate(found.servers)
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        key="servers_servers",
+        column_config={
+            "server": column.TextColumn("Server"),
+            "process": column.NumberColumn("Process", width="small"),
+            "weights": column.NumberColumn("Weights", width="small"),
+            "weight_bytes": column.NumberColumn("Model, bytes", format="localized"),
+            "optimizer_bytes": column.NumberColumn("Optimizer, bytes", format="localized"),
+            "pull": column.NumberColumn("Pulled, bytes/step", format="localized"),
+            "push": column.NumberColumn("Pushed, bytes/step", format="localized"),
+        },
+    )
+    with st.expander(f"Every variable ({len(found.variables)})"):
+        st.dataframe(
+            pd.DataFrame(
+                [
+                    {
+                        "name": plain(item.name, 90),
+                        "role": item.role,
+                        "process": item.process,
+                        "part": f"{item.part + 1} of {item.num_parts}",
+                        "shape": plain(item.shape, 40),
+                        "bytes": item.bytes,
+                        "pull": item.pull_bytes,
+                        "push": item.push_bytes,
+                    }
+                    for item in found.variables
+                ]
+            ),
+            hide_index=True,
+            placeholder="–",
+            key="servers_variables",
+            column_config={
+                "name": column.TextColumn("Variable", width="large"),
+                "role": column.TextColumn("Role", width="small"),
+                "process": column.NumberColumn("Process", width="small"),
+                "part": column.TextColumn("Part", width="small"),
+                "shape": column.TextColumn("Shape", width="small"),
+                "bytes": column.NumberColumn("Bytes", format="localized"),
+                "pull": column.NumberColumn("Pulled, bytes/step", format="localized"),
+                "push": column.NumberColumn("Pushed, bytes/step", format="localized"),
+            },
+        )
+
+
+def show_traffic(found: ParameterServing, names: dict[int, str]) -> None:
+    """Bytes pulled and pushed between each worker and each server, in the whole segment."""
+    st.subheader("Pulls and pushes", help=DEFINITIONS["served_bytes"].text)
+    rows = [
+        {
+            "worker": names[worker.worker],
+            "server": f"parameter server {index}",
+            "pulled": None if server.pull_bytes is None else server.pull_bytes * worker.num_steps,
+            "pushed": None if server.push_bytes is None else server.push_bytes * worker.num_steps,
+        }
+        for worker in found.workers
+        for index, server in enumerate(found.servers)
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        key="servers_traffic",
+        column_config={
+            "worker": column.TextColumn("Worker"),
+            "server": column.TextColumn("Server"),
+            "pulled": column.NumberColumn("Pulled, bytes", format="localized"),
+            "pushed": column.NumberColumn("Pushed, bytes", format="localized"),
+        },
+    )
+    st.caption(
+        "Derived: the sizes of the variables and of their gradients, times the steps of the "
+        "worker. A sparse gradient's size is known only when the step runs, and is missing."
+    )
+
+
+page()

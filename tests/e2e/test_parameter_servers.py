@@ -1,0 +1,158 @@
+"""Parameter servers as real processes: like one device, and what the loss of each process costs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import profiles
+from profiles.analysis.parameter_server import ParameterServing, parameter_serving
+from profiles.spec import RunSpec
+from strategy_core.launcher import Launcher, RunHandle
+
+pytestmark = pytest.mark.run
+
+NUM_SERVED, NUM_STEPS = 10, 15
+COMMON = {"workload": "digits-mlp", "global_batch_size": 32, "steps": NUM_STEPS}
+SERVED: dict[str, Any] = {"strategy": "parameter-server", "workers": 1, "parameter_servers": 1}
+
+
+def launch(launcher: Launcher, folder: Path, **fields: Any) -> RunHandle:
+    return launcher.launch(RunSpec.model_validate(fields), folder)
+
+
+def ended(handle: RunHandle) -> RunHandle:
+    assert handle.wait(180), "the run did not end"
+    return handle
+
+
+def serving(folder: Path) -> ParameterServing:
+    profile = profiles.load(folder)
+    return parameter_serving(profile, profile.segments[0])
+
+
+def until(handle: RunHandle, is_so: Callable[[], bool], what: str) -> None:
+    """Wait for it, while the run goes on."""
+    deadline = time.monotonic() + 180
+    while not is_so():
+        assert handle.verdict is None, f"{handle.message}\n{handle.failure_detail}"
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def changed_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten steps by one worker of a parameter server, then five on one device."""
+    folder = tmp_path_factory.mktemp("served") / "changed"
+    back = {"strategy": "default", "workers": 1, "parameter_servers": 0, "devices": "cpu:1"}
+    change = [{"step": NUM_SERVED, "changes": back}]
+    handle = ended(launch(launcher, folder, **COMMON, **SERVED, reconfigure=change))
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+    return folder
+
+
+def test_one_worker_trains_like_one_device_and_its_state_is_carried_over(
+    launcher: Launcher, changed_run: Path, tmp_path: Path
+) -> None:
+    ended(launch(launcher, tmp_path / "alone", **COMMON, strategy="default", devices="cpu:1"))
+    served = profiles.load(changed_run)
+    alone = profiles.load(tmp_path / "alone")
+    losses = served.table("steps")["loss"].to_numpy()
+    assert len(losses) == NUM_STEPS
+    np.testing.assert_allclose(losses, alone.table("steps")["loss"].to_numpy(), rtol=1e-5)
+    assert [segment.strategy for segment in served.segments] == ["parameter-server", "default"]
+    carried = served.segments[1]
+    assert carried.state_checksum_before == carried.state_checksum_after
+    assert served.status.state == "finished"
+
+
+def test_what_is_recorded_of_a_served_segment(changed_run: Path) -> None:
+    found = serving(changed_run)
+    (worker,), (server,) = found.workers, found.servers
+    assert found.num_steps == worker.num_steps == NUM_SERVED
+    assert worker.wall_ms is not None
+    assert sum(worker.phases_ms.values()) == pytest.approx(worker.wall_ms, rel=1e-6)
+    weights = 4 * (64 * 128 + 128 + 128 * 10 + 10)
+    assert (server.process, server.num_weights) == (2, 4)
+    assert server.weight_bytes == server.pull_bytes == server.push_bytes == weights
+    assert server.optimizer_bytes >= 2 * weights  # Adam keeps two numbers for each
+    assert found.moments is not None
+    assert found.moments.in_flight.max() == 1
+    rows = profiles.load(changed_run).table("placement").to_pylist()
+    devices = {row["device"] for row in rows if row["kind"] == "variable" and not row["segment"]}
+    assert devices == {"/job:ps/replica:0/task:0/device:CPU:0"}
+
+
+@pytest.fixture(scope="module")
+def lost_run(
+    launcher: Launcher, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, RunHandle, list[int]]:
+    """Two workers: the slow one is lost and comes back; then the parameter server is lost."""
+    folder = tmp_path_factory.mktemp("served") / "lost"
+    fields = {**COMMON, **SERVED, "workers": 2, "steps": 1_000_000}
+    slow = [{"worker": 1, "replica": 0, "ms": 20}]
+    handle = launch(launcher, folder, **fields, inject=slow)
+    until(handle, lambda: len(both(folder)) == 2, "two workers at work")
+    pids = {record["worker"]: record["pid"] for record in launches(folder)}
+    os.kill(pids[2], signal.SIGKILL)
+
+    def is_back() -> bool:
+        return any(item.back_s is not None for item in serving(folder).absences)
+
+    until(handle, is_back, "the lost worker back at work")
+    every = [record["pid"] for record in launches(folder)]
+    os.kill(pids[3], signal.SIGKILL)
+    return folder, ended(handle), every
+
+
+def both(folder: Path) -> list[int]:
+    if not profiles.load(folder).segments:
+        return []
+    return [item.worker for item in serving(folder).workers if item.num_steps > 5]
+
+
+def launches(folder: Path) -> list[dict[str, Any]]:
+    return profiles.load(folder).records("launched")
+
+
+def test_training_goes_on_without_a_lost_worker_until_it_is_back(
+    lost_run: tuple[Path, RunHandle, list[int]],
+) -> None:
+    folder, _, _ = lost_run
+    found = serving(folder)
+    (absence,) = found.absences
+    assert absence.worker == 2
+    assert absence.message.startswith("Worker 1: Something outside the lab killed the worker")
+    assert absence.lost_s is not None
+    assert absence.back_s is not None
+    assert found.finished_s is not None
+    others = found.finished_s[1]
+    assert ((others > absence.lost_s) & (others < absence.back_s)).any()
+    assert (folder / "worker-2-1").is_dir()
+    fast, slow = found.workers
+    assert slow.phases_ms["compute"] is not None
+    assert fast.phases_ms["compute"] is not None
+    assert slow.phases_ms["compute"] > fast.phases_ms["compute"] + 15
+    assert slow.num_steps < fast.num_steps
+
+
+def test_a_lost_parameter_server_ends_the_run_and_is_named(
+    lost_run: tuple[Path, RunHandle, list[int]],
+) -> None:
+    folder, handle, pids = lost_run
+    assert handle.status == "failed"
+    assert handle.message is not None
+    assert handle.message.startswith("Parameter server 0: ")
+    assert profiles.load(folder).status.state == "failed"
+    exits = {(r["worker"], r["generation"]): r for r in profiles.load(folder).records("exited")}
+    assert exits[3, 0]["follows"] is None
+    assert {exits[key]["follows"] for key in ((0, 0), (1, 0), (2, 1))} == {3}
+    assert not any(psutil.pid_exists(pid) for pid in pids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
@@ -27,7 +27,12 @@ from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
 from strategy_core.parameter_server.coordinate import coordinator_loop
-from strategy_core.step import build_step
+from strategy_core.step import Step, build_step
+
+STEP_FIELDS = frozenset(
+    ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
+)
+"""Fields of a spec that neither its strategy nor its model depends on."""
 
 
 @dataclass
@@ -37,6 +42,7 @@ class Segment:
     spec: RunSpec
     plan: DevicePlan
     algorithm: algorithms.Algorithm
+    work: workload.Workload
     strategy: tf.distribute.Strategy
     model: Any
     optimizer: Any
@@ -108,9 +114,7 @@ def build(
         model, optimizer = build_model(spec, work, strategy, dataset)
     else:
         model, optimizer = build_model(spec, work, strategy)
-        dataset = data.read(spec.data).batches(
-            spec.global_batch_size, spec.seed, first_example, model
-        )
+        dataset = _own_data(spec, first_example, model)
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     notes = [algorithm.note] if algorithm.note else []
@@ -120,7 +124,38 @@ def build(
         notes += told
     else:
         loop = _loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
-    return Segment(spec, planned, algorithm, strategy, model, optimizer, loop, notes)
+    return Segment(spec, planned, algorithm, work, strategy, model, optimizer, loop, notes)
+
+
+def can_adapt(before: Segment, spec: RunSpec) -> bool:
+    """Whether `adapt` can make a segment for `spec` of the one before."""
+    fixed = (name for name in RunSpec.model_fields if name not in STEP_FIELDS)
+    is_custom = isinstance(before.loop, CustomLoop) and spec.strategy != "tpu"
+    return is_custom and all(getattr(spec, name) == getattr(before.spec, name) for name in fixed)
+
+
+def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
+    """The segment for `spec` on the strategy, model and variables of the one before.
+
+    Its data begin at an example, or (None) go on where those of the one before are. Its step is
+    new, so that the one before stays whole but for the values of its variables, its optimizer's
+    all-reduce and data that they share. Raises LabError.
+    """
+    check_batch(spec.global_batch_size, before.plan.num_in_step)
+    batches = before.custom.batches
+    if first_example is not None:
+        if spec.data is None:
+            dataset = global_batches(spec, before.work, first_example)
+        else:
+            dataset = _own_data(spec, first_example, before.model)
+        batches = distributed(before.strategy, dataset)
+    step = _step(spec, before.plan, before.work, before.strategy, before.model, before.optimizer)
+    return replace(before, spec=spec, loop=CustomLoop(batches, step))
+
+
+def _own_data(spec: RunSpec, first_example: int, model: Any) -> tf.data.Dataset:
+    assert spec.data is not None
+    return data.read(spec.data).batches(spec.global_batch_size, spec.seed, first_example, model)
 
 
 def _loop(
@@ -134,10 +169,7 @@ def _loop(
     agreement: Agreement | None,
 ) -> Loop:
     """What drives the steps: the custom loop, or Keras fit."""
-    delays_ms = {
-        delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
-        for delay in spec.inject
-    }
+    delays_ms = _delays_ms(spec, planned)
     if spec.loop == "fit":
         return FitLoop(
             strategy,
@@ -149,13 +181,33 @@ def _loop(
             marks=FitMarks(strategy, model, optimizer, delays_ms, wanted=spec.capture.marks),
             agreement=agreement,
         )
-    step = build_step(
+    batches = distributed(strategy, dataset)
+    step = _step(spec, planned, work, strategy, model, optimizer)
+    return CustomLoop(batches, step, agreement)
+
+
+def _step(
+    spec: RunSpec,
+    planned: DevicePlan,
+    work: workload.Workload,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+) -> Step:
+    return build_step(
         strategy,
         model,
         optimizer,
         work,
-        delays_ms=delays_ms,
+        delays_ms=_delays_ms(spec, planned),
         with_marks=spec.capture.marks,
         split=tpu_strategy.splitter(strategy, spec),
     )
-    return CustomLoop(distributed(strategy, dataset), step, agreement)
+
+
+def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:
+    """The delays asked for, by the number of the replica in the whole run."""
+    return {
+        delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
+        for delay in spec.inject
+    }

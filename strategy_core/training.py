@@ -90,7 +90,8 @@ class Training:
         carried = before.take_state()
         try:
             if segment.can_adapt(before, spec):
-                built = segment.adapt(before, spec, self._examples)
+                is_same_data = spec.global_batch_size == before.spec.global_batch_size
+                built = segment.adapt(before, spec, None if is_same_data else self._examples)
             else:
                 built = segment.build(spec, carried=carried, first_example=self._examples)
         except (tf.errors.OpError, MemoryError) as error:
@@ -98,6 +99,11 @@ class Training:
             raise LabError("The devices can hold the run as it is asked for", said) from error
         self._enter(built, state.checksum(carried), "same-worker")
         self._left, self._left_state = before, carried
+
+    def settle(self) -> None:
+        """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
+        for _ in self._current.loop.on_the_way():
+            self.run_step()
 
     def save(self, path: Path | None) -> None:
         """Write a checkpoint from which `Training(..., resume=path)` goes on.

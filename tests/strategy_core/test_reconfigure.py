@@ -148,6 +148,41 @@ def test_a_change_whose_first_step_fails_is_taken_back(tmp_path: Path) -> None:
     assert training.step == 2
 
 
+@pytest.mark.parametrize(
+    "change", [{"inject": [{"replica": 1, "ms": 1}]}, {"global_batch_size": 8}]
+)
+def test_a_change_on_the_same_variables_that_fails_midway_is_taken_back(
+    change: dict[str, Any],
+) -> None:
+    """The failed step had its batch, and updated the variables before it failed."""
+    from tests.strategy_core.in_memory import opened, trained
+
+    expected_losses, expected_state = trained(4, **START)
+    training, recorder = opened(**START)
+    for _ in range(2):
+        training.run_step()
+    model = training._current.model
+    before = training.state_checksum()
+    training.reconfigure(training.spec.with_changes(change))
+    assert training._current.model is model
+    loop = training._current.custom
+    step = loop.step
+
+    def fail_afterwards(*args: Any) -> Any:
+        step(*args)
+        raise MemoryError("no room for it")
+
+    loop.step = fail_afterwards
+    with pytest.raises(LabError, match="no room for it"):
+        training.run_step()
+    assert training.state_checksum() == before
+    for _ in range(2):
+        training.run_step()
+    np.testing.assert_allclose(recorder.losses, expected_losses, rtol=1e-5)
+    for found, expected in zip(training.take_state(), expected_state, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
 def test_a_checkpoint_goes_on_at_the_very_next_batch(tmp_path: Path) -> None:
     from strategy_core.training import Training
     from tests.strategy_core.in_memory import InMemoryRecorder, opened

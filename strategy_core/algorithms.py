@@ -71,14 +71,16 @@ def _asked_for(spec: RunSpec, plan: DevicePlan) -> Algorithm:
             field="cross_device_ops",
         )
     if name == "nccl" and plan.kind != "GPU":
-        raise _refusal("NCCL moves data between GPUs", f"{name} on {spec.devices}")
+        raise _refusal(spec, "NCCL moves data between GPUs", f"{name} on {spec.devices}")
     if name == "nccl" and plan.shares_cards:
         raise _refusal(
+            spec,
             "NCCL wants one card per rank, and logical GPUs share one",
             f"{name} with {plan.per_card} logical GPUs on a card",
         )
     if name == "hierarchical-copy" and len(plan.indices) % 2:
         raise _refusal(
+            spec,
             "hierarchical-copy splits the devices into two halves: it loses the gradients of an "
             "odd one",
             f"{name} on {len(plan.indices)} devices",
@@ -106,10 +108,10 @@ def _check_packs(spec: RunSpec, algorithm: Algorithm) -> None:
         )
 
 
-def _refusal(rule: str, received: str) -> SpecError:
-    return SpecError(
-        rule, received, "Choose reduction-to-one-device or auto", field="cross_device_ops"
-    )
+def _refusal(spec: RunSpec, rule: str, received: str) -> SpecError:
+    is_cluster = spec.strategy in CLUSTER_STRATEGIES
+    instead = "collective-ring" if is_cluster else "reduction-to-one-device"
+    return SpecError(rule, received, f"Choose {instead} or auto", field="cross_device_ops")
 
 
 def _unused(spec: RunSpec, why: str) -> str | None:

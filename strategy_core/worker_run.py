@@ -27,7 +27,6 @@ from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
 from strategy_core.cluster.tasks import Cluster
-from strategy_core.device_plan import plan
 from strategy_core.environment import environment
 from strategy_core.live_change import changed_spec
 from strategy_core.processes import lifeline, protocol
@@ -271,9 +270,8 @@ def _membership(command: protocol.Run) -> Membership | None:
 def _agreement(spec: RunSpec, member: Membership | None) -> Agreement | None:
     if member is None or spec.strategy == "parameter-server":  # the coordinator alone commands
         return None
-    num_replicas = plan(spec, devices.inventory()).replicas_per_worker
     kind = SharedStop if member.has_own_launcher else Agreement
-    return kind(member.process, member.cluster.num_workers, num_replicas)
+    return kind(member.process, member.cluster.num_workers)
 
 
 def _first_line(error: BaseException) -> str:

@@ -23,14 +23,12 @@ class Agreement:
 
     Args:
       process: number of this worker.
-      num_workers: how many there are.
-      replicas_per_worker: each of them adds its part to the sum.
+      num_workers: how many there are, with as many replicas each.
     """
 
-    def __init__(self, process: int, num_workers: int, replicas_per_worker: int = 1) -> None:
+    def __init__(self, process: int, num_workers: int) -> None:
         self._process = process
         self._num_workers = num_workers
-        self._replicas_per_worker = replicas_per_worker
         self._received: list[protocol.Command] = []
         self._num_obeyed = 0
         self._num_agreed = 0
@@ -40,20 +38,28 @@ class Agreement:
         self._received.extend(commands)
 
     def told(self) -> npt.NDArray[np.float32]:
-        """What each of this worker's replicas adds to the next step's sum: (num_workers,)."""
-        counts = np.zeros(self._num_workers, np.float32)
-        counts[self._process] = len(self._received) / self._replicas_per_worker
-        return counts
+        """What each of this worker's replicas adds to the next step's sum: (num_workers + 1,).
+
+        The last number counts the replicas.
+        """
+        told = np.zeros(self._num_workers + 1, np.float32)
+        told[self._process], told[-1] = len(self._received), 1
+        return told
 
     def hear(self, summed: npt.NDArray[np.float32]) -> None:
-        """The sum over all replicas that the step gave: (num_workers,)."""
-        self._num_agreed = int(np.rint(summed).min())
+        """The sum over all replicas that the step gave: (num_workers + 1,)."""
+        self._num_agreed = int(self._counts(summed).min())
 
     def agreed(self) -> list[protocol.Command]:
         """Commands to obey now, each once: every worker has them."""
         ready = self._received[self._num_obeyed : self._num_agreed]
         self._num_obeyed = max(self._num_obeyed, self._num_agreed)
         return ready
+
+    def _counts(self, summed: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Commands that each worker has: every one of its replicas added them."""
+        replicas_per_worker = summed[-1] / self._num_workers
+        return np.rint(summed[:-1] / replicas_per_worker)
 
 
 class SharedStop(Agreement):
@@ -64,7 +70,7 @@ class SharedStop(Agreement):
     """
 
     def hear(self, summed: npt.NDArray[np.float32]) -> None:
-        self._num_agreed = int(np.rint(summed).max())
+        self._num_agreed = int(self._counts(summed).max())
 
     def agreed(self) -> list[protocol.Command]:
         is_new = self._num_agreed > self._num_obeyed

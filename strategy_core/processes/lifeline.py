@@ -2,7 +2,8 @@
 
 Three knots, because each one alone can slip. The kernel kills the worker when the launching thread
 dies (Linux). The start of the worker races with that request, so the parent is compared
-afterwards. And wherever it runs, the end of stdin means that the launcher is gone.
+afterwards. And wherever it runs, the end of stdin means that the launcher is gone. What a worker
+had started is ended by the launcher's keeper (`keeper`).
 """
 
 from __future__ import annotations

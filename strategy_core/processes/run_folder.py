@@ -93,8 +93,8 @@ def _was_refused(sources: tuple[EventSource, ...]) -> bool:
     """Whether all that happened there is a worker that refused the request."""
     exits = [record for source in sources for record in source.of_kind("exited")]
     opened = any(source.of_kind("segment") for source in sources)
-    codes = [record.get("exit_code") for record in exits]
-    return not opened and codes == [protocol.EXIT_REFUSED]
+    own = [record.get("exit_code") for record in exits if record.get("follows") is None]
+    return not opened and own == [protocol.EXIT_REFUSED]
 
 
 def _check_space(folder: Path) -> None:

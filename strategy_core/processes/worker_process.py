@@ -22,7 +22,8 @@ import psutil
 
 from profiles.liveness import process_started_ns
 from strategy_core.cluster.containment import Entrance
-from strategy_core.processes import protocol
+from strategy_core.processes import family, protocol
+from strategy_core.processes.keeper import Keeper
 
 Message = dict[str, Any]
 WORKER_COMMAND = (sys.executable, "-P", "-m", "strategy_core.worker")
@@ -32,7 +33,7 @@ _TAIL_BYTES = 64_000
 class WorkerProcess:
     """A child process that speaks the worker protocol. Its methods may be called by any thread."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], stderr: BinaryIO) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], stderr: BinaryIO, mark: str) -> None:
         self.pid = popen.pid
         self.started_ns = process_started_ns(popen.pid) or 0
         self.ready: Message | None = None
@@ -42,6 +43,7 @@ class WorkerProcess:
         """Largest resident memory seen by `sample_memory`."""
         self._popen = popen
         self._stderr = stderr
+        self._mark = mark
         self._write_lock = threading.Lock()
         self._listener: Callable[[Message], None] | None = None
         self._unheard: list[Message] = []
@@ -124,6 +126,7 @@ class WorkerProcess:
             elif message:
                 self._tell(message)
         self._popen.wait()
+        family.end_family(self._mark)
         self.said_ready.set()
         self._tell({"gone": True})
 
@@ -142,16 +145,27 @@ class Spawner:
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
         self._command = [*command, "--parent", str(os.getpid()), "--nice", str(nice)]
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+        self._mark = family.new_mark()
+        self._keeper: Keeper | None = None
+        self._num_spawned = 0
 
     def spawn(self, entrance: Entrance | None = None) -> WorkerProcess:
         """A new process, in the network behind `entrance` where one is given."""
         return self._thread.submit(self._spawn, entrance).result()
 
     def close(self) -> None:
-        """End the starting thread. On Linux every process that it started ends with it."""
+        """End the starting thread. On Linux every process that it started ends with it.
+
+        So does, everywhere, whatever those had started.
+        """
         self._thread.shutdown()
+        if self._keeper is not None:
+            self._keeper.close()
 
     def _spawn(self, entrance: Entrance | None) -> WorkerProcess:
+        self._keeper = self._keeper or Keeper(self._mark)
+        self._num_spawned += 1
+        mark = f"{self._mark}-{self._num_spawned}."
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         popen = subprocess.Popen(
             [*self._command, *(entrance.arguments if entrance else [])],
@@ -159,10 +173,10 @@ class Spawner:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=worker_environment(os.environ),
+            env=worker_environment(os.environ) | {family.VARIABLE: mark},
             start_new_session=True,  # its own group: Ctrl-C is the launcher's to hear
         )
-        return WorkerProcess(popen, stderr)
+        return WorkerProcess(popen, stderr, mark)
 
 
 def worker_environment(inherited: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ def test_all_obey_every_command_once_in_order_and_together(
 ) -> None:
     """`arrivals` says per worker at which step each of the commands reaches it."""
     num_workers = len(arrivals)
-    workers = [Agreement(r, num_workers, replicas_per_worker) for r in range(num_workers)]
+    workers = [Agreement(rank, num_workers) for rank in range(num_workers)]
     obeyed: list[list[tuple[int, int]]] = [[] for _ in workers]
     for step in range(10):
         for rank, worker in enumerate(workers):
@@ -42,6 +42,6 @@ def test_all_obey_every_command_once_in_order_and_together(
 def test_nothing_is_obeyed_that_somebody_has_not() -> None:
     worker = Agreement(0, 2)
     worker.receive(COMMANDS[:2])
-    worker.hear(np.array([2, 1], np.float32))
+    worker.hear(np.array([2, 1, 2], np.float32))
     assert worker.agreed() == COMMANDS[:1]
     assert worker.agreed() == []

@@ -142,6 +142,9 @@ class PretendedRun:
                 child = subprocess.Popen(["sleep", "3600"])
                 (self.folder.path / "child.pid").write_text(str(child.pid))
                 time.sleep(3600)
+            case "child that left":
+                child = subprocess.Popen(["sleep", "3600"], start_new_session=True)
+                (self.folder.path / "child.pid").write_text(str(child.pid))
         return None
 
     def answer(self, number: int, status: str, message: str | None) -> None:

@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 import profiles
+from profiles.errors import SpecError
 from profiles.sources import read_sources
-from profiles.spec import RunSpec
+from profiles.spec import RunSpec, parse_spec
 from profiles.status import derive_status
 from strategy_core import checkpoint
 from strategy_core.launcher import Launcher, RunHandle
@@ -97,7 +98,7 @@ def test_all_workers_stop_at_the_same_step(launch: Callable[..., RunHandle]) -> 
     wait_for_step(handle, 3)
     handle.stop()
     assert handle.wait(30)
-    assert handle.status == "stopped"
+    assert handle.status == "stopped", f"{handle.message}\n{handle.failure_detail}"
     finished = [r for s in read_sources(handle.folder) for r in s.of_kind("finished")]
     assert [record["status"] for record in finished] == ["stopped", "stopped"]
     assert len({record["steps"] for record in finished}) == 1
@@ -175,3 +176,22 @@ def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
     assert handle.verdict.verdict == "hung"
     assert str(handle.message).startswith("Worker 1: No event for ")
     assert "it waits for its input" in str(handle.message)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"devices": "cpu:2"}, "one replica on its CPU"),
+        ({"cross_device_ops": "hierarchical-copy"}, "reduce by collectives"),
+        ({"global_batch_size": 25}, "multiple of the number of replicas"),
+        ({"inject": [{"worker": 2, "replica": 0, "ms": 5}]}, "A delay names a worker"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_before_anything_starts(
+    launcher: Launcher, tmp_path: Path, fields: dict[str, Any], rule: str
+) -> None:
+    assert launcher.wait_for_spare(LONG_S)
+    common = {"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"}
+    with pytest.raises(SpecError, match=rule):
+        launcher.launch(parse_spec({**common, **fields}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -27,6 +27,10 @@ pytestmark = pytest.mark.run
 PRETENDED = (sys.executable, "-P", str(Path(__file__).parent / "pretend_worker.py"))
 
 
+LONG_S = 60.0
+"""What comes at all comes by then, on a busy machine too."""
+
+
 @pytest.fixture(scope="module")
 def pretended() -> Iterator[Launcher]:
     with Launcher(spare=True, stop_grace_s=0.5, worker_command=PRETENDED) as launcher:
@@ -46,10 +50,10 @@ def launch(pretended: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHan
     yield launch
     for handle in handles:
         handle.kill()
-        assert handle.wait(5)
+        assert handle.wait(LONG_S)
 
 
-def wait_until(is_true: Callable[[], bool], timeout_s: float = 5.0) -> None:
+def wait_until(is_true: Callable[[], bool], timeout_s: float = LONG_S) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_true():
         assert time.monotonic() < deadline, "it did not come to that"
@@ -71,7 +75,7 @@ def steps(handle: RunHandle) -> list[int]:
 
 def test_a_run_finishes_and_says_so(launch: Callable[..., RunHandle]) -> None:
     handle = launch()
-    assert handle.wait(10)
+    assert handle.wait(LONG_S)
     assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
     assert [record["verdict"] for record in exits(handle)] == ["finished"]
     assert derive_status(read_sources(handle.folder)).state == "finished"
@@ -82,7 +86,7 @@ def test_stop_ends_a_run_at_a_step_and_keeps_it(launch: Callable[..., RunHandle]
     wait_until(lambda: (handle.step or 0) > 2)
     assert derive_status(read_sources(handle.folder)).state == "running"
     handle.stop()
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert handle.status == "stopped"
     assert steps(handle) == list(range(len(steps(handle))))
 
@@ -91,7 +95,7 @@ def test_a_stop_that_is_not_obeyed_is_enforced(launch: Callable[..., RunHandle])
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     handle.stop()
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert handle.status == "stopped"
     assert "no step ended within" in str(handle.message)
     assert derive_status(read_sources(handle.folder)).state == "stopped"
@@ -109,7 +113,7 @@ ENDINGS = {
 def test_an_accident_ends_in_its_verdict(launch: Callable[..., RunHandle], accident: str) -> None:
     verdict, message = ENDINGS[accident]
     handle = launch(accident)
-    assert handle.wait(10)
+    assert handle.wait(LONG_S)
     assert exits(handle)[-1]["verdict"] == verdict
     assert pytest.approx(2) == handle.step, "what was recorded before stays"
     assert re.search(message, str(handle.message), re.DOTALL), handle.message
@@ -121,7 +125,7 @@ def test_a_kill_from_outside_is_told_from_memory(launch: Callable[..., RunHandle
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     os.kill(handle.pids[0], signal.SIGKILL)
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert exits(handle)[-1]["verdict"] == "killed"
     assert "Something outside the lab killed" in str(handle.message)
     assert "out-of-memory" in str(handle.message), "says what the kernel counted"
@@ -131,7 +135,7 @@ def test_a_kill_on_request(launch: Callable[..., RunHandle]) -> None:
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     handle.kill()
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert (exits(handle)[-1]["verdict"], handle.status) == ("killed", "failed")
 
 
@@ -140,8 +144,8 @@ def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
     wait_until(lambda: (handle.step or 0) > 2)
     os.kill(handle.pids[0], signal.SIGSTOP)
     began = time.monotonic()
-    assert handle.wait(5)
-    assert 0.4 < time.monotonic() - began < 2
+    assert handle.wait(LONG_S)
+    assert time.monotonic() - began > 0.4
     assert exits(handle)[-1]["verdict"] == "hung"
     assert "was stopped (SIGSTOP)" in str(handle.message)
     assert steps(handle)[-1] == handle.step
@@ -153,23 +157,23 @@ def test_a_full_disk_is_told_and_loses_nothing(launch: Callable[..., RunHandle])
     events = handle.folder / "worker-0-0" / "events.jsonl"
     limit = events.stat().st_size + 500
     resource.prlimit(handle.pids[0], resource.RLIMIT_FSIZE, (limit, limit))
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert "The run folder takes every event" in str(handle.message)
     assert steps(handle) == list(range(len(steps(handle))))
 
 
 def test_a_refused_request_frees_its_folder(launch: Callable[..., RunHandle]) -> None:
     refused = launch("refuse")
-    assert refused.wait(5)
+    assert refused.wait(LONG_S)
     assert refused.exit_code == 2
     assert "Received: nonsense" in str(refused.message)
     again = launch()
-    assert again.wait(10)
+    assert again.wait(LONG_S)
     assert again.status == "finished"
 
 
 def test_a_folder_holds_one_run(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
-    assert launch().wait(10)
+    assert launch().wait(LONG_S)
     before = (tmp_path / "run" / "launcher.jsonl").read_bytes()
     with pytest.raises(RunFolderError, match=r"new or empty folder.*holds a run"):
         launch()
@@ -240,7 +244,7 @@ def test_a_change_that_takes_a_fresh_worker(launch: Callable[..., RunHandle]) ->
     wait_until(lambda: len(handle.pids) == 1)
     assert handle.pids != old
     handle.stop()
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert handle.status == "stopped"
     assert steps(handle) == list(range(len(steps(handle)))), "no step lost, none done twice"
     assert derive_status(read_sources(handle.folder)).state == "stopped"
@@ -262,7 +266,7 @@ def test_a_fresh_worker_that_fails_leaves_the_run_as_it_was(
     assert handle.pids == old
     assert derive_status(read_sources(handle.folder)).state == "running"
     handle.stop()
-    assert handle.wait(5)
+    assert handle.wait(LONG_S)
     assert steps(handle) == list(range(len(steps(handle))))
     assert derive_status(read_sources(handle.folder)).state == "stopped"
 
@@ -270,7 +274,7 @@ def test_a_fresh_worker_that_fails_leaves_the_run_as_it_was(
 def test_the_next_spare_waits_once_a_run_is_under_way(
     pretended: Launcher, launch: Callable[..., RunHandle]
 ) -> None:
-    assert pretended.wait_for_spare(5)
+    assert pretended.wait_for_spare(LONG_S)
     handle = launch(steps=10_000)
     records, _ = read_events(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is True
@@ -283,17 +287,33 @@ def test_the_next_spare_waits_once_a_run_is_under_way(
 def test_a_spare_worker_that_died_is_not_used(
     pretended: Launcher, launch: Callable[..., RunHandle]
 ) -> None:
-    assert pretended.wait_for_spare(5)
+    assert pretended.wait_for_spare(LONG_S)
     idle = [child for child in psutil.Process().children() if PRETENDED[-1] in child.cmdline()]
     assert idle
     for process in idle:
         process.kill()
-    psutil.wait_procs(idle, timeout=5)
+    psutil.wait_procs(idle, timeout=LONG_S)
     handle = launch()
-    assert handle.wait(10)
+    assert handle.wait(LONG_S)
     assert handle.status == "finished"
     records, _ = read_events(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is False
+
+
+def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) -> None:
+    """Whatever session it went to; the run itself ended well."""
+    handle = launch(steps=8, accident="child that left")
+    assert handle.wait(LONG_S)
+    assert handle.status == "finished"
+    pid = int((handle.folder / "worker-0-0" / "child.pid").read_text())
+    wait_until(lambda: not psutil.pid_exists(pid) or is_zombie(pid))
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_close_ends_everything(tmp_path: Path) -> None:

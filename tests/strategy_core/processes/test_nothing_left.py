@@ -1,4 +1,4 @@
-"""Kill the launcher any way there is: its workers are gone within two seconds."""
+"""Kill the launcher any way there is: its workers, and what they started, are gone at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from strategy_core.processes import protocol
 pytestmark = pytest.mark.run
 PRETENDED = Path(__file__).parent / "pretend_worker.py"
 ROOT = Path(__file__).parents[3]
-GONE_WITHIN_S = 2.0
+GONE_WITHIN_S = 20.0
+"""A moment on a machine that has time; what is never ended is there after this, too."""
 
 LAUNCH_AND_WAIT = """
 import signal, sys, threading, time
@@ -48,7 +49,7 @@ def launching(run: Path, accident: str) -> Iterator[tuple[subprocess.Popen[bytes
     command = [sys.executable, "-c", LAUNCH_AND_WAIT, str(PRETENDED), str(run), accident]
     with subprocess.Popen(command, start_new_session=True) as process:
         try:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             while not has_come_far(process, run):
                 assert time.monotonic() < deadline, "the launcher did not get that far"
                 assert process.poll() is None
@@ -64,7 +65,18 @@ def has_come_far(process: subprocess.Popen[bytes], run: Path) -> bool:
     events = run / "worker-0-0" / "events.jsonl"
     if not events.exists() or events.read_bytes().count(b'"kind": "step"') < 3:
         return False
-    return len(psutil.Process(process.pid).children()) == 2
+    started = psutil.Process(process.pid).children()
+    return sum(str(PRETENDED) in child.cmdline() for child in started) == 2
+
+
+def child_pid(run: Path) -> int:
+    """The process that the worker's user code started."""
+    child_file = run / "worker-0-0" / "child.pid"
+    deadline = time.monotonic() + 20
+    while not (child_file.exists() and child_file.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return int(child_file.read_text())
 
 
 def wait_until_gone(pids: list[int]) -> None:
@@ -82,14 +94,16 @@ def is_living(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("accident", ["none", "silence"])
+@pytest.mark.parametrize("accident", ["none", "silence", "child", "child that left"])
 def test_workers_end_with_their_launcher(
     tmp_path: Path, how: signal.Signals, accident: str
 ) -> None:
     run = tmp_path / "run"
     with launching(run, accident) as (process, pids):
+        if accident.startswith("child"):
+            pids.append(child_pid(run))
         os.kill(process.pid, how)
-        process.wait(5)
+        process.wait(20)
         wait_until_gone(pids)
     status = derive_status(read_sources(run))
     assert status.state == "incomplete", "cut off, and everything until then is readable"
@@ -105,7 +119,7 @@ def test_a_worker_whose_launcher_is_gone_before_it_starts_ends(tmp_path: Path) -
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, cwd=tmp_path, env=environment, start_new_session=True
     ) as process:
-        assert process.wait(5) == -signal.SIGKILL
+        assert process.wait(20) == -signal.SIGKILL
 
 
 def test_the_end_of_stdin_ends_a_worker_and_what_it_started(tmp_path: Path) -> None:
@@ -124,11 +138,7 @@ def test_the_end_of_stdin_ends_a_worker_and_what_it_started(tmp_path: Path) -> N
         run = protocol.Run(1, str(tmp_path), 0, 0, spec)
         process.stdin.write(protocol.command_line(run))
         process.stdin.flush()
-        child_file = tmp_path / "worker-0-0" / "child.pid"
-        deadline = time.monotonic() + 5
-        while not (child_file.exists() and child_file.read_text()):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        pid = child_pid(tmp_path)
         process.stdin.close()
-        assert process.wait(GONE_WITHIN_S) == -signal.SIGKILL
-        wait_until_gone([int(child_file.read_text())])
+        assert process.wait(20) == -signal.SIGKILL
+        wait_until_gone([pid])

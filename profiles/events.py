@@ -62,6 +62,12 @@ class SegmentOpened:
     moved: str | None = None
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
 
+    @property
+    def size(self) -> str:
+        """`4 replicas`, or `4 replicas of 2 workers`."""
+        replicas = "1 replica" if self.num_replicas == 1 else f"{self.num_replicas} replicas"
+        return f"{replicas} of {self.num_workers} workers" if self.num_workers > 1 else replicas
+
 
 @dataclass(frozen=True, slots=True)
 class StepDone:

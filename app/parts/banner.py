@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.parts.text import as_markdown
+from profiles.analysis.losses import loss
 from profiles.store import Profile
 
 MAX_NOTES = 6
@@ -16,6 +17,7 @@ def show_status(profile: Profile) -> None:
     message = as_markdown(status.message or "", 600)
     if status.state == "failed":
         st.error(f"**This run failed.** {message} What was recorded until then is shown.")
+        _show_loss(profile)
         _show_detail(profile)
     elif status.state == "incomplete":
         st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
@@ -28,6 +30,13 @@ def show_status(profile: Profile) -> None:
     ]
     _show_notes("What the run warned of", warnings)
     _show_notes("What could not be read", list(profile.notes))
+
+
+def _show_loss(profile: Profile) -> None:
+    """Of a run of several processes: who was lost, who noticed, and how."""
+    found = loss(profile)
+    if found is not None:
+        st.markdown("\n".join(f"1. {as_markdown(line, 400)}" for line in found.sentences))
 
 
 def _show_detail(profile: Profile) -> None:

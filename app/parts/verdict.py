@@ -31,12 +31,11 @@ def show_sentence(sentence: str) -> None:
 def headline(profile: Profile, facts: Facts) -> str:
     """The sentence as HTML, names escaped."""
     segment = facts.segment
-    replicas = "1 replica" if segment.num_replicas == 1 else f"{segment.num_replicas} replicas"
     workload = segment.spec.get("workload") or (profile.spec or {}).get("workload")
     trains = f" trains <b>{as_html(workload, 60)}</b>" if workload else " runs"
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
-    first = f"<b>{as_html(segment.strategy)}</b> on {replicas}{trains}{sized}: "
+    first = f"<b>{as_html(segment.strategy)}</b> on {segment.size}{trains}{sized}: "
     if facts.steps.median_ms is None:
         return f"{first}no step was recorded in this segment."
     first += f"a step takes <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "

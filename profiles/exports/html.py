@@ -13,12 +13,23 @@ from profiles.exports.report.memory import memory
 from profiles.exports.report.overview import overview
 from profiles.exports.report.page import render
 from profiles.exports.report.placement import placements
+from profiles.exports.report.processes import processes
 from profiles.exports.report.replicas import replicas
 from profiles.exports.report.steps import steps
 from profiles.exports.report.timeline import timeline
 from profiles.store import Profile
 
-_SECTIONS = (overview, steps, replicas, communication, timeline, placements, memory, environment)
+_SECTIONS = (
+    overview,
+    steps,
+    replicas,
+    communication,
+    timeline,
+    placements,
+    memory,
+    processes,
+    environment,
+)
 
 
 def report(profile: Profile) -> str:

@@ -30,10 +30,10 @@ def sentences(facts: RunFacts) -> Iterator[str]:
     count = sum(item.steps.count for item in facts.segments)
     several = len(facts.segments) > 1
     number = f", segment {longest.segment.segment} of {len(facts.segments)}" if several else ""
-    replicas = "1 replica" if (n := longest.segment.num_replicas) == 1 else f"{n} replicas"
     yield (
         f"{workload} {_ENDINGS[status.state]} after {count:,} {'step' if count == 1 else 'steps'}"
-        f"{reason.rstrip('.')}. With strategy {longest.segment.strategy} on {replicas}{number}, "
+        f"{reason.rstrip('.')}. With strategy {longest.segment.strategy} on "
+        f"{longest.segment.size}{number}, "
         f"a step took {units.milliseconds(longest.steps.median_ms)}. "
     )
     main = main_finding(longest)

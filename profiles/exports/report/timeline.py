@@ -121,7 +121,7 @@ def _about(found: list[Stretch], shown: list[Stretch], packed: Packed) -> str:
         )
     if packed.num_dropped:
         parts.append(f"{packed.num_dropped:,} of the shortest spans are left out of them.")
-    parts.append("Replicas of one worker share a clock; each worker has its own.")
+    parts.append("Times are those of the first worker's clock, where the others' are known by it.")
     return " ".join(parts)
 
 

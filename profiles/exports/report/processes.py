@@ -1,0 +1,41 @@
+"""The processes of a run of several: who each was and how it ended, and what followed a loss."""
+
+from __future__ import annotations
+
+from profiles.analysis.losses import loss
+from profiles.exports.report.facts import RunFacts
+from profiles.exports.report.markup import Markup, join, tag
+from profiles.exports.report.section import Cell, Section, name, table
+from profiles.processes import Process, read_processes
+from profiles.units import MISSING
+
+
+def processes(facts: RunFacts) -> Section | None:
+    """None for a run of one process."""
+    found = read_processes(facts.profile.sources).current()
+    if len(found) < 2:
+        return None
+    heads = ("Process", "State", "Pid", "Address", "Generation", "Its end")
+    rows = [_row(process) for process in found]
+    body = join(table("As they were when the run was last heard of", heads, rows), _story(facts))
+    return Section("processes", "Processes", body)
+
+
+def _row(process: Process) -> tuple[Cell | str, ...]:
+    where = " on ".join(filter(None, (process.address, process.host)))
+    return (
+        name(process.title),
+        process.state,
+        MISSING if process.pid is None else str(process.pid),
+        where or MISSING,
+        str(process.generation),
+        name(process.last_words or MISSING),
+    )
+
+
+def _story(facts: RunFacts) -> Markup | None:
+    found = loss(facts.profile)
+    if found is None:
+        return None
+    lines = [tag("li", sentence) for sentence in found.sentences]
+    return join(tag("h3", f"After {found.title} was lost"), tag("ol", *lines))

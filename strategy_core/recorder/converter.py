@@ -14,6 +14,7 @@ from typing import Any
 
 import profiles
 from profiles.capture.helper import Job
+from strategy_core.processes.family import without_mark
 
 Answer = dict[str, Any]
 
@@ -97,7 +98,8 @@ class Converter:
 def _start() -> subprocess.Popen[bytes]:
     root = str(Path(profiles.__file__).resolve().parent.parent)
     paths = [root, os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    # It ends with its stdin, and may finish its last window first.
+    environment = without_mark(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     process = subprocess.Popen(
         [sys.executable, "-m", "profiles.capture.helper"],
         stdin=subprocess.PIPE,

@@ -32,7 +32,7 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Launch]:
     yield launch
     for handle in handles:
         handle.kill()
-        assert handle.wait(10)
+        assert handle.wait(60)
 
 
 def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
 
 def stop(handle: RunHandle) -> None:
     handle.stop()
-    assert handle.wait(20)
+    assert handle.wait(60)
     assert handle.status == "stopped", handle.message
 
 
@@ -226,7 +226,7 @@ def test_a_killed_worker_leaves_a_readable_profile(launch: Launch) -> None:
     handle = launch()
     has_steps(handle, 20)
     os.kill(handle.pids[0], signal.SIGKILL)
-    assert handle.wait(10)
+    assert handle.wait(60)
     profile = profiles.load(handle.folder)
     assert profile.status.state == "failed"
     assert "SIGKILL" in str(profile.status.message)

@@ -72,7 +72,7 @@ def test_a_polite_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -
     run = tmp_path / "run"
     with running(run) as process:
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(90) == 0
     profile = profiles.load(run)
     assert profile.status.state == "stopped"
     assert profile.table("steps").num_rows > 10
@@ -86,7 +86,7 @@ def test_a_second_interrupt_ends_a_run_that_cannot_stop(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 1
+        assert process.wait(90) == 1
     assert not psutil.pid_exists(worker)
     assert profiles.load(run).table("steps").num_rows > 10
 

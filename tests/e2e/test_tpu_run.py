@@ -50,7 +50,7 @@ def test_the_delay_is_found_in_its_replica(run: profiles.Profile) -> None:
     others = compute.drop(1).median()
     assert compute.idxmax() == 1
     # A sleep is never shorter than asked for; a busy machine wakes up late.
-    assert 0.95 * DELAY_MS < compute[1] - others < 1.6 * DELAY_MS
+    assert 0.95 * DELAY_MS < compute[1] - others < 3 * DELAY_MS
     assert (wait.drop(1) > 0.8 * DELAY_MS).all()
 
 

@@ -63,7 +63,8 @@ def test_a_train_step_of_ones_own_trains_alike_and_is_marked_and_delayed(tmp_pat
     for _ in range(4):
         training.run_step()
     np.testing.assert_allclose(recorder.losses, expected, rtol=1e-5)
-    compute_ms = [(ready - inputs) / 1e6 for inputs, ready, _ in recorder.marks[-1]]
+    steps = np.array(recorder.marks[1:])  # the first one traces
+    compute_ms = (steps[:, :, 1] - steps[:, :, 0]).min(axis=0) / 1e6
     assert compute_ms[2] >= 60
     assert max(compute_ms[0], compute_ms[1], compute_ms[3]) < 60
 

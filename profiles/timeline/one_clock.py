@@ -18,6 +18,7 @@ from profiles.mark_rows import UNKNOWN, MarkRows
 from profiles.marks_table import last_gradients_ns, replica_devices
 from profiles.schema import TABLES
 from profiles.store import Profile
+from profiles.timeline.served_steps import newest_closures, served_spans
 
 MAX_UNCAPTURED_STEPS = 1_000
 MARKED = " (marks)"
@@ -40,7 +41,11 @@ def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
     if name in ("spans", "collectives"):
         rows, last_ns = uncaptured_ranks(profile)
         added = (_spans if name == "spans" else _ranks)(profile, rows, last_ns)
-        table = pa.concat_tables([table, added]).unify_dictionaries()
+        table = pa.concat_tables([table, added])
+        if name == "spans" and profile.table("closures").num_rows:
+            served = served_spans(profile, MAX_UNCAPTURED_STEPS, MARKED)
+            table = pa.concat_tables([table, served])
+        table = table.unify_dictionaries()
     return table
 
 
@@ -73,7 +78,8 @@ def uncaptured_steps(profile: Profile) -> npt.NDArray[np.int64]:
     """Numbers of the steps that only marks show; none where steps were captured."""
     if len(profile.clocks.workers) < 2 or profile.table("replica_steps").num_rows:
         return np.empty(0, np.int64)
-    return np.unique(uncaptured_ranks(profile)[0].step)
+    served = ints(newest_closures(profile, MAX_UNCAPTURED_STEPS), "step")
+    return np.unique(np.concatenate([uncaptured_ranks(profile)[0].step, served]))
 
 
 def _keys(rows: MarkRows) -> npt.NDArray[np.void]:

@@ -20,6 +20,8 @@ class CrewView:
         """Counts the changes: what a viewer's cursor remembers."""
         self.memory: dict[str, int] = {}
         """Resident bytes by process number, the newest sample of each."""
+        self.closures: dict[str, int] = {}
+        """By number of a worker of parameter servers how many steps it has done."""
         self._book = ProcessBook()
         self._strategy: str | None = None
         self._text: str | None = None
@@ -28,6 +30,10 @@ class CrewView:
         """Note what a record tells of a process."""
         if record["kind"] == "memory":
             self._take_memory(record)
+        elif record["kind"] == "closure":
+            worker = integer(record.get("worker"))
+            if worker is not None:
+                self.closures[str(worker)] = self.closures.get(str(worker), 0) + 1
         elif self._book.take(record):
             if record["kind"] == "segment":
                 self._strategy = str(record.get("strategy"))

@@ -23,7 +23,7 @@ from profiles.tail import Tail
 from profiles.window_summary import summarise_window
 
 MAX_NEWS = 2_000
-FREQUENT = ("memory", "clock", "links")
+FREQUENT = ("memory", "clock", "links", "closure")
 """Kinds that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
 TOLD: dict[str, tuple[str, ...]] = {
@@ -105,7 +105,8 @@ class LiveRun:
             after = f"{self._rows.total}-{len(self._news)}-{self._crew.version}"
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
-                f'"memory":{dumps(self._crew.memory)},"crew":{crew},'
+                f'"memory":{dumps(self._crew.memory)},"closures":{dumps(self._crew.closures)},'
+                f'"crew":{crew},'
                 f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )
             return text, after
@@ -174,7 +175,8 @@ class LiveRun:
             return {}
         origin = f"worker-{window.get('worker', 0)}-{window.get('generation', 0)}"
         try:
-            return summarise_window(self.folder / origin / Path(str(window.get("folder"))).name)
+            path = self.folder / origin / Path(str(window.get("folder"))).name
+            return summarise_window(path, self._across.complete)
         except (OSError, ValueError, KeyError) as error:
             return {"error": f"Its tables cannot be read ({type(error).__name__})."}
 

@@ -41,6 +41,8 @@ NEXT = (
     ("runs", "Report and exports"),
 )
 
+SERVERS = ("servers", "Servers")
+
 
 def watch_page(run_id: str) -> None:
     """Show a run of the runs folder, whoever started it."""
@@ -98,7 +100,8 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
     )
     if live.status.is_over:
         with st.container(horizontal=True, gap="medium"):
-            for page, label in NEXT:
+            is_served = (live.applied_spec or {}).get("strategy") == "parameter-server"
+            for page, label in (*NEXT, *[SERVERS] * is_served):
                 page_link(page, label, run=run_id)
 
 

@@ -10,7 +10,15 @@ import pytest
 
 from app.live_run import LiveRun
 from profiles.event_log import EventLog
-from profiles.events import Exited, Failed, Launched, MemorySampled, StepDone, WorkerStarted
+from profiles.events import (
+    ClosureDone,
+    Exited,
+    Failed,
+    Launched,
+    MemorySampled,
+    StepDone,
+    WorkerStarted,
+)
 from profiles.layout import LAUNCHER_EVENTS, worker_folder
 from tests.synthetic import HOSTILE
 
@@ -87,3 +95,11 @@ def test_text_from_a_run_stays_a_json_string(cluster: Cluster) -> None:
     cluster.launcher.write(Exited(0, 0, -9, "killed", HOSTILE, 1, 2000))
     message, _ = cluster.told()
     assert HOSTILE.strip() in message["crew"]["processes"][1]["message"]
+
+
+def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> None:
+    for step, worker in enumerate((1, 1, 0)):
+        cluster.workers[0].write(ClosureDone(0, step, worker, 0, [None] * 5, 1))
+    message, _ = cluster.told()
+    assert message["closures"] == {"1": 2, "0": 1}
+    assert message["steps"] == []

@@ -3,6 +3,7 @@
 import { el, setText } from "../shared/dom.js";
 import { joined, units } from "../shared/format.js";
 
+const MANY = 6; // more processes get smaller cards
 const SURE_FOR_MS = 6000; // so long does a first click stay half of a kill
 const STATES = {
   starting: "starting",
@@ -36,7 +37,7 @@ export class Processes {
     this.grid.replaceChildren();
   }
 
-  draw(crew, { steps, memory, isOver, canKill }) {
+  draw(crew, { steps, memory, closures, isOver, canKill }) {
     const { processes = [], arriving = [], loss = [] } = crew ?? {};
     const isCluster = processes.length > 1 || arriving.length > 0;
     this.root.hidden = !isCluster;
@@ -51,8 +52,9 @@ export class Processes {
       const isKeeping = row.state === "running" && arriving.length > 0;
       const state = isSilent ? "silent" : isKeeping ? "keeping" : row.state;
       const step = state === "arriving" ? undefined : steps.get(row.worker);
-      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, bytes: memory[row.worker], canKill: canKill && state === "running" });
+      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: closures[row.worker], bytes: memory[row.worker], canKill: canKill && state === "running" });
     }
+    this.root.classList.toggle("many", shown.length > MANY);
     const running = shown.filter(({ state }) => state === "running").length;
     setText(this.count, isOver ? `${processes.length}` : `${running} of ${processes.length} running`);
     this.root.dataset.states = shown.map(({ state }) => state).join(" ");
@@ -93,7 +95,7 @@ export class Processes {
     return { root, state, facts, words, kill };
   }
 
-  drawCard(row, { step, bytes, canKill }) {
+  drawCard(row, { step, done, bytes, canKill }) {
     const card = this.cards.get(keyOf(row));
     card.root.dataset.state = row.state;
     const isAt = row.state === "running" && step !== undefined;
@@ -101,6 +103,7 @@ export class Processes {
     setText(card.state, isAt ? `running, step ${step}` : isLed ? `ended: ${row.culprit} was lost` : STATES[row.state]);
     const facts = [
       row.pid ? `pid ${row.pid}` : null,
+      done ? `${done} ${done === 1 ? "step" : "steps"} done` : null,
       bytes ? joined(units.bytes(bytes)) : null,
       row.address,
       row.host,

@@ -19,7 +19,8 @@ const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
 const LEVEL_MS = 0.01; // nobody is slower than the others by less
-const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can end the others. Their times are above, from marks.";
+const AT_SERVERS = "Workers of parameter servers share no step: what each does is on the Servers page.";
+const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can end the others.";
 
 export class LiveView {
   constructor(host, data) {
@@ -111,6 +112,7 @@ export class LiveView {
     this.processes.forget();
     this.crew = null;
     this.memory = {};
+    this.closures = {};
     this.capture = null;
     this.newsList.replaceChildren();
     this.shownCapture = undefined;
@@ -132,6 +134,7 @@ export class LiveView {
     }
     this.crew = message.crew ?? this.crew;
     this.memory = message.memory ?? this.memory;
+    this.closures = message.closures ?? this.closures;
     this.redraw();
   }
 
@@ -193,7 +196,7 @@ export class LiveView {
 
   lateness({ replica, lateMs }) {
     if (lateMs < LEVEL_MS) return "level with the others";
-    const where = this.isCluster ? `, on worker ${this.history.workerOf[replica]}` : "";
+    const where = this.isCluster ? `, on ${this.titleOf(this.history.workerOf[replica])}` : "";
     return `+${joined(units.ms(lateMs))} over the others${where}`;
   }
 
@@ -201,10 +204,19 @@ export class LiveView {
     return (this.segment?.num_workers ?? 1) > 1;
   }
 
+  get hasServers() {
+    return this.segment?.strategy === "parameter-server";
+  }
+
+  // Processes are numbered over the whole run: the worker 1 of a cluster may be its third.
+  titleOf(process) {
+    return this.crew?.processes.find(({ worker }) => worker === process)?.title ?? `worker ${process}`;
+  }
+
   drawProcesses() {
     const isOver = this.state !== undefined && this.state.state !== "running";
-    const { crew, steps, memory } = this;
-    this.processes.draw(crew, { steps, memory, isOver, canKill: this.data.canKill && !isOver });
+    const { crew, steps, memory, closures } = this;
+    this.processes.draw(crew, { steps, memory, closures, isOver, canKill: this.data.canKill && !isOver });
   }
 
   drawTraffic() {
@@ -223,7 +235,7 @@ export class LiveView {
     const single = this.axis.cursor !== null;
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : at < 0 ? "Comes with the first step." : "This run has no marks: turn them on in the capture settings.");
+    setText(bars.hint, present.length ? "" : at < 0 ? "Comes with the first step." : this.hasServers ? AT_SERVERS : "This run has no marks: turn them on in the capture settings.");
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
@@ -241,9 +253,11 @@ export class LiveView {
     const { capture, captureBars: bars } = this;
     bars.canvas.hidden = !capture;
     const isOver = this.state && this.state.state !== "running";
-    const none = isOver ? "This run has no full capture." : "Comes with the first capture window.";
+    const none = this.hasServers ? AT_SERVERS : isOver ? "This run has no full capture." : "Comes with the first capture window.";
     const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
-    setText(bars.hint, !capture ? none : isPart ? LEADER_ONLY : "");
+    const isMarked = capture && capture.replicas.some(({ source }) => source === "marks");
+    const hint = isMarked ? `${LEADER_ONLY} The others' times of these steps are from marks.` : isPart ? LEADER_ONLY : "";
+    setText(bars.hint, capture ? hint : none);
     if (capture) {
       const lastStep = capture.first_step + capture.num_steps - 1;
       setText(bars.source, `steps ${capture.first_step}–${lastStep}, measured`);
@@ -256,12 +270,12 @@ export class LiveView {
     const shown = capture ?? none;
     if (this.shownCapture === shown) return;
     this.shownCapture = shown;
-    const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed come with the first capture window." });
+    const waiting = el("p", { class: "quiet", text: isOver || this.hasServers ? none : "Bytes and speed come with the first capture window." });
     this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
   }
 
   labelOf(replica, worker) {
-    return this.isCluster ? `worker ${worker} / replica ${replica}` : `replica ${replica}`;
+    return this.isCluster ? `${this.titleOf(worker)} / replica ${replica}` : `replica ${replica}`;
   }
 
   drawRows({ bars, canvas, block }, rows) {

@@ -27,7 +27,8 @@ def test_all_obey_every_command_once_in_order_and_together(
     obeyed: list[list[tuple[int, int]]] = [[] for _ in workers]
     for step in range(10):
         for rank, worker in enumerate(workers):
-            worker.receive([c for c, at in zip(COMMANDS, arrivals[rank], strict=True) if at == step])
+            due = zip(COMMANDS, arrivals[rank], strict=True)
+            worker.receive([command for command, at in due if at == step])
             obeyed[rank] += [(step, command.number) for command in worker.agreed()]
         told = [worker.told() * replicas_per_worker for worker in workers]
         summed = np.sum(told, axis=0, dtype=np.float32)

@@ -7,19 +7,29 @@ the step so far; a row that shows that others waited longer brings their phases 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from app.plain import integer
+from profiles.across_workers import complete_tables
 from profiles.clocks import Clocks, estimate_clocks
+from profiles.events import SegmentOpened
+from profiles.mark_rows import read_mark_rows
 from profiles.marks import PhasesMs, split_step
-from profiles.marks_table import APART
+from profiles.marks_table import APART, last_gradients_ns
+from profiles.records import as_event
+from profiles.schema import TABLES
 from profiles.sources import EventSource, Record
 
-MAX_OPEN_STEPS = 256
-"""Steps that not all workers have told of yet."""
+MAX_STEPS = 1_024
+"""So many are remembered: for workers that tell of a step later, and for its capture."""
 MAX_MEASUREMENTS = 32
 """Of each worker's clock, the newest."""
 CLOCK_KINDS = ("clock", "environment")
+
+_MOMENT = ("segment", "step")
 
 Split = list[PhasesMs] | None
 
@@ -37,8 +47,8 @@ class AcrossWorkers:
     """Fed with every record of a run; splits its steps."""
 
     def __init__(self) -> None:
-        self._together: set[int | None] = set()
-        """Segments whose workers wait for each other."""
+        self._together: dict[int, SegmentOpened] = {}
+        """Segments whose workers wait for each other, as the first worker opened them."""
         self._open: OrderedDict[tuple[int | None, int | None, int], _Step] = OrderedDict()
         self._told: dict[int, list[Record]] = {}
         self._clocks: Clocks | None = None
@@ -47,9 +57,9 @@ class AcrossWorkers:
         """Note what a record that is no step tells of segments and clocks."""
         worker = integer(record.get("worker"))
         if record["kind"] == "segment":
-            several = (integer(record.get("num_workers")) or 1) > 1
-            if several and record.get("strategy") not in APART:
-                self._together.add(integer(record.get("segment")))
+            opened = as_event(record, SegmentOpened)
+            if opened and opened.num_workers > 1 and opened.strategy not in APART:
+                self._together.setdefault(opened.segment, opened)
         elif record["kind"] in CLOCK_KINDS and worker is not None:
             told = self._told.setdefault(worker, [])
             told.append(record)
@@ -80,20 +90,37 @@ class AcrossWorkers:
         ]
         return _split(clocks, worker, step, known.last_ns), changed
 
+    def complete(self, tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """The tables of a capture window with what the marks of all workers add to them."""
+        captured = tables["replica_steps"]
+        moments = set(zip(*(captured[name].to_pylist() for name in _MOMENT), strict=True))
+        told: dict[int, list[Record]] = {}
+        for (segment, step, _), known in self._open.items():
+            if (segment, step) in moments:
+                for worker, record in known.records.items():
+                    told.setdefault(worker, []).append(record)
+        if len(told) < 2:
+            return tables
+        rows, _ = read_mark_rows(_sources(told), list(self._together.values()))
+        last_ns = last_gradients_ns(rows, self._known_clocks(), self._together)
+        whole = {name: table.cast(TABLES[name]) for name, table in tables.items()}
+        return complete_tables(whole, rows, last_ns, self._together)
+
     def _opened(self, key: tuple[int | None, int | None, int]) -> _Step:
         if key not in self._open:
             self._open[key] = _Step()
-            if len(self._open) > MAX_OPEN_STEPS:
+            if len(self._open) > MAX_STEPS:
                 self._open.popitem(last=False)
         return self._open[key]
 
     def _known_clocks(self) -> Clocks:
         if self._clocks is None:
-            sources = [
-                EventSource("", worker, 0, told, 0) for worker, told in sorted(self._told.items())
-            ]
-            self._clocks = estimate_clocks(sources)
+            self._clocks = estimate_clocks(_sources(self._told))
         return self._clocks
+
+
+def _sources(told: Mapping[int, list[Record]]) -> list[EventSource]:
+    return [EventSource("", worker, 0, records, 0) for worker, records in sorted(told.items())]
 
 
 def _split(clocks: Clocks, worker: int, step: Record, last_ns: int) -> Split:

@@ -115,3 +115,25 @@ def test_thinned_steps_keep_the_rows_of_all_workers(tmp_path: Path) -> None:
     assert by_worker[0] == by_worker[1]
     assert {0, num_steps - 1} <= by_worker[0]
     assert len(rows) <= OLD_ROWS + 100
+
+
+def test_a_capture_shows_every_replica_and_tells_wait_from_transfer(tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "run",
+        replicas=2,
+        workers=2,
+        steps=60,
+        windows=1,
+        leader_only=True,
+        straggler=(1, 30.0),
+        collective_bytes=(2_097_152,),
+    )
+    live = LiveRun(run)
+    live.advance()
+    window = next(item for item in live.news() if item["kind"] == "window")
+    assert [row["source"] for row in window["replicas"]] == ["measured", "marks"]
+    leader, other = window["replicas"]
+    assert leader["wait_ms"] == pytest.approx(30, rel=0.1)
+    assert leader["transfer_ms"] == pytest.approx(2, rel=0.1)
+    assert other["compute_ms"] == pytest.approx(50, rel=0.1)
+    assert window["collectives"][0]["per_step"] == 1

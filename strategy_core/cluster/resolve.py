@@ -34,6 +34,8 @@ from strategy_core.processes.worker_process import worker_environment
 
 ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
 FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"
+JOB = "STRATEGY_LAB_JOB"
+"""Tells one run of an engine from the next that asks for the same; any text, equal on all hosts."""
 _EXTRA_S = 60.0
 """Time of the child beside waiting for the cluster to be complete: its imports."""
 
@@ -108,7 +110,7 @@ def _of_tf_config(told: Mapping[str, str], index: int | None) -> Place:
     text = told.get("TF_CONFIG", "").strip()
     if not text:
         raise SpecError("TF_CONFIG tells of the cluster", "it is not set", field="cluster")
-    return _of_document(text, "TF_CONFIG", index, told.get("STRATEGY_LAB_JOB", ""))
+    return _of_document(text, "TF_CONFIG", index, told.get(JOB, ""))
 
 
 def _of_file(path: Path, index: int | None) -> Place:
@@ -164,7 +166,7 @@ def _job_of(kind: str, told: Mapping[str, str]) -> str:
     if kind == "slurm":
         parts = (told.get(f"SLURM_{name}", "") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT"))
         return f"slurm {'.'.join(filter(None, parts))}"
-    return told.get("STRATEGY_LAB_JOB", "")
+    return told.get(JOB, "")
 
 
 def _whole(value: object, source: str) -> int:

@@ -56,6 +56,9 @@ class Capture(_Model):
     """Light per-replica timestamps on every step."""
     keep_xplane: bool = True
     """Keep the raw XPlane files, so that TensorBoard and XProf open the same run."""
+    every_worker: bool = False
+    """Capture every worker of a cluster in full, not the leader alone. TensorFlow 2.21 can crash
+    a worker that is not the leader when its profiler stops: the run may be lost."""
     contexts: bool = False
     """Trace the context switches of each segment's first step."""
 
@@ -249,6 +252,13 @@ def _check_processes(spec: RunSpec) -> None:
             f"workers={spec.workers} with {spec.strategy}",
             "Choose one of those, or leave workers at 1",
             field="workers",
+        )
+    if spec.network.emulates and spec.strategy not in CLUSTER_STRATEGIES:
+        raise SpecError(
+            "Links are emulated between the processes of a cluster",
+            f"network.rate_mbit, delay_ms or interfaces with {spec.strategy}",
+            f"Choose {' or '.join(CLUSTER_STRATEGIES)}, or leave them out",
+            field="network",
         )
     if spec.parameter_servers and spec.strategy != "parameter-server":
         raise SpecError(

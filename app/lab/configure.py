@@ -16,6 +16,7 @@ from app.lab.cluster_picker import pick_cluster, pick_patience
 from app.lab.complaints import Complaints
 from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
+from app.lab.network_picker import pick_network
 from app.lab.tpu_layout import pick_layout
 from app.lab.workload_picker import pick_workload
 from app.parts.picker import LAST_RUN
@@ -67,6 +68,7 @@ def configure_page() -> None:
         document["capture"] = _capture()
         complaints.below("capture")
         if strategy in CLUSTER_STRATEGIES:
+            document["network"] = pick_network(strategy, complaints, key="network", bound=True)
             document["cluster"] = pick_patience(strategy, complaints)
         with st.expander("Slow a replica down"):
             document["inject"] = pick_delays(

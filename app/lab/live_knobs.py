@@ -15,6 +15,7 @@ from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
 from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
+from app.lab.network_picker import live_changes, pick_network
 from app.live_run import LiveRun
 from app.parts.text import as_markdown
 from profiles.errors import LabError, SpecError
@@ -78,6 +79,9 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     )
     complaints.below("strategy")
     processes = pick_cluster(strategy, complaints, key=f"{key}_cluster", applied=applied)
+    network = pick_network(
+        strategy, complaints, key=f"{key}_network", applied=applied.get("network")
+    )
     devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
     complaints.below("devices")
     batch = st.number_input(
@@ -107,6 +111,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     return {
         "strategy": strategy,
         **processes,
+        **live_changes(network),
         **devices,
         "global_batch_size": batch,
         "cross_device_ops": ops,

@@ -14,6 +14,7 @@ and are gone with them, also where the launcher is killed.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import socket
@@ -98,6 +99,16 @@ def lay_network(options: NetworkOptions, num_processes: int) -> Network:
                 "mbit, network.delay_ms and network.interfaces out",
             ) from error
         return _open_network(num_processes, why)
+
+
+@functools.cache
+def why_not_emulated() -> str | None:
+    """Why links cannot be emulated on this machine; None where they can. Tried once, for real."""
+    try:
+        lay_network(NetworkOptions(interfaces=True), 1).close()
+    except LabError as error:
+        return str(error.received)
+    return None
 
 
 def _open_network(num_processes: int, why: str) -> Network:

@@ -29,13 +29,15 @@ def make_private() -> bool:
     """
     try:
         _unshare(CLONE_NEWNET)
-    except OSError as error:
-        if error.errno != errno.EPERM:
-            raise
+    except PermissionError:
+        pass
     else:
         return False
     user, group = os.geteuid(), os.getegid()
-    _unshare(CLONE_NEWUSER | CLONE_NEWNET)
+    try:
+        _unshare(CLONE_NEWUSER | CLONE_NEWNET)
+    except PermissionError as error:
+        raise OSError(error.errno, "this user may make no network namespace") from error
     own = Path("/proc/self")
     (own / "setgroups").write_text("deny")  # or the kernel takes no map of groups
     (own / "uid_map").write_text(f"0 {user} 1")
@@ -83,7 +85,13 @@ def bring_up(interface: str) -> None:
 
 
 def _unshare(flags: int) -> None:
-    _check(_libc().unshare(flags))
+    try:
+        _check(_libc().unshare(flags))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        limit = "the system's limit of namespaces is reached (sysctl user.max_net_namespaces)"
+        raise OSError(error.errno, limit) from error
 
 
 def _libc() -> ctypes.CDLL:

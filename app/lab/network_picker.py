@@ -1,0 +1,75 @@
+"""A slow network between the processes of a cluster on this machine, where the system allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from app.lab.complaints import Complaints
+from app.parts.text import as_markdown
+from profiles.spec import CLUSTER_STRATEGIES, NetworkOptions
+from strategy_core.cluster.containment import why_not_emulated
+
+NOTHING: dict[str, Any] = {"rate_mbit": None, "delay_ms": None, "interfaces": False}
+
+
+def pick_network(
+    strategy: str,
+    complaints: Complaints,
+    *,
+    key: str,
+    applied: Mapping[str, Any] | None = None,
+    bound: bool = False,
+) -> dict[str, Any]:
+    """Draw the picker where there are processes to connect; fields of `network`."""
+    if strategy not in CLUSTER_STRATEGIES:
+        return dict(NOTHING)
+    before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
+    bind = "query-params" if bound else None
+    with st.expander("Network between the processes"):
+        refused = why_not_emulated()
+        if refused is not None:
+            st.caption(f"Links cannot be emulated here: {as_markdown(refused)}.")
+            complaints.below("network")
+            return dict(NOTHING)
+        rate = st.number_input(
+            "Rate of each link, Mbit/s",
+            min_value=1.0,
+            max_value=100_000.0,
+            value=before["rate_mbit"],
+            step=100.0,
+            key=f"{key}_rate",
+            placeholder="no limit",
+            help="What a process can send, and receive: 1,000 is gigabit Ethernet.",
+            bind=bind,
+        )
+        delay = st.number_input(
+            "Delay, one way, ms",
+            min_value=0.01,
+            max_value=10_000.0,
+            value=before["delay_ms"],
+            step=1.0,
+            key=f"{key}_delay",
+            placeholder="none",
+            help="How long a packet is on its way: about 0.05 in a rack, 1 in a region, 50 across "
+            "an ocean.",
+            bind=bind,
+        )
+        interfaces = st.toggle(
+            "Count the wire too",
+            value=bool(before["interfaces"]),
+            key=f"{key}_interfaces",
+            help="Each process gets a network interface of its own, whose counters tell what "
+            "Ethernet, IP and TCP add. A rate or a delay does so too.",
+            bind=bind,
+        )
+        complaints.below("network")
+    return {"rate_mbit": rate, "delay_ms": delay, "interfaces": interfaces}
+
+
+def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as dotted paths of a RunSpec."""
+    usual = NetworkOptions().model_dump()
+    return {f"network.{name}": picked.get(name, usual[name]) for name in NOTHING}

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from profiles.errors import LabError, RunFolderError
-from profiles.events import CommandAnswered, Failed
+from profiles.events import CommandAnswered, Failed, Note
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
@@ -28,7 +28,7 @@ from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.environment import environment
-from strategy_core.live_change import changed_spec
+from strategy_core.live_change import changed_spec, ended_delays
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
 from strategy_core.recorder import Recorder
@@ -193,6 +193,8 @@ class WorkerRun:
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
             preflight.check(spec, devices.inventory())
+            for told in ended_delays(self._training.spec, spec):
+                self._recorder.write(Note("info", told))
             if self._needs_fresh_worker(spec):
                 self._hand_over(number, spec, began_ns)
                 return

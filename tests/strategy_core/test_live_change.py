@@ -6,7 +6,9 @@ import pytest
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
-from strategy_core.live_change import FIXED_FIELDS, changed_spec
+from strategy_core import preflight
+from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_core.live_change import FIXED_FIELDS, changed_spec, ended_delays
 
 SPEC = RunSpec.model_validate(
     {
@@ -40,3 +42,27 @@ def test_the_end_stays_ahead() -> None:
     assert changed_spec(SPEC, {"steps": 30}, step=29).steps == 30
     with pytest.raises(SpecError, match="still to come"):
         changed_spec(SPEC, {"steps": 30}, step=30)
+
+
+DELAYED = RunSpec.model_validate(
+    {"devices": "cpu:4", "inject": [{"replica": 1, "ms": 5}, {"replica": 3, "ms": 30}]}
+)
+
+
+def test_a_delay_ends_with_its_replica_and_says_so() -> None:
+    changed = changed_spec(DELAYED, {"devices": "cpu:2"}, step=3)
+    assert [delay.replica for delay in changed.inject] == [1]
+    (told,) = ended_delays(DELAYED, changed)
+    assert "30 ms in replica 3" in told
+
+
+def test_a_delay_that_is_asked_for_must_have_its_replica() -> None:
+    with pytest.raises(SpecError, match="between 0 and 1"):
+        changed_spec(DELAYED, {"devices": "cpu:2", "inject": [{"replica": 3, "ms": 30}]}, step=3)
+
+
+def test_a_planned_change_may_take_a_delayed_replica_away() -> None:
+    planned = DELAYED.with_changes({"reconfigure": [{"step": 9, "changes": {"devices": "cpu:2"}}]})
+    preflight.check(planned)
+    machine = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2")
+    preflight.check(planned, machine)

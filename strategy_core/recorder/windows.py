@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from profiles.capture.helper import Job
-from profiles.events import Event, PlacementRecorded, WindowCaptured
+from profiles.events import Event, Note, PlacementRecorded, WindowCaptured
 from profiles.layout import WorkerFolder
 from profiles.spec import Capture
 from strategy_core.recorder.converter import Answer, Converter
@@ -18,6 +18,10 @@ from strategy_core.recorder.planner import WindowPlanner
 from strategy_core.recorder.window import FollowedWindow, Window
 
 _LAST_CONVERSIONS_S = 120.0
+_MAY_CRASH = (
+    "capture.every_worker: TensorFlow 2.21 can crash a worker that is not the leader when its "
+    "profiler stops, and the run with it"
+)
 
 
 @dataclass(slots=True)
@@ -50,7 +54,6 @@ class Windows:
         self._to_submit: list[_Captured] = []
         self._submitted: dict[int, _Captured] = {}
         self._number = 0
-        # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
         self._is_leader = folder.worker == 0
         self._runs_here = True
 
@@ -78,11 +81,14 @@ class Windows:
         self._runs_here = runs_here
         if runs_here:
             self._converter.warm_up()
+        if capture.every_worker and not self._is_leader:
+            events.append(Note("warning", _MAY_CRASH))
         return events
 
     def observe(self, step: int) -> AbstractContextManager[Any]:
         """Around a step: in a window that is open, or begins here, or nothing at all."""
-        may_capture = self._is_leader and self._runs_here
+        # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
+        may_capture = (self._is_leader or self._capture.every_worker) and self._runs_here
         if self._open is None and self._trace is not None and may_capture:
             num_steps = self._planner.steps_to_capture()
             if num_steps:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from app import state
+from app import browser, state
+from app.head_start import HeadStart
 from app.preload import preload_soon
 from app.routes import build_routes
 from app.theme import theme_options
@@ -44,7 +46,8 @@ def server_options(host: str, port: int) -> dict[str, Any]:
 
 def create_app() -> st.App:
     """The page with the lab's routes; `state.configure` has been called before."""
-    return st.App(SCRIPT, routes=build_routes(), lifespan=_lifespan)
+    middleware = [Middleware(HeadStart)]
+    return st.App(SCRIPT, routes=build_routes(), middleware=middleware, lifespan=_lifespan)
 
 
 def free_port(host: str, port: int) -> int:
@@ -75,8 +78,10 @@ async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         lab.close()
 
 
-def serve(host: str, port: int, runs: Path) -> None:
+def serve(host: str, port: int, runs: Path, *, open_browser: bool = False) -> None:
     """Serve the lab until interrupted; raises LabError where it cannot start."""
     port = free_port(host, port)
     state.configure(runs, host=host, spare=True)
+    if open_browser:
+        browser.open_soon(browser.address(host, port))
     create_app().run(config=server_options(host, port))

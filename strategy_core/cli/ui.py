@@ -6,6 +6,7 @@ import argparse
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from profiles.errors import LabError
@@ -20,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument(
+        "--no-browser", action="store_true", help="serve only; without a display that is so anyway"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +34,24 @@ def run(args: argparse.Namespace) -> int:
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     sys.stdout.flush()
+    if not args.no_browser and has_browser(os.environ):
+        command.append("--open-browser")
     os.execve(sys.executable, [*command, "--runs", str(args.runs)], environment)
+
+
+def has_browser(environment: Mapping[str, str], platform: str = sys.platform) -> bool:
+    """Whether a window can be expected: on a desktop, or where BROWSER names a program.
+
+    Elsewhere `webbrowser` would take over the terminal with a text browser, or fail. A session over
+    SSH has its person at another screen.
+    """
+    if environment.get("BROWSER"):
+        return True
+    if environment.get("CI") or environment.get("SSH_CONNECTION"):
+        return False
+    if platform in ("darwin", "win32"):
+        return True
+    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
 
 
 def free_port(host: str) -> int:

@@ -1,0 +1,75 @@
+"""`strategy-lab` opens the lab in the browser: where there is one, and once the server answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from app.browser import address
+from strategy_core.cli.ui import has_browser
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "is_there"),
+    [
+        ({"DISPLAY": ":0"}, "linux", True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
+        ({}, "linux", False),
+        ({}, "darwin", True),
+        ({"CI": "true", "DISPLAY": ":0"}, "linux", False),
+        ({"SSH_CONNECTION": "1 2 3 4", "DISPLAY": ":10"}, "linux", False),
+        ({"BROWSER": "firefox"}, "linux", True),
+    ],
+)
+def test_a_window_is_opened_where_somebody_sees_it(
+    environment: dict[str, str], platform: str, is_there: bool
+) -> None:
+    assert has_browser(environment, platform) is is_there
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8501"),
+        ("0.0.0.0", "http://127.0.0.1:8501"),
+        ("::1", "http://[::1]:8501"),
+        ("lab.local", "http://lab.local:8501"),
+    ],
+)
+def test_the_address_is_one_that_a_browser_here_reaches(host: str, url: str) -> None:
+    assert address(host, 8501) == url
+
+
+@pytest.mark.run
+def test_the_command_shows_the_page_once_it_is_there(tmp_path: Path) -> None:
+    """A browser of the test's own: it notes the address that it is asked to show."""
+    shown, browser = tmp_path / "shown", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {shown}.part && mv {shown}.part {shown}\n')
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "strategy_core", "ui", "--runs", str(tmp_path / "runs")]
+    environment = os.environ | {"BROWSER": f"{browser} %s"}
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not shown.exists():
+                assert process.poll() is None
+                assert time.monotonic() < deadline, "no browser was opened"
+                time.sleep(0.1)
+            with urllib.request.urlopen(f"{shown.read_text()}/healthz", timeout=20) as answer:
+                assert answer.status == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)

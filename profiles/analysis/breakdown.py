@@ -6,13 +6,14 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from profiles.analysis.columns import Floats, floats, ints, mean, of_segment, texts
+from profiles.analysis.served_phases import served_phases
 from profiles.analysis.steps import StepTimes, step_times, typical_steps
 from profiles.marks import fill_step
 from profiles.schema import CATEGORIES
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from profiles.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica marks"
+NO_PARTS = "no worker of parameter servers did three steps that tell their parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class StepBreakdown:
     """`measured` where any replica was captured; each replica names its own."""
     reason: str | None
     """Why there is none, where there is none."""
+    is_in_sync: bool = True
+    """Whether all replicas do a step together; else each does steps of its own."""
 
     @property
     def from_marks(self) -> tuple[int, ...]:
@@ -74,6 +78,8 @@ class StepBreakdown:
 
 def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """The breakdown of a segment, its tracing step left out."""
+    if segment.strategy == "parameter-server":
+        return _of_served(profile, segment)
     steps = step_times(profile, segment.segment)
     captured = without_warm_up(
         of_segment(profile.table("replica_steps"), segment.segment), segment, steps
@@ -84,6 +90,17 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", None)
     return StepBreakdown(segment.segment, _unknown(segment), None, NO_DATA)
+
+
+def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
+    """Workers of parameter servers have only closures, each of one worker."""
+    found = tuple(
+        ReplicaBreakdown(**asdict(phases), source="marks")
+        for phases in served_phases(profile, segment)
+    )
+    if not found:
+        return StepBreakdown(segment.segment, _unknown(segment), None, NO_PARTS, is_in_sync=False)
+    return StepBreakdown(segment.segment, found, "marks", None, is_in_sync=False)
 
 
 def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:

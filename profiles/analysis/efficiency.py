@@ -40,6 +40,8 @@ class Scaling:
 
 def efficiency(breakdown: StepBreakdown) -> Efficiency:
     """POP's efficiencies of a segment."""
+    if not breakdown.is_in_sync:
+        return Efficiency(None, None, None, "each worker does steps of its own: nobody waits")
     useful = [replica.compute_ms for replica in breakdown.replicas]
     runtime = [replica.wall_ms for replica in breakdown.replicas]
     known_useful = [value for value in useful if value is not None]

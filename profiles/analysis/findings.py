@@ -139,8 +139,12 @@ def _exposed_communication(facts: Facts) -> Iterator[Finding]:
         "communication-exposed",
         f"{units.share(transfer / wall)} of every step ({units.milliseconds(transfer)}) is moving "
         "tensors between devices with nothing computed meanwhile.",
-        "Raise the batch per replica (the bytes stay the same), try another cross-device "
-        "algorithm, or use fewer replicas.",
+        "Raise the batch per replica (the bytes stay the same), "
+        + (
+            "try another cross-device algorithm, or use fewer replicas."
+            if facts.breakdown.is_in_sync
+            else "or spread the variables over more parameter servers."
+        ),
         transfer / wall,
         transfer_ms=transfer,
         bytes_per_step=facts.communication.collective_bytes,
@@ -238,6 +242,8 @@ def _tracing(facts: Facts) -> Iterator[Finding]:
 
 
 def _unsteady(facts: Facts) -> Iterator[Finding]:
+    if not facts.breakdown.is_in_sync:
+        return  # from one worker's result to another's: of no even length by nature
     low, high = facts.steps.quantile_ms(0.1), facts.steps.quantile_ms(0.9)
     if facts.steps.count < 10 or not low or not high or high / low < UNSTEADY:
         return

@@ -1,7 +1,7 @@
 """A worker or a parameter server of a run: TensorFlow's own server, which does what it is sent.
 
 It knows nothing of steps. While it serves, this process records what only it can tell: that it
-lives, its memory, its clock, its traffic.
+lives, its clock, its traffic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from strategy_core.cluster.tasks import Cluster
 from strategy_core.environment import host
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
-from strategy_core.recorder.memory import sample
 
 TELL_EVERY_S = 2.0
 
@@ -101,8 +100,6 @@ class ServerRun:
         clock = join_clock(self._cluster, self._process)
         command: protocol.Command | None = None
         while not isinstance(command, protocol.Leave):
-            for sampled in sample([], 0):
-                self._log.write(sampled)
             self._log.write(links.count(None, None))
             for told in clock.take_events():
                 self._log.write(told)

@@ -15,11 +15,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from profiles.errors import LabError
 from profiles.event_log import EventLog
 from profiles.events import Failed, SegmentOpened
 from profiles.layout import worker_folder
 from profiles.run_file import create_run_file
 from profiles.spec import Capture
+from strategy_core.cluster.clock import join_clock
+from strategy_core.cluster.place import Place
+from strategy_core.cluster.resolve import resolve
 from strategy_core.environment import environment
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
@@ -39,7 +43,8 @@ class ProgramRecorder:
         variables: Variables = (),
     ) -> None:
         run = Path(path)
-        worker = _worker()
+        place = _place()
+        worker = _worker() if place is None else place.process
         if worker == 0:  # the leader of a cluster makes the run that all of its workers share
             create_run_file(run, recorded_by="record")
         folder = worker_folder(run, worker)
@@ -47,6 +52,8 @@ class ProgramRecorder:
             folder, capture=capture, log=EventLog(folder.events), is_guest=True
         )
         self.recorder.write(environment())
+        if place is not None and len(place.cluster) > 1:
+            self.recorder.clock = join_clock(place.cluster, place.process)
         self._strategy = strategy
         self._global_batch_size = global_batch_size
         self._variables = variables
@@ -189,6 +196,14 @@ def full_name(device: str) -> str:
     if named.device_index is None:
         named = named.replace(device_index=0)
     return str(named.to_string())
+
+
+def _place() -> Place | None:
+    """Where TF_CONFIG puts this process among others; None where it says nothing that is known."""
+    try:
+        return resolve("TF_CONFIG")
+    except LabError:
+        return None
 
 
 def _worker() -> int:

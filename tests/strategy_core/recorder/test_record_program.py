@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -238,6 +241,36 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
     assert len(stopped) == 1
     assert "No space left on device" in stopped[0]
     assert [step["step"] for step in _of(_events(tmp_path / "run"), "step")] == [0, 1, 2]
+
+
+def test_programs_of_one_cluster_share_a_run_and_a_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strategy_core.recorder.program import ProgramRecorder
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        leader = f"127.0.0.1:{free.getsockname()[1]}"
+    recorders = []
+    for index in range(2):
+        task = {"type": "worker", "index": index}
+        config = {"cluster": {"worker": [leader, "127.0.0.1:1"]}, "task": task}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+        recorders.append(ProgramRecorder(tmp_path / "run"))
+    clock = recorders[1].recorder.clock
+    assert clock is not None
+    told: list[Any] = []
+    until = time.monotonic() + 60
+    while not told and time.monotonic() < until:
+        told += clock.take_events()
+        time.sleep(0.01)
+    for recorder in recorders:
+        recorder.close()
+    assert abs(told[0].offset_ns) <= told[0].uncertainty_ns
+    assert sorted(path.name for path in (tmp_path / "run").glob("worker-*")) == [
+        "worker-0-0",
+        "worker-1-0",
+    ]
 
 
 def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:

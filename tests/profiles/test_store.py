@@ -16,6 +16,9 @@ from profiles.schema import TABLES
 from profiles.tail import Tail
 from tests.synthetic import HOSTILE, write_run
 
+OF_CLUSTERS = ("links", "closures", "served")
+"""Tables that only runs of several processes have rows in."""
+
 
 def test_a_whole_run_has_every_table_with_exactly_its_columns(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=4, steps=60, contexts=True, strategy="tpu")
@@ -25,7 +28,7 @@ def test_a_whole_run_has_every_table_with_exactly_its_columns(tmp_path: Path) ->
     assert (profile.spec or {})["workload"] == "digits-cnn"
     for name, schema in TABLES.items():
         assert profile.table(name).schema == schema
-        assert profile.table(name).num_rows > 0, name
+        assert (profile.table(name).num_rows > 0) == (name not in OF_CLUSTERS), name
     assert profile.table("steps").num_rows == 60
     assert profile.table("marks").num_rows == 60 * 4
 

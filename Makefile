@@ -1,6 +1,7 @@
 # make run    set everything up and open the lab in the browser
 # make test   everything that proves it: checks, then all tests, real strategies and real Chromium
 # make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
+# make test-ray  a run whose processes Ray places, with Ray in a venv of its own
 # make figures  the README's figures, measured anew
 # make check  style, types, architecture and the fast tests, in under a minute
 # Each one installs what it needs into .venv first.
@@ -13,7 +14,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-oldest check figures lock clean
+.PHONY: run test test-oldest test-ray check figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -39,6 +40,19 @@ $(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint requirements-oldest.txt --editable .[test]
+	@touch $@
+
+# Ray brings its own way of starting processes: not among the packages that all of the rest needs.
+RAY := .venv-ray
+test-ray: $(RAY)/.tests
+	$(RAY)/bin/python -m pytest tests/engines/ray_check.py
+
+$(RAY)/.tests: pyproject.toml requirements-ray.lock requirements-test.lock
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-test.lock -r requirements-ray.lock
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--no-build-isolation --editable .
 	@touch $@
 
 # Every figure that the README claims, measured here; wants a quiet machine and about half an hour.
@@ -67,6 +81,7 @@ lock:
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --extra test --constraint requirements.lock --output-file requirements-test.lock
 	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
+	$(LOCK) --extra ray --constraint requirements-test.lock --output-file requirements-ray.lock
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(RAY) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

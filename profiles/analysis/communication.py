@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from profiles.analysis.columns import Ints, floats, ints, mean, of_segment, texts
 from profiles.analysis.steps import typical_steps
+from profiles.capture.intervals import Intervals
 
 if TYPE_CHECKING:
     from profiles.events import SegmentOpened
@@ -37,8 +38,12 @@ class CollectiveUse:
     bytes: float | None
     """S of all those calls together."""
     wait_ms: float | None
-    """Mean over replicas, all calls of a step together; `transfer_ms` likewise."""
+    """How much of a step a replica waits in these calls: calls in flight together count once, so
+    it is never more than the step. A mean over replicas; `transfer_ms` likewise."""
     transfer_ms: float | None
+    call_wait_ms: float | None
+    """Mean of one call; `call_transfer_ms` likewise."""
+    call_transfer_ms: float | None
     algbw_gbps: float | None
     busbw_gbps: float | None
     source: str | None
@@ -134,18 +139,43 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     algbw, factor = _bandwidth(timed), bus_factor(op, size)
     sources = {source for source in texts(rows, "source") if source}
-    wait_ms, transfer_ms = mean(floats(timed, "wait_ms")), mean(floats(timed, "transfer_ms"))
+    wait_ms, transfer_ms = _in_step(timed)
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
         per_step=per_step,
         bytes=float(sizes.sum()) / members if np.isfinite(sizes).all() else None,
-        wait_ms=None if wait_ms is None else wait_ms * per_step,
-        transfer_ms=None if transfer_ms is None else transfer_ms * per_step,
+        wait_ms=wait_ms,
+        transfer_ms=transfer_ms,
+        call_wait_ms=mean(floats(timed, "wait_ms")),
+        call_transfer_ms=mean(floats(timed, "transfer_ms")),
         algbw_gbps=algbw,
         busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
         source="/".join(sorted(sources)) or None,
     )
+
+
+def _in_step(rows: pa.Table) -> tuple[float | None, float | None]:
+    """Wait and transfer of a mean replica's step, each the union over its calls, in ms."""
+    wait, transfer = floats(rows, "wait_ms"), floats(rows, "transfer_ms")
+    if not rows.num_rows or not np.isfinite(wait + transfer).all():
+        return None, None
+    start = ints(rows, "start_ns")
+    keys = np.stack([ints(rows, name) for name in ("step", "worker", "replica")])
+    _members, member = np.unique(keys, axis=1, return_inverse=True)
+    member = member.ravel()
+    # Every member's times are moved to a stretch of their own: one union then serves all.
+    first = np.full(int(member.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, member, start)
+    begin = start - first[member]
+    stretch = int((begin + np.rint((wait + transfer) * 1e6).astype(np.int64)).max()) + 1
+    begin += member * stretch
+    moving = begin + np.rint(wait * 1e6).astype(np.int64)
+    end = moving + np.rint(transfer * 1e6).astype(np.int64)
+    lengths = (Intervals.union((begin, moving)), Intervals.union((moving, end)))
+    waited, moved = (float((part.ends - part.starts).sum()) / 1e6 for part in lengths)
+    num_members = int(member.max()) + 1
+    return waited / num_members, moved / num_members
 
 
 def _bandwidth(rows: pa.Table) -> float | None:

@@ -63,8 +63,8 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
             _count(use.group_size),
             quantity(units.number(use.per_step), use.per_step),
             quantity(units.size(use.bytes), use.bytes),
-            _per_call(use.wait_ms, use),
-            _per_call(use.transfer_ms, use),
+            quantity(units.milliseconds(use.call_wait_ms), use.call_wait_ms),
+            quantity(units.milliseconds(use.call_transfer_ms), use.call_transfer_ms),
             quantity(units.bandwidth(use.algbw_gbps), use.algbw_gbps),
             quantity(units.bandwidth(use.busbw_gbps), use.busbw_gbps),
             Cell(source_mark(use.source) or units.MISSING),
@@ -152,12 +152,6 @@ def _hidden_and_exposed(replica: Overlap, longest: float) -> Markup:
         ("compute", hidden, f"behind compute {units.milliseconds(hidden)}"),
     ]
     return bar(parts, longest)
-
-
-def _per_call(total_ms: float | None, use: CollectiveUse) -> Cell:
-    """Calls of a step may wait side by side: their sum would mean nothing."""
-    value = None if total_ms is None or not use.per_step else total_ms / use.per_step
-    return quantity(units.milliseconds(value), value)
 
 
 def _count(value: int | None) -> Cell:

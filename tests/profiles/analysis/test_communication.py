@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import profiles
-from profiles.analysis.communication import bus_factor, communication
+from profiles.analysis.communication import bus_factor, collective_uses, communication
 from profiles.analysis.overlap import overlaps
+from profiles.schema import TABLES
 from tests.synthetic import write_run
 
 GB = 1e9
@@ -96,3 +98,24 @@ def test_communication_after_compute_is_all_exposed(tmp_path: Path) -> None:
     for found in overlaps(profile, 0):
         assert found.exposed_ms == pytest.approx(3.0, abs=0.01)
         assert found.overlap == pytest.approx(0.0, abs=0.001)
+
+
+def test_calls_in_flight_together_are_waited_for_once() -> None:
+    """Two calls of a replica overlap: 30 and 20 ms of waiting are 32 ms of the step."""
+    ms = 1_000_000
+    common = {"segment": 0, "step": 5, "worker": 0, "op": "all-reduce", "group_size": 2}
+    rows = [
+        common | {"replica": 0, "start_ns": 0, "wait_ms": 30.0, "transfer_ms": 4.0},
+        common | {"replica": 0, "start_ns": 12 * ms, "wait_ms": 20.0, "transfer_ms": 4.0},
+        common | {"replica": 1, "start_ns": 30 * ms, "wait_ms": 0.0, "transfer_ms": 4.0},
+        common | {"replica": 1, "start_ns": 40 * ms, "wait_ms": 0.0, "transfer_ms": 2.0},
+    ]
+    steps = [{"segment": 0, "step": 5, "replica": 0, "wall_ms": 50.0}]
+    (use,) = collective_uses(
+        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
+        pa.Table.from_pylist(steps, schema=TABLES["replica_steps"]),
+    )
+    assert use.wait_ms == pytest.approx((32 + 0) / 2)
+    assert use.transfer_ms == pytest.approx((6 + 6) / 2)  # 30 to 34 and 32 to 36 are 6 ms
+    assert use.call_wait_ms == pytest.approx((30 + 20) / 4)
+    assert use.call_transfer_ms == pytest.approx((4 + 4 + 4 + 2) / 4)

@@ -8,8 +8,9 @@ What a closed connection had carried when it was last seen stays counted.
 
 from __future__ import annotations
 
-import contextlib
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from strategy_core.cluster.connections import Connection, connections, why_unava
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.wiring import INTERFACE
 
+RESOLVE_EVERY_S = 5.0
 _INTERFACES = Path("/proc/thread-self/net/dev")
 
 
@@ -33,17 +35,17 @@ class LinkMeter:
     why_not: Callable[[], str | None] = why_unavailable
     _last: dict[int, Connection] = field(default_factory=dict)
     _peers: dict[tuple[str, int], int] = field(default_factory=dict)
-    _unresolved: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._unresolved = set(range(len(self.cluster)))
+        known = [self._resolve(process) for process in range(len(self.cluster))]
+        if not all(known):
+            threading.Thread(target=self._resolve_names, name="peers", daemon=True).start()
 
     def count(self, segment: int | None, step: int | None) -> LinkBytes:
         """What was exchanged so far; with the reason where the system does not tell."""
         reason = self.why_not()
         if reason is not None:
             return LinkBytes(segment, step, [], own_interface(), reason)
-        self._resolve()
         self._last.update({connection.cookie: connection for connection in self.read()})
         together: dict[tuple[int | None, bool], list[Connection]] = {}
         for connection in self._last.values():
@@ -62,17 +64,27 @@ class LinkMeter:
         own_port = int(self.cluster.tasks[self.process].address.rpartition(":")[2])
         if connection.local[1] != own_port:
             return None, True  # somewhere else: data that the program loads, say
-        callers = {peer for (host, _), peer in self._peers.items() if host == connection.remote[0]}
+        peers = list(self._peers.items())
+        callers = {peer for (host, _), peer in peers if host == connection.remote[0]}
         return (callers.pop() if len(callers) == 1 else None), False
 
-    def _resolve(self) -> None:
-        """Learn the addresses of the tasks; a name may come to be known later than its task."""
-        for process in list(self._unresolved):
-            host, _, port = self.cluster.tasks[process].address.rpartition(":")
-            with contextlib.suppress(OSError):
-                for found in socket.getaddrinfo(host.strip("[]"), int(port)):
-                    self._peers[str(found[4][0]).removeprefix("::ffff:"), int(port)] = process
-                self._unresolved.discard(process)
+    def _resolve(self, process: int, flags: int = socket.AI_NUMERICHOST) -> bool:
+        """Learn the addresses of a task; False where its host is a name, unless that may be asked
+        for."""
+        host, _, port = self.cluster.tasks[process].address.rpartition(":")
+        try:
+            answers = socket.getaddrinfo(host.strip("[]"), int(port), flags=flags)
+        except OSError:
+            return False
+        for answer in answers:
+            self._peers[str(answer[4][0]).removeprefix("::ffff:"), int(port)] = process
+        return True
+
+    def _resolve_names(self) -> None:
+        """Ask for the addresses behind names, which may take long, and come to be known late."""
+        waiting = list(range(len(self.cluster)))
+        while waiting := [process for process in waiting if not self._resolve(process, flags=0)]:
+            time.sleep(RESOLVE_EVERY_S)
 
 
 def own_interface() -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from profiles.layout import worker_folder
 from profiles.run_file import create_run_file
 from profiles.spec import Capture
 from strategy_core.cluster.clock import join_clock
+from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.place import Place
 from strategy_core.cluster.resolve import resolve
 from strategy_core.environment import environment
@@ -54,6 +55,7 @@ class ProgramRecorder:
         self.recorder.write(environment())
         if place is not None and len(place.cluster) > 1:
             self.recorder.clock = join_clock(place.cluster, place.process)
+            self.recorder.links = LinkMeter(place.cluster, place.process)
         self._strategy = strategy
         self._global_batch_size = global_batch_size
         self._variables = variables

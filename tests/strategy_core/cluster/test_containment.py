@@ -81,7 +81,7 @@ def test_nobody_outside_reaches_a_contained_cluster() -> None:
             assert network.entrances == [None, None]
             assert "open on every interface" in network.notes[0].message
             return
-        assert network.notes == []
+        assert [note.level for note in network.notes] == ["info"]
         host, _, port = network.addresses[1].rpartition(":")
         with program(network.entrances[1], "serve", host, port) as server:
             say(server)
@@ -145,7 +145,7 @@ def test_an_ordinary_user_is_given_the_same_or_told_why() -> None:
         assert "open on every interface" in notes
     else:
         assert num_namespaces == "2", "a user namespace, and the network in it"
-        assert notes == "[]"
+        assert "open on every interface" not in notes
 
 
 def test_a_launcher_that_is_killed_leaves_no_switch_behind() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from dataclasses import replace
 
 from strategy_core.cluster.connections import Connection, connections, why_unavailable
@@ -95,3 +96,14 @@ def test_a_system_that_does_not_tell_says_why() -> None:
     counted = LinkMeter(THREE, 0, why_not=lambda: "this system does not tell").count(3, 4)
     assert (counted.segment, counted.step, counted.links) == (3, 4, [])
     assert counted.reason == "this system does not tell"
+
+
+def test_a_task_with_a_name_is_found_by_its_address() -> None:
+    named = Cluster((Task("worker", 0, "localhost:2222"), Task("worker", 1, "localhost:2223")))
+    opened = replace(SOME, local=("127.0.0.1", 40_000), remote=("127.0.0.1", 2223))
+    meter = LinkMeter(named, 0, read=lambda: [opened])
+    deadline = time.monotonic() + 30
+    while meter.count(0, 1).links[0]["peer"] is None:
+        assert time.monotonic() < deadline, "the name did not come to be known"
+        time.sleep(0.01)
+    assert meter.count(0, 1).links[0]["peer"] == 1

@@ -35,6 +35,8 @@ class CrewView:
             if worker is not None:
                 self.closures[str(worker)] = self.closures.get(str(worker), 0) + 1
         elif self._book.take(record):
+            if record["kind"] == "launched":
+                self.memory.pop(str(record["worker"]), None)  # that was the process before it
             if record["kind"] == "segment":
                 self._strategy = str(record.get("strategy"))
             self.version += 1

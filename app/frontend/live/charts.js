@@ -114,6 +114,8 @@ export class Charts {
     this.odd = this.history.oddOneOut();
     this.axis.update(width);
     const at = this.axis.cursor ?? this.history.settled();
+    const own = this.charts.find(({ canvas }) => canvas.dataset.chart === "replicas");
+    own.block.hidden = this.history.length > 0 && this.history.numReplicas === 0;
     for (const { chart, legend } of this.charts) {
       chart.draw(this.axis, theme, boundaries);
       this.drawLegend(legend, chart, at);

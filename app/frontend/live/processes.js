@@ -3,6 +3,7 @@
 import { el, setText } from "../shared/dom.js";
 import { joined, units } from "../shared/format.js";
 
+const AGAIN_AFTER_MS = 10_000;
 const MANY = 6; // more processes get smaller cards
 const SURE_FOR_MS = 6000; // so long does a first click stay half of a kill
 const STATES = {
@@ -120,6 +121,11 @@ export class Processes {
       button.disabled = true;
       setText(button, "Killed");
       this.onKill(worker);
+      // Still there after a while: whoever had it killed may try again.
+      setTimeout(() => {
+        button.disabled = false;
+        setText(button, "Kill");
+      }, AGAIN_AFTER_MS);
       return;
     }
     button.dataset.sure = "asked";

@@ -52,7 +52,7 @@ export class Status {
   describe(status, { strategy, num_replicas, num_workers, global_batch_size, cross_device_ops }) {
     const workers = num_workers > 1 ? ` on ${num_workers} workers` : "";
     const replicas = `${num_replicas} ${num_replicas === 1 ? "replica" : "replicas"}${workers}`;
-    return [status.workload, strategy, replicas, `global batch ${global_batch_size}`, num_replicas > 1 ? cross_device_ops : null]
+    return [status.workload, strategy, replicas, `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
       .filter(Boolean)
       .join(" · ");
   }

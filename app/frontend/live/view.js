@@ -169,6 +169,7 @@ export class LiveView {
     this.drawTiles(last);
     this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries);
+    this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
     this.drawBars(this.axis.cursor ?? this.history.settled());
     this.drawCapture();
     this.root.dataset.step = last < 0 ? "" : String(this.history.step[last]);
@@ -222,7 +223,7 @@ export class LiveView {
   drawTraffic() {
     const { tiles, capture } = this;
     const moved = capture?.collectives ?? [];
-    const reason = capture ? "nothing was moved" : "after the first full capture";
+    const reason = this.hasServers ? "no collectives here" : capture ? "nothing was moved" : "after the first full capture";
     const bytes = moved.map((row) => row.bytes).filter((value) => value !== null);
     tiles.set("traffic", units.bytes(bytes.length ? sum(bytes) : null), bytes.length ? "per step" : reason);
     const largest = moved.reduce((most, row) => ((row.bytes ?? 0) > (most?.bytes ?? 0) ? row : most), null);
@@ -253,7 +254,7 @@ export class LiveView {
     const { capture, captureBars: bars } = this;
     bars.canvas.hidden = !capture;
     const isOver = this.state && this.state.state !== "running";
-    const none = this.hasServers ? AT_SERVERS : isOver ? "This run has no full capture." : "Comes with the first capture window.";
+    const none = isOver ? "This run has no full capture." : "Comes with the first capture window.";
     const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
     const isMarked = capture && capture.replicas.some(({ source }) => source === "marks");
     const hint = isMarked ? `${LEADER_ONLY} The others' times of these steps are from marks.` : isPart ? LEADER_ONLY : "";
@@ -270,7 +271,7 @@ export class LiveView {
     const shown = capture ?? none;
     if (this.shownCapture === shown) return;
     this.shownCapture = shown;
-    const waiting = el("p", { class: "quiet", text: isOver || this.hasServers ? none : "Bytes and speed come with the first capture window." });
+    const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed come with the first capture window." });
     this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
   }
 

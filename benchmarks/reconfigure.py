@@ -2,7 +2,8 @@
 
     python -m benchmarks.reconfigure [--quick] [--workload digits-cnn]
 
-One run per repetition, changed again and again. Across workers the spare one is ready.
+One run per repetition, changed again and again, some steps apart. Across workers the spare one is
+ready.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from strategy_core.launcher import Launcher, RunHandle
 LIMIT_S = 2.0
 NICE = 10
 SETTLE_S = 2.0
+STEPS_BETWEEN = 30
+"""Between two changes: the graph of the one before is on record by then."""
 IN_WORKER: dict[str, dict[str, Any]] = {
     "4 to 2 devices": {"devices": "cpu:2"},
     "half the batch": {"global_batch_size": 128},
@@ -61,6 +64,7 @@ def change_s(handle: RunHandle, changes: dict[str, Any]) -> float:
     took_s = time.monotonic() - began
     if answer["status"] != "applied":
         raise RuntimeError(answer["message"])
+    wait_for(handle, is_kind("step", step=answer["step"] + STEPS_BETWEEN))
     return took_s
 
 

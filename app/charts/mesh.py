@@ -27,8 +27,8 @@ class CorePlace:
 def mesh(places: Sequence[CorePlace], shape: Sequence[int]) -> go.Figure:
     """Draw every core; x goes right with the chip's cores inside, y and then z go down."""
     x_size, y_size, z_size, per_chip = shape
-    columns = x_size * (per_chip + _GAP)
-    rows = z_size * (y_size + _GAP)
+    columns = x_size * (per_chip + _GAP) - _GAP
+    rows = z_size * (y_size + _GAP) - _GAP
     chart = figure(height=int(min(90 + 74 * rows, 620)), showlegend=False)
     for place in places:
         x, y, z, core = place.coordinates

@@ -17,6 +17,7 @@ from app.parts.runs_folder import RunEntry, list_runs, other_folders
 from app.parts.sql_box import show_sql
 from app.parts.text import as_markdown
 from profiles.errors import LabError
+from profiles.store import Profile
 
 LINKS = (
     ("overview", "Overview"),
@@ -54,6 +55,12 @@ def page() -> None:
         st.caption(f"{what} nothing of a run: {names}")
 
 
+def _links(profile: Profile) -> tuple[tuple[str, str], ...]:
+    """The pages that have something to say of a run."""
+    has_cores = any(segment.core_devices for segment in profile.segments)
+    return (*LINKS, ("cores", "TPU cores")) if has_cores else LINKS
+
+
 def _choose(clicked: RunEntry) -> None:
     """A click on a row counts once: after it, the select box may choose otherwise."""
     if st.session_state.get("runs_clicked") != clicked.name:
@@ -69,7 +76,7 @@ def _show_run(entry: RunEntry) -> None:
         offer_delete(entry)
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        for name, label in LINKS:
+        for name, label in _links(opened.profile):
             page_link(name, label, run=entry.name)
         offer_rename(entry)
         offer_delete(entry)

@@ -24,9 +24,9 @@ STATUS_MARKS = {
     "incomplete": "◌ incomplete",
 }
 COLUMNS = {
-    "run": st.column_config.TextColumn("Run", width="medium", pinned=True),
+    "run": st.column_config.TextColumn("Run", width=190, pinned=True),
     "status": st.column_config.TextColumn("Status", width=110),
-    "strategy": st.column_config.TextColumn("Strategy", width="medium"),
+    "strategy": st.column_config.TextColumn("Strategy", width=170),
     "workload": st.column_config.TextColumn("Workload", width="small"),
     "workers": st.column_config.NumberColumn(
         "Workers", width="small", help="Processes that train: one, or those of a cluster."
@@ -37,7 +37,7 @@ COLUMNS = {
         "Step, ms", width="small", format="%.2f", help="Median wall time of a step, in ms."
     ),
     "spark": st.column_config.AreaChartColumn(
-        "Step time over the run", width="medium", y_min=0, help="Median of each part, in ms."
+        "Step time over the run", width=150, y_min=0, help="Median of each part, in ms."
     ),
     "loss": st.column_config.NumberColumn("Last loss", width="small", format="%.4g"),
     "when": st.column_config.TextColumn("Started", width=140),

@@ -151,8 +151,24 @@ def _exposed_communication(facts: Facts) -> Iterator[Finding]:
     )
 
 
+_PACKING = {
+    "collective-ring": "Pack the gradients: set bytes_per_pack, so that fewer, larger tensors are "
+    "reduced.",
+    "nccl": "Pack the gradients: lower num_packs, or set bytes_per_pack, so that fewer, larger "
+    "tensors are reduced.",
+    "hierarchical-copy": "Pack the gradients: lower num_packs, so that fewer, larger tensors are "
+    "reduced.",
+    "reduction-to-one-device": "Its tensors go one by one: try an algorithm that packs them "
+    "(hierarchical-copy, collective-ring), or fewer and larger variables.",
+}
+"""How the cross-device algorithm in force is told to reduce fewer, larger tensors."""
+_NO_PACKING = "Give each step more work, so that it weighs less, or use fewer and larger variables."
+
+
 def _many_small_collectives(facts: Facts) -> Iterator[Finding]:
-    for use in facts.communication.collectives:
+    """The most frequent of them; the others have the same reason."""
+    frequent = sorted(facts.communication.collectives, key=lambda use: -use.per_step)
+    for use in frequent:
         size = use.bytes_per_call
         if use.per_step < MANY_CALLS or size is None or size > SMALL_CALL_BYTES:
             continue
@@ -162,12 +178,12 @@ def _many_small_collectives(facts: Facts) -> Iterator[Finding]:
             "many-small-collectives",
             f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each: their start "
             "costs more than their bytes.",
-            "Pack the gradients: set bytes_per_pack (or num_packs), so that fewer, larger tensors "
-            "are reduced.",
+            _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING),
             use.transfer_ms / wall if use.transfer_ms and wall else None,
             calls_per_step=use.per_step,
             bytes_per_call=size,
         )
+        return
 
 
 def _shared_cores(facts: Facts) -> Iterator[Finding]:

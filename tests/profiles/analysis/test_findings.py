@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,14 @@ def test_a_reason_is_found_with_evidence_and_advice(
 def test_the_largest_share_comes_first(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0)
     assert list(found)[:2] == ["straggler", "input-bound"]
+
+
+def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
+    small = {"replicas": 2, "steps": 300, "collective_bytes": (1000,) * 20}
+    ring = found_in(tmp_path / "ring", **small)["many-small-collectives"]
+    assert "bytes_per_pack" in ring.advice
+    run = write_run(tmp_path / "tpu", strategy="tpu", **small)
+    profile = profiles.load(run)
+    segment = replace(profile.segments[0], cross_device_ops="cross-replica-sum")
+    found = {item.key: item for item in findings(gather_facts(profile, segment))}
+    assert "pack" not in found["many-small-collectives"].advice.lower()

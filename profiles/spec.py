@@ -108,6 +108,17 @@ class NetworkOptions(_Model):
         return self.interfaces or self.rate_mbit is not None or self.delay_ms is not None
 
 
+class ParameterServerOptions(_Model):
+    """How variables are spread over parameter servers."""
+
+    partitioner: Literal["none", "fixed", "min-size", "max-size"] = "none"
+    """How weights are cut into parts along their first axis: TensorFlow's partitioners."""
+    parts: int = Field(0, ge=0, le=256)
+    """Of `fixed` the number of parts, of `min-size` the most; 0: as many as there are servers."""
+    part_bytes: int = Field(262_144, ge=1)
+    """Of `min-size` and `max-size` the size of a part."""
+
+
 class Delay(_Model):
     """A real delay inside one replica's step, put between its gradients and their all-reduce."""
 
@@ -150,6 +161,7 @@ class RunSpec(_Model):
     tpu: TpuLayout = TpuLayout()
     cluster: ClusterOptions = ClusterOptions()
     network: NetworkOptions = NetworkOptions()
+    parameter_server: ParameterServerOptions = ParameterServerOptions()
     gpu_memory_mb: int | None = Field(None, ge=64)
     """Memory of each logical GPU where several share one card."""
     capture: Capture = Capture()
@@ -268,6 +280,18 @@ def _check_processes(spec: RunSpec) -> None:
         )
     if spec.strategy == "parameter-server":
         _check_servers(spec)
+    else:
+        _check_parts(spec)
+
+
+def _check_parts(spec: RunSpec) -> None:
+    if spec.parameter_server.partitioner != "none":
+        raise SpecError(
+            "Weights are cut into parts for parameter servers",
+            f"partitioner={spec.parameter_server.partitioner} with {spec.strategy}",
+            "Choose parameter-server, or set parameter_server.partitioner to none",
+            field="parameter_server.partitioner",
+        )
 
 
 def _check_servers(spec: RunSpec) -> None:

@@ -27,6 +27,7 @@ from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
 from strategy_core.parameter_server.coordinate import coordinator_loop
+from strategy_core.parameter_server.parts import Held, PartedModel, check_parts
 from strategy_core.step import Step, build_step
 
 STEP_FIELDS = frozenset(
@@ -48,6 +49,8 @@ class Segment:
     optimizer: Any
     loop: Loop
     notes: list[str] = field(default_factory=list)
+    parted: PartedModel | None = None
+    """Parts of the weights on parameter servers, where they are cut."""
 
     @property
     def custom(self) -> CustomLoop:
@@ -57,7 +60,15 @@ class Segment:
 
     def take_state(self) -> state.State:
         """The training state, copied."""
+        if self.parted is not None:
+            self.parted.gather()
         return state.take(self.strategy, state.variables(self.model, self.optimizer))
+
+    def placed_variables(self) -> list[Any]:
+        """The variables that are trained, where they sit."""
+        if self.parted is not None:
+            return self.parted.variables
+        return state.variables(self.model, self.optimizer)
 
     def opened(
         self,
@@ -109,22 +120,31 @@ def build(
     # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
     strategy = strategies.build(spec, planned.names, algorithm)
     work = workload.load(spec.workload, spec.workload_options)
+    is_cut = spec.parameter_server.partitioner != "none"
+    if is_cut:
+        check_parts(work)
+    # A model whose weights are cut stays whole here, as a pattern for what is served.
+    holder = tf.distribute.get_strategy() if is_cut else strategy
     if spec.data is None:
         dataset = global_batches(spec, work, first_example)
-        model, optimizer = build_model(spec, work, strategy, dataset)
+        model, optimizer = build_model(spec, work, holder, dataset)
     else:
-        model, optimizer = build_model(spec, work, strategy)
+        model, optimizer = build_model(spec, work, holder)
         dataset = _own_data(spec, first_example, model)
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     notes = [algorithm.note] if algorithm.note else []
     loop: Loop
+    parted = None
     if spec.strategy == "parameter-server":
-        loop, told = coordinator_loop(spec, strategy, model, optimizer, work, dataset)
+        if is_cut:
+            parted = PartedModel(spec, work, strategy, model, optimizer)
+        held = parted.held if parted else Held.whole(model, optimizer)
+        loop, told = coordinator_loop(spec, strategy, model, held, work, dataset)
         notes += told
     else:
         loop = _loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
-    return Segment(spec, planned, algorithm, work, strategy, model, optimizer, loop, notes)
+    return Segment(spec, planned, algorithm, work, strategy, model, optimizer, loop, notes, parted)
 
 
 def can_adapt(before: Segment, spec: RunSpec) -> bool:

@@ -162,7 +162,7 @@ class Training:
             self._num_segments, self.step, checksum_before=checksum_before, moved=moved
         )
         self._recorder.capture = built.spec.capture
-        self._recorder.open_segment(opened, lambda: state.variables(built.model, built.optimizer))
+        self._recorder.open_segment(opened, built.placed_variables)
         for note in built.notes:
             self._recorder.write(Note("info", note))
         self._segment, self.spec = built, built.spec

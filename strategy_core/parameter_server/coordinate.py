@@ -11,6 +11,7 @@ from profiles.spec import RunSpec
 from strategy_core.parameter_server.counting import count_on_server
 from strategy_core.parameter_server.feed import Feed
 from strategy_core.parameter_server.loop import CoordinatorLoop
+from strategy_core.parameter_server.parts import Held
 from strategy_core.parameter_server.pushes import Pushes
 from strategy_core.parameter_server.served import served
 from strategy_core.parameter_server.step import build_step
@@ -34,7 +35,7 @@ def coordinator_loop(
     spec: RunSpec,
     strategy: tf.distribute.Strategy,
     model: Any,
-    optimizer: Any,
+    held: Held,
     work: Workload,
     dataset: tf.data.Dataset,
 ) -> tuple[CoordinatorLoop, list[str]]:
@@ -42,13 +43,13 @@ def coordinator_loop(
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     feed = Feed(coordinator, dataset, spec.workers)
     notes = [SPLIT_NOTE.format(num_workers=spec.workers) if feed.is_remote else FEED_NOTE]
-    if count_on_server(optimizer):
+    if count_on_server(held.optimizer):
         notes.append(COUNT_NOTE)
     pushes = Pushes()
     step = build_step(
         strategy,
         model,
-        optimizer,
+        held,
         work,
         feed.take_batch,
         delays_ms={delay.worker: delay.ms for delay in spec.inject},
@@ -58,8 +59,7 @@ def coordinator_loop(
     def tell_served(segment: int) -> VariablesServed:
         return served(
             segment,
-            model,
-            optimizer,
+            held,
             pushes if work.train_step is None else None,
             num_workers=spec.workers,
             num_servers=spec.parameter_servers,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from profiles.events import VariablesServed
+from strategy_core.parameter_server.parts import Held
 from strategy_core.parameter_server.pushes import Pushes
 
 _SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")
@@ -19,8 +20,7 @@ _SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")
 
 def served(
     segment: int,
-    model: Any,
-    optimizer: Any,
+    held: Held,
     pushes: Pushes | None,
     *,
     num_workers: int,
@@ -35,20 +35,25 @@ def served(
         }
         for index in range(num_servers)
     ]
-    rows = [_row(role, variable, pushes) for role, variable in _all(model, optimizer)]
+    rows = [_row(*described, pushes) for described in _all(held)]
+    rows = [row | {"name": held.names.get(row["name"], row["name"])} for row in rows]
     return VariablesServed(segment, servers, rows, feed)
 
 
-def _all(model: Any, optimizer: Any) -> Iterator[tuple[str, Any]]:
-    for role, held in (
-        ("weight", model.trainable_variables),
-        ("state", model.non_trainable_variables),
-        ("optimizer", optimizer.variables),
-    ):
-        yield from ((role, variable) for variable in held)
+def _all(held: Held) -> Iterator[tuple[str, Any, int, int]]:
+    """Role, variable, which part of how many."""
+    for parts in held.weights:
+        for number, part in enumerate(parts):
+            yield "weight", part, number, len(parts)
+    for variable in held.states:
+        yield "state", variable, 0, 1
+    for variable in held.optimizer.variables:
+        yield "optimizer", variable, 0, 1
 
 
-def _row(role: str, variable: Any, pushes: Pushes | None) -> dict[str, Any]:
+def _row(
+    role: str, variable: Any, part: int, num_parts: int, pushes: Pushes | None
+) -> dict[str, Any]:
     size = int(variable.value.shape.num_elements()) * int(variable.value.dtype.size)
     pulled: int | None = 0
     pushed: int | None = 0
@@ -61,8 +66,8 @@ def _row(role: str, variable: Any, pushes: Pushes | None) -> dict[str, Any]:
         "server": server_of(variable.value.device),
         "shape": list(variable.shape),
         "bytes": size,
-        "part": 0,
-        "num_parts": 1,
+        "part": part,
+        "num_parts": num_parts,
         "pull_bytes": pulled,
         "push_bytes": pushed,
     }

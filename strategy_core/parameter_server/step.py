@@ -18,6 +18,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from profiles.errors import SpecError
+from strategy_core.parameter_server.parts import Held
 from strategy_core.parameter_server.pushes import Pushes, updates
 from strategy_core.parameter_server.worker_delay import delayed
 from strategy_core.recorder.marks import mark
@@ -51,7 +52,7 @@ def read_done(packed: npt.NDArray[np.int64]) -> Done:
 def build_step(
     strategy: tf.distribute.Strategy,
     model: Any,
-    optimizer: Any,
+    held: Held,
     workload: Workload,
     take_batch: Callable[[Any], Any],
     *,
@@ -65,7 +66,7 @@ def build_step(
       pushes: told what each variable is sent, when the step is traced.
     """
     make = _lesson if workload.train_step is None else _own
-    replica_step = make(model, optimizer, workload, delays_ms, pushes)
+    replica_step = make(model, held, workload, delays_ms, pushes)
 
     def timed_step(source: Any) -> tf.Tensor:
         start = mark()
@@ -93,7 +94,7 @@ ReplicaStep = Callable[[Any], tuple[tf.Tensor, list[tf.Tensor]]]
 
 def _lesson(
     model: Any,
-    optimizer: Any,
+    held: Held,
     workload: Workload,
     delays_ms: Mapping[int, float],
     pushes: Pushes,
@@ -103,8 +104,7 @@ def _lesson(
     def replica_step(batch: Any) -> tuple[tf.Tensor, list[tf.Tensor]]:
         features, labels = batch
         with tf.control_dependencies(tf.nest.flatten(batch)):
-            weights = [tf.identity(variable.value) for variable in model.trainable_variables]
-            others = [tf.identity(variable.value) for variable in model.non_trainable_variables]
+            weights, others = held.pull()
         pulled = mark(weights, others)
         with tf.control_dependencies([pulled]):
             features = tf.nest.map_structure(tf.identity, features)
@@ -116,24 +116,22 @@ def _lesson(
             )
             loss = tf.reduce_mean(per_example(workload.loss_fn(labels, outputs)))
             loss += tf.add_n(own_losses or [0.0])
-        pairs = zip(tape.gradient(loss, weights), model.trainable_variables, strict=True)
-        kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
-        if not kept:
+        gradients = tape.gradient(loss, weights)
+        if all(gradient is None for gradient in gradients):
             raise SpecError(
                 "The loss depends on the model's weights", "no gradient", field="workload"
             )
-        gradients = delayed([gradient for gradient, _ in kept], delays_ms)
-        ready = mark(gradients)
+        pairs = held.cut(gradients)
+        own = delayed([gradient for gradient, _ in pairs], delays_ms)
+        ready = mark(own)
 
         with tf.control_dependencies([ready]), updates() as made:
-            optimizer.apply(gradients, [variable for _, variable in kept])
-            for variable, before, after in zip(
-                model.non_trainable_variables, others, updated, strict=True
-            ):
+            held.optimizer.apply(own, [variable for _, variable in pairs])
+            for variable, before, after in zip(held.states, others, updated, strict=True):
                 if after is not before:
                     variable.value.assign(after)
                     pushes.note(variable, after)
-        for gradient, variable in kept:
+        for gradient, variable in pairs:
             pushes.note(variable, gradient)
         return loss, [pulled, ready, mark(made())]
 
@@ -142,7 +140,7 @@ def _lesson(
 
 def _own(
     model: Any,
-    optimizer: Any,
+    held: Held,
     workload: Workload,
     delays_ms: Mapping[int, float],
     _pushes: Pushes,
@@ -153,7 +151,7 @@ def _own(
 
     def replica_step(batch: Any) -> tuple[tf.Tensor, list[tf.Tensor]]:
         with updates() as made:
-            loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
+            loss = tf.convert_to_tensor(user_step(model, held.optimizer, batch), tf.float32)
         if loss.shape.rank != 0:
             raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
         (loss,) = delayed([loss], delays_ms)

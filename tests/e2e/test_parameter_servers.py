@@ -20,8 +20,10 @@ from strategy_core.launcher import Launcher, RunHandle
 
 pytestmark = pytest.mark.run
 
-NUM_SERVED, NUM_STEPS = 10, 15
+NUM_WHOLE, NUM_SERVED, NUM_STEPS = 5, 10, 15
 COMMON = {"workload": "digits-mlp", "global_batch_size": 32, "steps": NUM_STEPS}
+NUM_BYTES = 4 * (64 * 128 + 128 + 128 * 10 + 10)
+"""Of the weights of digits-mlp."""
 SERVED: dict[str, Any] = {"strategy": "parameter-server", "workers": 1, "parameter_servers": 1}
 
 
@@ -50,11 +52,12 @@ def until(handle: RunHandle, is_so: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture(scope="module")
 def changed_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten steps by one worker of a parameter server, then five on one device."""
+    """Five steps on whole weights, five on weights cut over two servers, five on one device."""
     folder = tmp_path_factory.mktemp("served") / "changed"
-    back = {"strategy": "default", "workers": 1, "parameter_servers": 0, "devices": "cpu:1"}
-    change = [{"step": NUM_SERVED, "changes": back}]
-    handle = ended(launch(launcher, folder, **COMMON, **SERVED, reconfigure=change))
+    cut = {"parameter_servers": 2, "parameter_server.partitioner": "fixed"}
+    back = {"strategy": "default", "parameter_servers": 0, "parameter_server.partitioner": "none"}
+    changes = [{"step": NUM_WHOLE, "changes": cut}, {"step": NUM_SERVED, "changes": back}]
+    handle = ended(launch(launcher, folder, **COMMON, **SERVED, reconfigure=changes))
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
 
@@ -68,22 +71,34 @@ def test_one_worker_trains_like_one_device_and_its_state_is_carried_over(
     losses = served.table("steps")["loss"].to_numpy()
     assert len(losses) == NUM_STEPS
     np.testing.assert_allclose(losses, alone.table("steps")["loss"].to_numpy(), rtol=1e-5)
-    assert [segment.strategy for segment in served.segments] == ["parameter-server", "default"]
-    carried = served.segments[1]
-    assert carried.state_checksum_before == carried.state_checksum_after
+    assert [item.strategy for item in served.segments] == [*["parameter-server"] * 2, "default"]
+    for carried in served.segments[1:]:
+        assert carried.state_checksum_before == carried.state_checksum_after
     assert served.status.state == "finished"
+
+
+def test_weights_are_cut_into_parts_on_all_servers(changed_run: Path) -> None:
+    profile = profiles.load(changed_run)
+    found = parameter_serving(profile, profile.segments[1])
+    kernel = [item for item in found.variables if item.name.endswith("dense/kernel")]
+    assert [(item.part, item.num_parts, item.shape) for item in kernel] == [
+        (0, 2, "[32, 128]"),
+        (1, 2, "[32, 128]"),
+    ]
+    assert len({item.process for item in kernel}) == 2
+    assert sum(item.pull_bytes or 0 for item in found.servers) == NUM_BYTES
+    assert [item.weight_bytes for item in found.servers] == [NUM_BYTES // 2] * 2
 
 
 def test_what_is_recorded_of_a_served_segment(changed_run: Path) -> None:
     found = serving(changed_run)
     (worker,), (server,) = found.workers, found.servers
-    assert found.num_steps == worker.num_steps == NUM_SERVED
+    assert found.num_steps == worker.num_steps == NUM_WHOLE
     assert worker.wall_ms is not None
     assert sum(worker.phases_ms.values()) == pytest.approx(worker.wall_ms, rel=1e-6)
-    weights = 4 * (64 * 128 + 128 + 128 * 10 + 10)
     assert (server.process, server.num_weights) == (2, 4)
-    assert server.weight_bytes == server.pull_bytes == server.push_bytes == weights
-    assert server.optimizer_bytes >= 2 * weights  # Adam keeps two numbers for each
+    assert server.weight_bytes == server.pull_bytes == server.push_bytes == NUM_BYTES
+    assert server.optimizer_bytes >= 2 * NUM_BYTES  # Adam keeps two numbers for each
     assert found.moments is not None
     assert found.moments.in_flight.max() == 1
     rows = profiles.load(changed_run).table("placement").to_pylist()

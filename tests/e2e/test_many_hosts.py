@@ -143,13 +143,29 @@ def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Pa
     assert not psutil.pid_exists(lost["pid"])
 
 
+def test_servers_on_other_hosts_leave_when_the_coordinator_has(tmp_path: Path) -> None:
+    run, addresses = tmp_path / "run", cluster(3)
+    flags = ("--cluster", ",".join(addresses), "--parameter-servers", "1", "--steps", "20")
+    started = [Host(addresses, i, run, *flags, "--index", str(i)) for i in range(3)]
+    try:
+        ends = [host.end() for host in started]
+    finally:
+        for host in started:
+            host.process.kill()
+    assert [code for code, _ in ends] == [0, 0, 0], ends
+    profile = profiles.load(run)
+    assert profile.status.state == "finished"
+    assert profile.segments[0].strategy == "parameter-server"
+    assert sorted(record["verdict"] for record in profile.records("exited")) == ["finished"] * 3
+
+
 def test_a_task_that_never_comes_is_named_in_time(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    flags = ("--steps", "20", "--start-timeout", "12")
+    flags = ("--steps", "20", "--start-timeout", "6")
     with hosts(addresses := cluster(), run, flags=flags) as (alone,):
         code, said = alone.end()
     assert code == 1
-    expected = f"waited 12 s in vain for worker 1 ({addresses[1]})"
+    expected = f"waited 6 s in vain for worker 1 ({addresses[1]})"
     assert expected in said
     status = profiles.load(run).status
     assert status.state == "failed"

@@ -17,7 +17,7 @@ def show_clocks(opened: OpenRun) -> None:
     st.subheader("One clock", help=HELP)
     st.dataframe(
         {
-            "worker": [answer.worker for answer in answers],
+            "process": [plain(answer.title) for answer in answers],
             "clock": [plain(answer.sentence) for answer in answers],
             "messages say": [_messages(answer) for answer in answers],
             "collectives say": [_check(answer) for answer in answers],

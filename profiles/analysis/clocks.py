@@ -20,6 +20,7 @@ import numpy.typing as npt
 from profiles.clocks import Clocks, WorkerClock
 from profiles.mark_rows import MarkRows
 from profiles.marks_table import APART
+from profiles.processes import titles_of
 
 if TYPE_CHECKING:
     from profiles.store import Profile
@@ -49,6 +50,8 @@ class ClockAnswer:
     """One worker's clock against the reference's. A missing number's `reason` says why."""
 
     worker: int
+    title: str
+    """What the process is called: `worker 1`, `parameter server 0`."""
     source: str | None
     """`reference`, `same host`, `measured`, or None."""
     offset_ms: float | None
@@ -73,6 +76,7 @@ class ClockAnswer:
         if self.offset_ms is None or self.uncertainty_ms is None:
             return f"not known, and compared with nobody's: {self.reason}"
         drift = "" if self.drift_ppm is None else f", drifting by {self.drift_ppm:+.2f} ppm"
+        # By how much this clock is behind or before the reference's.
         how = f"{-self.offset_ms:+.3f} ms against the reference"
         return f"{how} (±{self.uncertainty_ms:.3f} ms){drift}"
 
@@ -84,16 +88,19 @@ def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:
         return ()
     apart = [item.segment for item in profile.segments if item.strategy in APART]
     rows = profile.mark_rows.only(~np.isin(profile.mark_rows.segment, apart))
+    titles = titles_of(profile)
     return tuple(
-        _answer(clock, _check(clock, clocks, rows)) for _, clock in sorted(clocks.workers.items())
+        _answer(clock, titles.get(number, f"worker {number}"), _check(clock, clocks, rows))
+        for number, clock in sorted(clocks.workers.items())
     )
 
 
-def _answer(clock: WorkerClock, check: CollectiveCheck | None) -> ClockAnswer:
+def _answer(clock: WorkerClock, title: str, check: CollectiveCheck | None) -> ClockAnswer:
     line, measured = clock.line, clock.measured
     drift_wrong = line.drift_uncertainty if line else None
     return ClockAnswer(
         worker=clock.worker,
+        title=title,
         source=clock.source,
         offset_ms=_scaled(clock.offset_ns, 1e-6),
         uncertainty_ms=_scaled(clock.uncertainty_ns, 1e-6),

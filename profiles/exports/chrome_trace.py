@@ -116,7 +116,7 @@ def _write(profile: Profile, path: Path) -> None:
         "status": profile.status.state,
         "schema_version": SCHEMA_VERSION,
         "starts_at_epoch_ns": origin(profile),
-        "clocks": {f"worker {item.worker}": item.sentence for item in worker_clocks(profile)},
+        "clocks": {item.title: item.sentence for item in worker_clocks(profile)},
         "notes": list(profile.notes),
     }
     with _opened(path) as file:

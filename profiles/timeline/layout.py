@@ -161,9 +161,9 @@ def _first_texts(column: pa.ChunkedArray, order: Ints, codes: Ints) -> list[str]
 
 def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) -> list[str]:
     """Each track's clock; of several workers, how it compares with the reference's."""
-    told = {answer.worker: answer.sentence for answer in worker_clocks(profile)}
+    told = {answer.worker: answer for answer in worker_clocks(profile)}
     return [
-        f"{clock} of worker {worker}: {told[worker]}" if worker in told else clock
+        f"{clock} of {told[worker].title}: {told[worker].sentence}" if worker in told else clock
         for (worker, _, _), clock in zip(keys, clocks, strict=True)
     ]
 

@@ -31,12 +31,23 @@ def print_summary(summary: dict[str, Any], console: Console | None = None) -> No
     cpus = (environment.get("host") or {}).get("cpus") or units.MISSING
     tensorflow = environment.get("tensorflow") or "unknown"
     out.print(plain_text(f"TensorFlow {tensorflow}, {cpus} CPU cores"))
+    _print_clocks(summary["clocks"], out)
     if not summary["segments"]:
         out.print("No step was recorded.")
     for segment in summary["segments"]:
         _print_segment(segment, out)
     for note in summary["notes"]:
         out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
+
+
+def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
+    """How the clocks of a cluster's processes compare, each in a line."""
+    for clock in clocks:
+        told = clock["source"] or f"not known: {clock['source_reason']}"
+        if told == "measured":
+            apart = f"{-clock['offset_ms']:+.3f} ms against the first"
+            told = f"{apart} (±{clock['uncertainty_ms']:.3f} ms)"
+        out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
 
 
 def _print_segment(segment: dict[str, Any], out: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from profiles.analysis.clocks import worker_clocks
 from profiles.analysis.losses import loss
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import Markup, join, tag
@@ -15,13 +16,14 @@ def processes(facts: RunFacts) -> Section | None:
     found = read_processes(facts.profile.sources).current()
     if len(found) < 2:
         return None
-    heads = ("Process", "State", "Pid", "Address", "Generation", "Its end")
-    rows = [_row(process) for process in found]
+    heads = ("Process", "State", "Pid", "Address", "Generation", "Its clock", "Its end")
+    clocks = {item.worker: item.sentence for item in worker_clocks(facts.profile)}
+    rows = [_row(process, clocks.get(process.worker)) for process in found]
     body = join(table("As they were when the run was last heard of", heads, rows), _story(facts))
     return Section("processes", "Processes", body)
 
 
-def _row(process: Process) -> tuple[Cell | str, ...]:
+def _row(process: Process, clock: str | None) -> tuple[Cell | str, ...]:
     where = " on ".join(filter(None, (process.address, process.host)))
     return (
         name(process.title),
@@ -29,6 +31,7 @@ def _row(process: Process) -> tuple[Cell | str, ...]:
         MISSING if process.pid is None else str(process.pid),
         where or MISSING,
         str(process.generation),
+        name(clock or MISSING),
         name(process.last_words or MISSING),
     )
 

@@ -142,14 +142,16 @@ def links(profile: Profile, segment: SegmentOpened) -> Links:
 
 def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     """What each process of the segment's cluster is called, by number."""
+    is_served = segment.strategy == "parameter-server"
+    if segment.num_workers < 2 and not is_served:
+        return {0: "worker 0"}
     told: dict[int, str] = {}
     for record in profile.records("launched"):
         worker, task = record.get("worker"), record.get("task")
         if isinstance(worker, int) and isinstance(task, str):
             told[worker] = task
-    every = {*ints(profile.table("links"), "worker").tolist(), *range(segment.num_workers)}
-    if segment.num_workers > 1 or segment.strategy == "parameter-server":
-        every |= set(told)
+    every = {*told, *ints(profile.table("links"), "worker").tolist()}
+    every = every if is_served else {*range(segment.num_workers)}
     return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
 
 
@@ -184,16 +186,23 @@ def _rows_of(profile: Profile, segment: SegmentOpened) -> pa.Table:
 
 
 def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
-    """Each process's counts per step, from its first to its last in the segment."""
+    """Each process's counts per step, from its first to its last in the segment.
+
+    Where one took another's place, the last that counted over some steps speaks.
+    """
     at, done = ints(rows, "at_ns"), _steps_done(profile, rows)
     worker, generation = ints(rows, "worker"), ints(rows, "generation")
-    for who, which in sorted(set(zip(worker.tolist(), generation.tolist(), strict=True))):
+    heard: set[int] = set()
+    for who, which in sorted({*zip(worker.tolist(), generation.tolist(), strict=True)})[::-1]:
+        if who in heard:
+            continue
         own = np.flatnonzero((worker == who) & (generation == which))
         first = own[at[own] == at[own].min()]
         most = own[done[own] == done[own].max()]
         last = most[at[most] == at[most].min()]
         num_steps = float(done[last[0]] - done[first[0]])
         if num_steps > 0:
+            heard.add(who)
             yield from _differences(rows, first, last, num_steps)
 
 

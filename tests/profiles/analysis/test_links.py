@@ -59,10 +59,12 @@ def counted(worker: int, step: int | None, num_steps: int) -> LinkBytes:
     )
 
 
-def write_counts(run: Path, worker: int, events: Sequence[tuple[int, LinkBytes]]) -> None:
+def write_counts(
+    run: Path, worker: int, events: Sequence[tuple[int, LinkBytes]], generation: int = 0
+) -> None:
     """Append counts to a worker's events, each at so many ns after the epoch of the run."""
     at_ns = EPOCH_NS
-    log = EventLog(worker_folder(run, worker).events, now_ns=lambda: at_ns)
+    log = EventLog(worker_folder(run, worker, generation).events, now_ns=lambda: at_ns)
     for after_ns, event in events:
         at_ns = EPOCH_NS + after_ns
         log.write(event)
@@ -135,6 +137,21 @@ def test_a_worker_that_left_no_counts_is_spoken_for_by_the_others(run: Path) -> 
     pairs = by_pair(links_of(run))
     assert pairs[1, 2].bytes == BYTES, "worker 1 counted what worker 2 fetched"
     assert pairs[2, 0].bytes == BYTES, "worker 0 opened that connection"
+
+
+def test_who_took_anothers_place_is_not_counted_beside_it(run: Path) -> None:
+    for worker in range(WORKERS):
+        write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 11)])
+    write_counts(run, 1, [(step, counted(1, step, step)) for step in (12, 21)], generation=1)
+    pairs = by_pair(links_of(run))
+    assert pairs[0, 1].bytes == BYTES
+    assert pairs[1, 2].bytes == BYTES
+
+
+def test_a_segment_of_one_process_has_no_links_though_another_has(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=30)
+    write_counts(run, 0, [(1, counted(0, 1, 1)), (2, counted(0, 9, 9))])
+    assert links_of(run).reason == ALONE
 
 
 def test_a_process_that_does_no_steps_is_told_by_time(run: Path) -> None:

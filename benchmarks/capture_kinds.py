@@ -19,7 +19,7 @@ from profiles.spec import Capture, parse_spec
 
 WARM_UP_STEPS = 12
 """Tracing, and the small window at a segment's beginning."""
-PROFILED_STEPS = 50
+PROFILED_STEPS = 100
 """In a window of the profiler alone: as many as the recorder takes where it captures every step."""
 FIRST_BATCH = 64
 CALIBRATIONS = 3

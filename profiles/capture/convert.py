@@ -108,7 +108,15 @@ def write_tables(tables: dict[str, pa.Table], folder: Path) -> None:
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
-            pq.write_table(table, scratch / f"{name}.parquet", compression="lz4")
+            # Numbers are hardly ever the same twice, and one row group needs no statistics.
+            few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+            pq.write_table(
+                table,
+                scratch / f"{name}.parquet",
+                compression="lz4",
+                use_dictionary=few,
+                write_statistics=False,
+            )
         shutil.rmtree(folder, ignore_errors=True)
         scratch.rename(folder)
     finally:

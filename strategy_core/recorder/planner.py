@@ -17,7 +17,7 @@ EARLY_STEP = 2
 EARLY_NUM_STEPS = 5
 _RECENT_STEPS = 32
 _LONGEST_EARLY_MS = 10_000.0
-_LONGEST_BACK_TO_BACK_MS = 500.0
+_LONGEST_BACK_TO_BACK_MS = 1000.0
 """The page is that far behind, at most, where every step is captured."""
 
 
@@ -96,7 +96,7 @@ class WindowPlanner:
         """More short steps at a time than asked for: a window has costs of its own."""
         seen = self._bare or self._in_window
         typical = statistics.median(seen) if seen else _LONGEST_BACK_TO_BACK_MS
-        return max(self.window_steps, min(50, int(_LONGEST_BACK_TO_BACK_MS / max(typical, 1e-3))))
+        return max(self.window_steps, min(100, int(_LONGEST_BACK_TO_BACK_MS / max(typical, 1e-3))))
 
     def _affordable_early(self) -> int:
         """Fewer steps where a step takes seconds, so that the first view is there in seconds."""

@@ -68,7 +68,7 @@ def test_every_step_means_back_to_back() -> None:
 
 def test_short_steps_are_captured_more_at_a_time() -> None:
     planner = WindowPlanner(0.01, 10, every_step=True)
-    assert _run(planner, 110, 10, 500, 500) == [2, 52, 102]
+    assert _run(planner, 210, 10, 500, 500) == [2, 102, 202]
 
 
 def test_a_conversion_costs_one_cpu_of_all() -> None:

@@ -21,7 +21,7 @@ from profiles.events import CommandAnswered, Failed, Note
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
-from strategy_core.cluster import tasks
+from strategy_core.cluster import outside, tasks
 from strategy_core.cluster.agreement import Agreement, SharedStop
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
@@ -254,7 +254,7 @@ class WorkerRun:
 
     def _fail(self, message: str, follows: bool = False) -> None:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
-        failed = Failed(message, traceback.format_exc(), follows)
+        failed = Failed(outside.with_advice(message), traceback.format_exc(), follows)
         self._say({"failed": asdict(failed)})
         with suppress(RunFolderError):
             self._recorder.write(failed)

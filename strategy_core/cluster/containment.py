@@ -34,10 +34,6 @@ from strategy_core.cluster.wiring import Wiring, address
 from strategy_core.processes import protocol
 
 LOCAL_HOST = "127.0.0.1"
-CONTAINED = (
-    "The processes have a network of their own: nobody else reaches their ports, and they reach "
-    "nothing outside. A workload that loads from the network needs network.contain=false"
-)
 _FIRST_PORT = 2222
 _ANSWER_WITHIN_S = 30.0
 _MAX_DESCRIPTORS = 250
@@ -144,7 +140,7 @@ def _contained_network(wanted: Wiring, num_processes: int) -> Network:
             ]
             ways = ways * num_processes
         entrances: list[Entrance | None] = [Entrance(way) for way in ways[:num_processes]]
-        return Network(addresses, entrances, [Note("info", CONTAINED)], held.pop_all())
+        return Network(addresses, entrances, [], held.pop_all())
 
 
 def _ask_for(wanted: Wiring, held: ExitStack) -> tuple[int | None, Sequence[int]]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -72,10 +72,17 @@ async def report(request: Request) -> Response:
     return Response(made.data, media_type="text/html; charset=utf-8", headers=headers)
 
 
+async def front_page(request: Request) -> Response:
+    """`/lab`, as the other pages are named: Streamlit knows its first page by `/` alone."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"/{query}")
+
+
 def build_routes() -> list[BaseRoute]:
     """Every route of the lab."""
     return [
         Route("/healthz", healthz),
+        Route("/lab", front_page),
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),
         *timeline_routes.ROUTES,

@@ -81,7 +81,12 @@ def _tiles(
 ) -> list[Tile]:
     found = facts.communication
     why = found.reason or "no collective in the captured steps"
-    fastest = max((use for use in found.collectives), key=lambda use: use.bytes or 0, default=None)
+    largest = max(
+        found.collectives,
+        # A gather has an algorithm bandwidth only: one with both says more.
+        key=lambda use: (use.busbw_gbps is not None, use.bytes or 0),
+        default=None,
+    )
     derived = any(call.bytes_source != "measured" for call in calls)
     return [
         exposed(facts, hidden),
@@ -94,17 +99,17 @@ def _tiles(
         ),
         number(
             "algbw",
-            units.bandwidth(fastest.algbw_gbps if fastest else None),
+            units.bandwidth(largest.algbw_gbps if largest else None),
             "derived",
             why,
-            note=fastest.op if fastest else "",
+            note=largest.op if largest else "",
         ),
         number(
             "busbw",
-            units.bandwidth(fastest.busbw_gbps if fastest else None),
+            units.bandwidth(largest.busbw_gbps if largest else None),
             "derived",
-            why,
-            note=fastest.op if fastest else "",
+            f"{largest.op} has no agreed factor" if largest else why,
+            note=largest.op if largest else "",
         ),
         _overlap(hidden),
         number(

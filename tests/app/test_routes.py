@@ -43,6 +43,12 @@ def test_the_server_says_that_it_is_well(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
 
 
+def test_the_lab_page_has_an_address_like_the_others(client: Client) -> None:
+    answer = client.get("/lab?run=one")
+    assert answer.status == 307
+    assert answer.headers["location"] == "/?run=one"
+
+
 @pytest.mark.parametrize("headers", STRANGERS)
 @pytest.mark.parametrize("path", [*(f"/api/runs/one/{path}" for path in PATHS), "/report/one"])
 def test_strangers_get_nothing(path: str, headers: dict[str, str], client: Client) -> None:

@@ -1,0 +1,55 @@
+"""A real cluster of two on this host: one clock, whose truth is 0, and the late worker named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from profiles.spec import RunSpec
+from profiles.timeline import lay_out
+from strategy_core.launcher import Launcher
+
+pytestmark = [pytest.mark.run, pytest.mark.tf]
+
+LATE_MS = 200.0
+LONG_S = 200.0
+PHASES = ("compute", "wait", "transfer", "input", "idle")
+
+
+def test_a_delay_in_one_worker_is_seen_and_named_on_one_clock(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    spec = RunSpec.model_validate(
+        {
+            "strategy": "multi-worker-mirrored",
+            "workers": 2,
+            "devices": "cpu:1",
+            "workload": "digits-mlp",
+            "global_batch_size": 24,
+            "steps": 20,
+            "inject": [{"replica": 0, "worker": 1, "ms": LATE_MS}],
+        }
+    )
+    handle = launcher.launch(spec, tmp_path / "run")
+    assert handle.wait(LONG_S)
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
+    profile = profiles.load(handle.folder)
+    summary = profile.summary()
+
+    reference, other = summary["clocks"]
+    assert (reference["source"], other["source"]) == ("reference", "same host")
+    assert other["num_measurements"] > 0
+    assert abs(other["measured_ms"]) <= other["measured_uncertainty_ms"]
+    assert other["check"]["is_consistent"]
+
+    straggler = summary["segments"][0]["straggler"]
+    assert (straggler["replica"], straggler["worker"]) == (1, 1)
+    assert straggler["late_ms"] == pytest.approx(LATE_MS, rel=0.5)
+
+    rows = profile.table("replica_steps").to_pylist()
+    assert {(row["worker"], row["source"]) for row in rows} == {(0, "measured"), (1, "marks")}
+    for row in rows:
+        assert sum(row[f"{phase}_ms"] for phase in PHASES) == pytest.approx(row["wall_ms"])
+    assert {track.worker for track in lay_out(profile).tracks} == {0, 1}

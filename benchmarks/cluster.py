@@ -72,7 +72,8 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
     )
     began = time.monotonic()
     handle = launcher.launch(spec, folder)
-    tail, seen = Tail(folder), set()
+    tail = Tail(folder)
+    seen: set[int] = set()
     while len(seen) < WORKERS:
         seen |= {record["worker"] for record in tail.read() if record["kind"] == "step"}
         if handle.verdict is not None:

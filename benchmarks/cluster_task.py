@@ -54,11 +54,10 @@ def plain() -> None:
         optimizer.apply(tape.gradient(loss, model.trainable_variables))
         return loss
 
-    @tf.function
     def train_step(batch: Any) -> Any:
         return strategy.reduce("SUM", strategy.run(replica_step, args=(batch,)), axis=None)
 
-    train_step(next(batches)).numpy()
+    tf.function(train_step)(next(batches)).numpy()
     print(json.dumps({"done": True}), flush=True)
     sys.stdin.read()  # until all are done: a peer may still be in that step
 

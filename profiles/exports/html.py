@@ -7,6 +7,7 @@ from pathlib import Path
 from profiles.exports.format import Format
 from profiles.exports.report.about import definitions, environment
 from profiles.exports.report.communication import communication
+from profiles.exports.report.cores import core_times
 from profiles.exports.report.facts import gather
 from profiles.exports.report.headline import sentences
 from profiles.exports.report.memory import memory
@@ -23,6 +24,7 @@ _SECTIONS = (
     overview,
     steps,
     replicas,
+    core_times,
     communication,
     timeline,
     placements,

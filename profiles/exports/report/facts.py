@@ -33,6 +33,7 @@ def gather(profile: Profile) -> RunFacts:
     segments = tuple(gather_facts(profile, segment) for segment in profile.segments)
     devices = {device for facts in segments for device in facts.segment.replica_devices}
     for facts in segments:
+        devices.update(*(facts.segment.core_devices or ()))
         for traffic in facts.communication.traffic:
             devices |= {traffic.send_device, traffic.recv_device}
     devices |= set(profile.table("placement")["device"].drop_null().unique().to_pylist())

@@ -165,3 +165,13 @@ def test_a_real_run(finished_run: Path, target: Path) -> None:
     assert "digits-cnn finished after 40 steps" in report
     assert "carried over exactly" in _section(report, "overview")
     assert _data(report)["timeline"]["stretches"]
+
+
+def test_every_core_of_a_tpu_program_is_told(target: Path, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
+    report = _report(profiles.load(run), target)
+    text = _section(report, "cores")
+    assert "Means over" in text
+    body = re.search(r'<section id="cores".*?</section>', report, re.DOTALL)[0]
+    assert body.count("<tr>") == 1 + 2 * 2
+    assert "CPU:3" in text

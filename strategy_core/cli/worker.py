@@ -61,9 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """0 where the run did what was asked, 1 where it failed, 2 where the request was wrong."""
     if args.cluster == "tpu":
         return _on_tpu(args)
-    request = read_request(args)
-    if args.start_timeout is not None:
-        request.changes["cluster.start_timeout_s"] = args.start_timeout
+    request = request_of(args)
     if args.cluster == "ray":
         return _under_ray(args, request)
     place = resolve(args.cluster, _wanted(request), index=args.index)
@@ -76,6 +74,14 @@ def run(args: argparse.Namespace) -> int:
         handle = launcher.join(Part(place, args.resume, _tell), spec, folder)
         watch(handle, args.json, place.process)
     return report(handle, args.json, with_summary=place.process == 0)
+
+
+def request_of(args: argparse.Namespace) -> Request:
+    """What was asked of the run; the cluster tells the rest."""
+    request = read_request(args)
+    if args.start_timeout is not None:
+        request.changes["cluster.start_timeout_s"] = args.start_timeout
+    return request
 
 
 def default_folder(place: Place, spec: RunSpec) -> Path:

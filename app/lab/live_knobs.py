@@ -20,6 +20,7 @@ from app.live_run import LiveRun
 from app.parts.text import as_markdown
 from profiles.errors import LabError, SpecError
 from profiles.spec import parse_spec
+from strategy_core import preflight
 from strategy_core.catalog import offers
 from strategy_core.launcher import RunHandle
 from strategy_core.live_change import changed_spec
@@ -116,6 +117,8 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         "global_batch_size": batch,
         "cross_device_ops": ops,
         "capture.every_step": every,
+        # Each strategy packs gradients in its own way: what was asked of another has no meaning.
+        **({} if strategy == before else {"num_packs": 1, "bytes_per_pack": 0}),
     }
 
 
@@ -138,7 +141,8 @@ def _checked(
         if kept != document["inject"]:
             changes["inject"] = kept
         if changes:
-            changed_spec(before, changes, live.last_step or 0)
+            after = changed_spec(before, changes, live.last_step or 0)
+            preflight.check(after, state.lab().inventory())
     except LabError as error:
         complaints.show(error)
         return None

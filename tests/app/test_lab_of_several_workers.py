@@ -134,6 +134,31 @@ def test_one_process_becomes_several_while_it_runs(lab: Path, launcher: ClusterL
     assert run.asked == [{"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"}]
 
 
+PACKED = {"cross_device_ops": "hierarchical-copy", "num_packs": 2}
+
+
+def test_packing_of_another_strategy_is_not_carried_along(
+    lab: Path, launcher: ClusterLauncher
+) -> None:
+    at, run, _ = running(lab, launcher, devices="cpu:2", **PACKED)
+    live(at, "selectbox", "_strategy").set_value("multi-worker-mirrored")
+    rerun(at)
+    press(at, "Apply")
+    assert not errors(at)
+    assert (run.asked[0]["cross_device_ops"], run.asked[0]["num_packs"]) == ("auto", 1)
+
+
+def test_a_change_that_this_machine_cannot_have_is_said_before_it_is_sent(
+    lab: Path, launcher: ClusterLauncher
+) -> None:
+    at, run, _ = running(lab, launcher, **CLUSTER)
+    live(at, "selectbox", "_ops_3").set_value("nccl")
+    press(at, "Apply")
+    assert len(at.error) == 1
+    assert "NCCL moves data between GPUs" in errors(at)
+    assert not run.asked
+
+
 CLUSTER = {"strategy": "multi-worker-mirrored", "devices": "cpu:1", "workers": 2}
 
 

@@ -278,6 +278,17 @@ _BALANCE = (
 )
 
 _REST = (
+    Definition(
+        "clock_offset",
+        "One clock",
+        "ms",
+        "How far a worker's wall clock is from the reference worker's. Workers ask it the time all "
+        "along; the quickest exchange of each burst is wrong by at most half its round trip, and "
+        "the line through them by at most their weighted sum. Workers of one host share its "
+        "clock. Independent of that, nobody ends an all-reduce before the last worker began it.",
+        "offset = ((received - sent) + (answered - returned)) / 2",
+        "NTP: Mills, RFC 5905",
+    ),
     Definition("bytes_in_use", "Memory in use", "bytes", "What the device's allocator holds now."),
     Definition("peak_bytes", "Peak memory", "bytes", "The most it held so far."),
     Definition(

@@ -2,6 +2,7 @@
 
 A missing value is null. `source` says where a number came from: `measured` (XPlane or a clock),
 `marks` (in-graph timestamps) or `derived` (computed from the graph or a formula).
+In a cluster a wait is for the replicas of all workers whose clocks are known (`profiles.clocks`).
 `clock` names the clock a time was read on; times on different clocks are never added.
 """
 

@@ -7,6 +7,7 @@ import streamlit as st
 from app.parts.opened import OpenRun
 from app.parts.text import plain
 from profiles.analysis.clocks import ClockAnswer, worker_clocks
+from profiles.definitions import DEFINITIONS
 
 
 def show_clocks(opened: OpenRun) -> None:
@@ -14,7 +15,7 @@ def show_clocks(opened: OpenRun) -> None:
     answers = opened.ask(worker_clocks)
     if not answers:
         return
-    st.subheader("One clock", help=HELP)
+    st.subheader("One clock", help=DEFINITIONS["clock_offset"].text)
     st.dataframe(
         {
             "process": [plain(answer.title) for answer in answers],
@@ -25,13 +26,6 @@ def show_clocks(opened: OpenRun) -> None:
         hide_index=True,
         key="clocks",
     )
-
-
-HELP = (
-    "Every worker reads its own wall clock. Workers exchange messages with worker 0 all along; the "
-    "quickest of each burst says how far the clocks are apart, wrong by at most half its round "
-    "trip. Independent of that, nobody can end an all-reduce before the last worker began it."
-)
 
 
 def _messages(answer: ClockAnswer) -> str:

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from starlette.middleware import Middleware
 
 from app import browser, state
-from app.head_start import HeadStart
 from app.preload import preload_soon
 from app.routes import build_routes
 from app.theme import theme_options
@@ -46,8 +44,7 @@ def server_options(host: str, port: int) -> dict[str, Any]:
 
 def create_app() -> st.App:
     """The page with the lab's routes; `state.configure` has been called before."""
-    middleware = [Middleware(HeadStart)]
-    return st.App(SCRIPT, routes=build_routes(), middleware=middleware, lifespan=_lifespan)
+    return st.App(SCRIPT, routes=build_routes(), lifespan=_lifespan)
 
 
 def free_port(host: str, port: int) -> int:

@@ -20,6 +20,7 @@ from profiles.analysis.findings import Facts, findings, gather_facts
 from profiles.analysis.links import Link, Links, links
 from profiles.analysis.memory import memory_use
 from profiles.analysis.placement import Placement, placement
+from profiles.analysis.serving_summary import serving_summary
 from profiles.analysis.steps import StepTimes
 from profiles.analysis.stragglers import Stragglers
 from profiles.schema import CATEGORIES, SCHEMA_VERSION
@@ -78,6 +79,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         ],
         "bytes_per_step": _bytes_per_step(facts.communication),
         **_links(links(profile, segment)),
+        **serving_summary(profile, segment),
         "placement": _placement(placement(profile, segment.segment)),
         **_straggler(facts.stragglers),
         "loss": _missing(

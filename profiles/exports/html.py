@@ -16,6 +16,7 @@ from profiles.exports.report.page import render
 from profiles.exports.report.placement import placements
 from profiles.exports.report.processes import processes
 from profiles.exports.report.replicas import replicas
+from profiles.exports.report.serving import serving
 from profiles.exports.report.steps import steps
 from profiles.exports.report.timeline import timeline
 from profiles.store import Profile
@@ -26,6 +27,7 @@ _SECTIONS = (
     replicas,
     core_times,
     communication,
+    serving,
     timeline,
     placements,
     memory,

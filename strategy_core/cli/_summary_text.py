@@ -73,6 +73,24 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_cores(segment, out)
     _print_collectives(segment, out)
     _print_links(segment, out)
+    _print_servers(segment, out)
+
+
+def _print_servers(segment: dict[str, Any], out: Console) -> None:
+    """What each parameter server holds, and what was lost meanwhile."""
+    found = segment["parameter_servers"]
+    if not found:
+        return
+    table = Table(title="Parameter servers", title_justify="left")
+    for head in ("server", "weights", "model", "optimizer", "pulled a step", "pushed a step"):
+        table.add_column(head, justify="right")
+    for index, server in enumerate(found["servers"]):
+        sizes = ("weight_bytes", "optimizer_bytes", "pull_bytes", "push_bytes")
+        shown = [units.size(server[name]) for name in sizes]
+        table.add_row(str(index), str(server["num_weights"]), *shown)
+    out.print(table)
+    for item in found["absences"]:
+        out.print(plain_text(f"• {item['message']}"))
 
 
 def _print_replicas(segment: dict[str, Any], out: Console) -> None:

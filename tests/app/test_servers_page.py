@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.app.looking import open_page, text_of
+from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
 
 
@@ -14,3 +15,22 @@ def test_a_run_without_servers_says_so(tmp_path: Path) -> None:
     assert not page.exception
     assert "no parameter servers" in text_of(page)
     assert "Choose ParameterServerStrategy in the Lab" in text_of(page)
+
+
+def test_a_run_with_servers_is_told_worker_by_worker(tmp_path: Path) -> None:
+    write_served_run(tmp_path / "served")
+    page = open_page("servers", tmp_path, run="served")
+    text = text_of(page)
+    assert "<b>2 workers</b> did <b>56</b> steps" in text
+    assert "<b>1 parameter server</b>" in text
+    assert "Worker 1 did only <b>16</b> of them" in text
+    workers, _, variables, traffic = [frame.value for frame in page.dataframe][:4]
+    assert list(workers["steps"]) == [40, 16]
+    assert list(traffic["pulled"]) == [40 * 440, 16 * 440]
+    assert list(variables["name"]) == ["kernel", "mean", "momentum"]
+
+
+def test_a_step_without_parts_is_said_to_have_none(tmp_path: Path) -> None:
+    write_served_run(tmp_path / "own", own_step=True)
+    text = text_of(open_page("servers", tmp_path, run="own"))
+    assert "The workload's own train_step pulls and pushes as it goes" in text

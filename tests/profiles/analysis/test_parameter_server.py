@@ -1,0 +1,125 @@
+"""Parameter servers: who did what, what waited, what sits where, against numbers known before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from profiles.analysis.breakdown import step_breakdown
+from profiles.analysis.efficiency import efficiency
+from profiles.analysis.parameter_server import ParameterServing, parameter_serving
+from profiles.events import ClosureDone, Exited, Launched
+from profiles.schema import CATEGORIES
+from profiles.timeline.layout import lay_out
+from tests.profiles.served_run import APART_MS, BEGIN_NS, MS, PARTS_MS, write_served_run
+from tests.synthetic import write_run
+
+
+def answer(folder: Path) -> ParameterServing:
+    profile = profiles.load(folder)
+    return parameter_serving(profile, profile.segments[0])
+
+
+def test_each_workers_steps_are_told_by_their_parts(tmp_path: Path) -> None:
+    found = answer(write_served_run(tmp_path / "run"))
+    assert found.reason is None
+    for worker, count in zip(found.workers, (40, 16), strict=True):
+        parts = PARTS_MS[worker.worker]
+        assert worker.num_steps == count
+        assert tuple(worker.phases_ms.values()) == pytest.approx(parts)
+        assert worker.wall_ms == pytest.approx(sum(parts))
+        assert (worker.queue_ms, worker.return_ms) == (pytest.approx(5), pytest.approx(2))
+        busy = sum(parts) / (sum(parts) + APART_MS)
+        assert worker.busy_share == pytest.approx(busy, rel=0.05)
+        assert worker.steps_per_second == pytest.approx(1e3 / (sum(parts) + APART_MS), rel=0.05)
+
+
+def test_a_server_holds_and_moves_what_its_variables_are_large(tmp_path: Path) -> None:
+    (server,) = answer(write_served_run(tmp_path / "run")).servers
+    assert (server.process, server.num_weights) == (3, 1)
+    assert (server.weight_bytes, server.optimizer_bytes) == (440, 400)
+    assert (server.pull_bytes, server.push_bytes) == (440, 440)
+
+
+def test_the_queue_and_the_work_are_counted_over_time(tmp_path: Path) -> None:
+    moments = answer(write_served_run(tmp_path / "run")).moments
+    assert moments is not None
+    assert moments.in_flight.max() == 2
+    assert moments.queued.min() == moments.in_flight.min() == 0
+    assert moments.queued[-1] == moments.in_flight[-1] == 0
+
+
+def test_a_worker_that_was_lost_and_came_back_is_told_with_both_times(tmp_path: Path) -> None:
+    lost, launched = BEGIN_NS + 100 * MS, BEGIN_NS + 110 * MS
+    folder = write_served_run(
+        tmp_path / "run",
+        launcher_extra=[
+            (lost, Exited(2, 0, -9, "killed", "Worker 1: killed.", None, lost)),
+            (launched, Launched(2, 1, 1 << 22, 1, False, "worker 1")),
+            (launched, Exited(2, 1, 0, "finished")),
+        ],
+    )
+    (absence,) = answer(folder).absences
+    assert (absence.worker, absence.message) == (2, "Worker 1: killed.")
+    origin_s = -5e-3  # the first closure was scheduled before the first began
+    assert absence.lost_s == pytest.approx(0.1 - origin_s)
+    assert absence.back_s is not None
+    assert absence.back_s >= 0.11 - origin_s
+    assert profiles.load(folder).status.state == "finished"
+
+
+def test_a_step_of_the_workloads_own_has_no_parts(tmp_path: Path) -> None:
+    folder = write_served_run(tmp_path / "run", own_step=True)
+    found = answer(folder)
+    assert all(worker.phases_ms["pull"] is None for worker in found.workers)
+    assert [worker.wall_ms for worker in found.workers] == [pytest.approx(10), pytest.approx(30)]
+    assert found.servers[0].pull_bytes is None
+    profile = profiles.load(folder)
+    assert step_breakdown(profile, profile.segments[0]).reason is not None
+    assert any(text.startswith("step") for text in lay_out(profile).ops)
+
+
+def test_without_a_common_clock_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
+    found = answer(write_served_run(tmp_path / "run", hosts=("here", "there", "there")))
+    assert found.moments is None
+    assert found.moments_reason == "the workers' clocks cannot be compared"
+    assert all(worker.queue_ms is None for worker in found.workers)
+    assert all(worker.wall_ms is not None for worker in found.workers)
+
+
+def test_a_workers_step_is_broken_down_into_phases_that_add_up(tmp_path: Path) -> None:
+    profile = profiles.load(write_served_run(tmp_path / "run"))
+    found = step_breakdown(profile, profile.segments[0])
+    for replica in found.replicas:
+        parts = PARTS_MS[replica.worker]
+        assert replica.transfer_ms == pytest.approx(parts[1] + parts[3])
+        assert replica.idle_ms == pytest.approx(APART_MS)
+        assert sum(replica.phase_ms(name) or 0.0 for name in CATEGORIES) == replica.wall_ms
+    assert efficiency(found).parallel is None
+    assert profile.summary()["segments"][0]["replicas"][1]["compute_ms"] == pytest.approx(23)
+
+
+def test_every_step_is_on_the_timeline_of_its_worker(tmp_path: Path) -> None:
+    timeline = lay_out(profiles.load(write_served_run(tmp_path / "run")))
+    assert [track.worker for track in timeline.tracks] == [0, 1, 2]
+    assert timeline.num_spans == 5 * 56  # four parts of each step, and its time in the queue
+    assert [track.num_rows for track in timeline.tracks[1:]] == [1, 1]
+
+
+def test_damaged_records_are_left_out_and_told(tmp_path: Path) -> None:
+    odd: list[ClosureDone] = [
+        ClosureDone(0, 900, 1, BEGIN_NS, [1, 2], BEGIN_NS),
+        ClosureDone(0, 901, 1, BEGIN_NS, [None] * 5, BEGIN_NS),
+        ClosureDone(0, 902, -1, BEGIN_NS, [BEGIN_NS] * 5, BEGIN_NS),
+    ]
+    folder = write_served_run(tmp_path / "run", extra=[*odd])
+    profile = profiles.load(folder)
+    assert profile.table("closures").num_rows == 56
+    assert any("closures" in note for note in profile.notes)
+
+
+def test_other_strategies_have_none_and_say_so(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "plain", steps=20))
+    assert found.reason == "mirrored has no parameter servers"

@@ -141,9 +141,10 @@ def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> 
     rows = range(track.first_row, track.first_row + track.num_rows)
     shared = track.replica is None
     device = facts.device(track.device) if not shared or track.device else "shared"
+    label = f"worker {track.worker}" if shared else f"replica {track.replica}"
     return {
-        "label": f"worker {track.worker}" if shared else f"replica {track.replica}",
-        "device": f"{device}, marks" if track.is_marked else device,
+        "label": f"{label} (marks)" if track.is_marked else label,
+        "device": device,
         "colour": None if track.replica is None else replica_colour(track.replica),
         "first_lane": min(lane_of[row] for row in rows if row in lane_of),
         "num_lanes": count,

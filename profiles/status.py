@@ -91,10 +91,18 @@ def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
 
 
 def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
-    """Each worker's last process; the first closes the run's books."""
+    """Each worker's last process; the first closes the run's books.
+
+    One that was launched again since is not its worker's last, though the next has yet to write.
+    """
     latest: dict[int, EventSource] = {}
+    newest = {
+        record["worker"]: record["generation"] for record in _launcher_records(sources, "launched")
+    }
     for source in sources:
         if source.worker is not None:
+            if (source.generation or 0) < newest.get(source.worker, 0):
+                continue
             known = latest.setdefault(source.worker, source)
             if (source.generation or 0) > (known.generation or 0):
                 latest[source.worker] = source

@@ -109,3 +109,14 @@ def test_a_pid_of_another_machine_says_nothing_here() -> None:
 def test_records_that_make_no_sense_are_no_crash() -> None:
     odd = {"kind": "launched", "worker": [1], "generation": None, "pid": "x"}
     assert state(launcher(odd), worker({"kind": "finished", "status": 3})) == "incomplete"
+
+
+def test_a_run_that_begins_again_has_not_failed_though_nobody_has_written_yet() -> None:
+    heard = {"kind": "failed", "message": "UnavailableError", "follows": True}
+    before = (worker(heard), worker(number=1))
+    lost = (exited("failed"), exited("killed", 1))
+    assert state(launcher(launched(), launched(1), *lost), *before, alive=True) == "failed"
+    again = launcher(launched(), launched(1), *lost, launched(0, 1), launched(1, 1))
+    assert state(again, *before, alive=True) == "running"
+    assert state(again, *before, alive=False) == "incomplete"
+    assert state(again, *before, worker(FINISHED, generation=1)) == "finished"

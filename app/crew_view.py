@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.plain import dumps, integer, plain
-from profiles.analysis.losses import find_loss
+from profiles.analysis.losses import Loss, find_loss
 from profiles.processes import Process, ProcessBook
 from profiles.sources import Record
 
@@ -24,6 +24,7 @@ class CrewView:
         """By number of a worker of parameter servers how many steps it has done."""
         self._book = ProcessBook()
         self._strategy: str | None = None
+        self._loss: Loss | None = None
         self._text: str | None = None
 
     def take(self, record: Record) -> None:
@@ -39,6 +40,9 @@ class CrewView:
                 self.memory.pop(str(record["worker"]), None)  # that was the process before it
             if record["kind"] == "segment":
                 self._strategy = str(record.get("strategy"))
+            elif record["kind"] == "exited":
+                # Told also when a fresh process has taken the lost one's place.
+                self._loss = find_loss(self._book.current(), self._strategy) or self._loss
             self.version += 1
             self._text = None
 
@@ -52,12 +56,25 @@ class CrewView:
 
     def _told(self) -> dict[str, Any]:
         current = self._book.current()
-        found = find_loss(current, self._strategy)
         return {
             "processes": [_row(process) for process in current],
             "arriving": [_row(process) for process in self._book.arriving()],
-            "loss": found.sentences if found else [],
+            "loss": self._story(current),
         }
+
+    def _story(self, current: list[Process]) -> list[str]:
+        """What followed the last loss, and that the lost one is back where it is."""
+        found = find_loss(current, self._strategy)
+        if found is not None:
+            return found.sentences
+        if self._loss is None:
+            return []
+        back = [
+            f"{process.title.capitalize()} is back, as generation {process.generation}."
+            for process in current
+            if process.worker == self._loss.worker
+        ]
+        return self._loss.sentences + back
 
     def _take_memory(self, record: Record) -> None:
         worker, used = integer(record.get("worker")), integer(record.get("bytes_in_use"))

@@ -103,3 +103,12 @@ def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> 
     message, _ = cluster.told()
     assert message["closures"] == {"1": 2, "0": 1}
     assert message["steps"] == []
+
+
+def test_a_loss_is_still_told_when_the_lost_one_is_back(cluster: Cluster) -> None:
+    cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
+    cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
+    assert cluster.told()[0]["crew"]["loss"] == [
+        "Worker 1 was lost. Killed on request.",
+        "Worker 1 is back, as generation 1.",
+    ]

@@ -107,6 +107,11 @@ def _show_table(found: Links) -> None:
     if found.overhead is not None:
         added = DEFINITIONS["link_overhead"]
         said.append(f"{added.label}: {100 * found.overhead:.2f} % ({added.formula})")
+    if found.header_share is not None and not found.interfaces:
+        said.append(
+            f"Headers of Ethernet, IP and TCP add about {100 * found.header_share:.2f} %: derived, "
+            "66 bytes for each packet"
+        )
     if rest:
         small = units.size(sum(link.bytes or 0.0 for link in rest))
         said.append(f"{len(rest)} further links carry {small} a step together")

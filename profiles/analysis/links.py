@@ -62,7 +62,7 @@ class Link:
 
     @property
     def header_bytes(self) -> float | None:
-        """Derived: headers of its packets on an Ethernet without segmentation offload."""
+        """Derived: Ethernet, IP and TCP headers around its packets."""
         return None if self.packets is None else self.packets * HEADER_BYTES
 
 
@@ -118,6 +118,13 @@ class Links:
         measured = sum(link.bytes or 0.0 for link in both)
         derived = sum(link.derived_bytes or 0.0 for link in both)
         return measured / derived - 1 if derived else None
+
+    @property
+    def header_share(self) -> float | None:
+        """Derived: share that the headers of their packets add to the bytes of all links."""
+        payload = sum(link.bytes or 0.0 for link in self.links)
+        headers = sum(link.header_bytes or 0.0 for link in self.links)
+        return headers / payload if payload else None
 
 
 def links(profile: Profile, segment: SegmentOpened) -> Links:

@@ -103,6 +103,14 @@ def test_bytes_per_step_are_the_growth_between_the_first_and_the_last_count(run:
         assert pairs[(worker + 1) % WORKERS, worker].bytes == 0
 
 
+def test_headers_are_derived_from_the_packets(run: Path) -> None:
+    for worker in range(WORKERS):
+        write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
+    found = links_of(run)
+    assert by_pair(found)[0, 1].header_bytes == HEADER_BYTES * BYTES / 1000
+    assert found.header_share == pytest.approx(HEADER_BYTES / 1000)
+
+
 def test_the_derived_ring_stands_beside_the_measured_bytes(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])

@@ -23,6 +23,8 @@ from tests.e2e.following import events, wait_until
 pytestmark = pytest.mark.run
 LAB = (sys.executable, "-m", "strategy_core")
 QUICK = ("--workload", "digits-mlp", "--global-batch-size", "64")
+# The machine may be busy: what is tested here is not how long that takes.
+PATIENT = ("--start-timeout", "180", "--set", "cluster.heartbeat_timeout_s=60")
 TIMEOUT_S = 200
 
 
@@ -33,7 +35,7 @@ class Host:
         task = {"type": "worker", "index": index}
         config = {"cluster": {"worker": list(addresses)}, "task": task}
         self.process = subprocess.Popen(
-            [*LAB, "worker", *QUICK, *flags, "-o", str(run)],
+            [*LAB, "worker", *QUICK, *PATIENT, *flags, "-o", str(run)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

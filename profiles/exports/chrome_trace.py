@@ -62,7 +62,10 @@ def origin(profile: Profile) -> int:
     columns = [
         profile.table("segments")["started_ns"],
         profile.table("steps")["start_ns"],
-        table_on_one_clock(profile, "spans")["start_ns"],
+        *(
+            table_on_one_clock(profile, name)["start_ns"]
+            for name in ("spans", "replica_steps", "transfers")
+        ),
     ]
     times = [_least(column) for column in columns]
     return min((time for time in times if time is not None), default=0)

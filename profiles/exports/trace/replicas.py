@@ -16,6 +16,10 @@ from profiles.timeline.one_clock import table_on_one_clock
 Home = tuple[int, int | None]
 """Worker and replica; None is what a worker does for all its replicas."""
 
+Bundle = tuple[Home, int, str]
+"""Lanes that belong together: whose they are, where they begin, what they are called."""
+
+LANES_OF_A_CORE = 100
 STEPS_TID, OPS_TID, SENDS_TID, RECEIVES_TID = 0, 100, 10_000, 20_000
 """Where a replica's captured steps, ops, sends and receives begin; lanes count on from there."""
 
@@ -45,6 +49,8 @@ class ReplicaSlices:
         self._tracks = tracks
         self._origin_ns = origin_ns
         self._replicas: dict[tuple[int, str], Home] = {}
+        self._cores: dict[tuple[int, str], int] = {}
+        """By segment and device, where a replica has several."""
         devices = [device for segment in profile.segments for device in segment.replica_devices]
         shown = short_names(devices)
         for segment in profile.segments:
@@ -52,6 +58,10 @@ class ReplicaSlices:
             for replica, device in enumerate(segment.replica_devices):
                 self._replicas[segment.segment, device] = (replica // local, replica)
                 tracks.add_replica(replica // local, replica, shown[device])
+            for replica, devices_of in enumerate(segment.core_devices or ()):
+                for core, device in enumerate(devices_of if len(devices_of) > 1 else ()):
+                    self._replicas[segment.segment, device] = (replica // local, replica)
+                    self._cores[segment.segment, device] = core
 
     def steps(self) -> Iterator[Slice]:
         """Each replica's captured steps, with where their time went."""
@@ -76,8 +86,16 @@ class ReplicaSlices:
             )
             for row in spans
         ]
-        homes = [(row["worker"], row["replica"]) for row in spans]
-        return self._arranged(slices, homes, OPS_TID, "ops")
+        bundles = [self._ops_of(row) for row in spans]
+        return self._arranged(slices, bundles)
+
+    def _ops_of(self, row: Row) -> Bundle:
+        """A core has its ops on lanes of its own."""
+        core = self._cores.get((row["segment"], row["device"]))
+        home = (row["worker"], row["replica"])
+        if core is None:
+            return home, OPS_TID, "ops"
+        return home, OPS_TID + core * LANES_OF_A_CORE, f"core {core} ops"
 
     def collectives(self, spans: Sequence[Row], ops: Sequence[Slice]) -> Iterator[list[Slice]]:
         """The slices of each collective's ranks, for every collective that has several."""
@@ -101,9 +119,10 @@ class ReplicaSlices:
             self._slice(name, "transfer", row, row["duration_ms"] or 0, _TRANSFER_ARGS)
             for name, row in zip(names, rows, strict=True)
         ]
-        sends = self._arranged(slices, self._homes(rows, "send_device"), SENDS_TID, "sends")
+        send_homes, receive_homes = (self._homes(rows, f"{end}_device") for end in ("send", "recv"))
+        sends = self._arranged(slices, [(home, SENDS_TID, "sends") for home in send_homes])
         receives = self._arranged(
-            slices, self._homes(rows, "recv_device"), RECEIVES_TID, "receives"
+            slices, [(home, RECEIVES_TID, "receives") for home in receive_homes]
         )
         yield from zip(names, sends, receives, strict=True)
 
@@ -120,16 +139,14 @@ class ReplicaSlices:
             self._replicas.get((row["segment"], row[device]), (row["worker"], None)) for row in rows
         ]
 
-    def _arranged(
-        self, slices: Sequence[Slice], homes: Sequence[Home], tid: int, name: str
-    ) -> list[Slice]:
-        """The slices in their order, each on a lane of its home."""
-        members: dict[Home, list[int]] = defaultdict(list)
-        for index, home in enumerate(homes):
-            members[home].append(index)
+    def _arranged(self, slices: Sequence[Slice], bundles: Sequence[Bundle]) -> list[Slice]:
+        """The slices in their order, each on a lane of its bundle."""
+        members: dict[Bundle, list[int]] = defaultdict(list)
+        for index, bundle in enumerate(bundles):
+            members[bundle].append(index)
         placed = list(slices)
-        for home, indices in members.items():
-            lane = partial(self._lane, home, tid, name)
+        for bundle, indices in members.items():
+            lane = partial(self._lane, *bundle)
             moved = side_by_side([slices[index] for index in indices], lane)
             for index, item in zip(indices, moved, strict=True):
                 placed[index] = item

@@ -121,3 +121,11 @@ def test_metadata_says_which_run(straggling: Profile, target: Path) -> None:
     about = json.loads(write(straggling, "chrome-trace", target).read_text())["otherData"]
     assert about["run"] == "straggling"
     assert about["starts_at_epoch_ns"] == straggling.table("steps")["start_ns"][0].as_py()
+
+
+def test_a_core_has_lanes_of_its_own(target: Path, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
+    events = _trace(profiles.load(run), target)
+    lanes = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert "core 0 ops" in lanes
+    assert "ops" not in lanes, "every op is on a core"

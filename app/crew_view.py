@@ -70,7 +70,7 @@ class CrewView:
         if self._loss is None:
             return []
         back = [
-            f"{process.title.capitalize()} is back, as generation {process.generation}."
+            f"A fresh {process.title} was started: generation {process.generation}."
             for process in current
             if process.worker == self._loss.worker
         ]

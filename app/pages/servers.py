@@ -249,9 +249,12 @@ def show_traffic(found: ParameterServing, names: dict[int, str]) -> None:
             "pushed": column.NumberColumn("Pushed, bytes", format="localized"),
         },
     )
+    is_told = any(server.pull_bytes is not None for server in found.servers)
     st.caption(
         "Derived: the sizes of the variables and of their gradients, times the steps of the "
-        "worker. A sparse gradient's size is known only when the step runs, and is missing."
+        "worker. A sparse gradient whose size only the step knows is missing."
+        if is_told
+        else "Not available: the workload's own train_step pulls and pushes as it likes."
     )
 
 

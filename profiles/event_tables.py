@@ -24,6 +24,8 @@ _REQUIRED = {
     "memory": ("worker", "device", "step", "bytes_in_use"),
     "links": ("worker", "generation", "at_ns", "bytes", "source"),
 }
+MOST_WORKERS = 4096
+"""A segment that tells of more is damaged: whoever lists its workers would fill the memory."""
 _LONGEST_MS = 2**62 / 1e6
 _INT_LIMIT = {pa.int32(): 2**31, pa.int64(): 2**63}
 
@@ -34,7 +36,7 @@ def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
     for source in sources:
         for record in source.of_kind(SegmentOpened.kind):
             segment = as_event(record, SegmentOpened)
-            if segment is not None:
+            if segment is not None and segment.num_workers <= MOST_WORKERS:
                 found.setdefault(segment.segment, segment)
     return tuple(found[number] for number in sorted(found))
 

@@ -65,3 +65,13 @@ def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
     shown = Console(file=io.StringIO(), force_terminal=True)
     print_summary(summary, shown)
     assert "\x1b[2J" not in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_segment_of_two_billion_workers_is_damaged(tmp_path: Path) -> None:
+    """Whoever listed them would need all the memory there is."""
+    run = write_run(tmp_path / "run", steps=20, windows=1)
+    events = run / "worker-0-0" / "events.jsonl"
+    text = events.read_text()
+    assert '"num_workers": 1' in text
+    events.write_text(text.replace('"num_workers": 1', f'"num_workers": {2**31 - 1}'))
+    assert profiles.load(run).summary()["segments"] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,7 +105,10 @@ def test_changes_in_the_worker(launch: Launch) -> None:
 REFUSED = {
     "a batch that does not divide": ({"global_batch_size": 63}, "multiple of the number"),
     "a strategy that is none": ({"strategy": "mirrord"}, "strategy"),
-    "a strategy that cannot run here": ({"strategy": "parameter-server"}, "Not built"),
+    "a cluster without all of its parts": (
+        {"strategy": "parameter-server"},
+        "at least one parameter server",
+    ),
     "devices that are none": ({"devices": "cpu2"}, "devices is"),
     "a device that is not there": ({"devices": "gpu:7,gpu:8"}, "GPU"),
     "another workload": ({"workload": "digits-cnn"}, "A live change keeps"),
@@ -217,7 +221,7 @@ def test_a_hung_input_is_found_and_kept(launch: Launch, tmp_path: Path) -> None:
     handle = launch(workload=str(workload), hang_timeout_s=3.0)
     assert handle.wait(60)
     assert events(handle.folder, "exited")[-1]["verdict"] == "hung"
-    assert "No event for 3 s" in str(handle.message)
+    assert re.search(r"No event for \d+ s; .*; it waits for its input", str(handle.message))
     assert len(events(handle.folder, "step")) >= 1
     assert profiles.load(handle.folder).status.state == "failed"
 

@@ -50,7 +50,7 @@ def test_with_servers_the_coordinator_comes_first_and_servers_last() -> None:
     cluster = {"ps": ["p:1"], "worker": ["b:1", "c:1"], "chief": ["a:1"]}
     place = resolve("auto", environment=tf_config(cluster, "ps", 0))
     assert [task.title for task in place.cluster.tasks] == [
-        "chief",
+        "coordinator",
         "worker 0",
         "worker 1",
         "parameter server 0",
@@ -102,7 +102,7 @@ def test_addresses_on_the_command_line_are_in_the_order_of_processes() -> None:
     assert place.process == 2
     with_server = resolve("a:1,b:2,c:3", Wanted(parameter_servers=1), index=0)
     assert [task.title for task in with_server.cluster.tasks] == [
-        "chief",
+        "coordinator",
         "worker 0",
         "parameter server 0",
     ]

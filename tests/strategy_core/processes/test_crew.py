@@ -113,8 +113,8 @@ def test_the_one_that_was_lost_is_named_within_five_seconds(
     began = time.monotonic()
     os.kill(process_of(handle, lost), number)
     assert handle.wait(30)
-    # Five seconds, and what a busy machine takes to end processes of a gigabyte each.
-    assert time.monotonic() - began < 5 + 5
+    # Five seconds, and what a busy machine takes to notice and to end processes of a gigabyte.
+    assert time.monotonic() - began < 5 + 10
     assert str(handle.message).startswith(f"Worker {lost}: ")
     assert number.name in str(handle.message)
     status = derive_status(read_sources(handle.folder))

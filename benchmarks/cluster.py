@@ -5,8 +5,8 @@
 *start*: from nothing to every worker's first step, the lab's launcher without a spare worker
 against as many plain TensorFlow programs that train the same model, in turns.
 
-*recording*: blocks of bare steps and of recorded ones (marks, captures of the leader within the
-default budget) in turns, in the same two workers with the same model.
+*recording*: blocks of bare steps and of recorded ones (marks, the leader's captures within the
+default budget, bytes of links, the common clock) in turns, in the same two workers with one model.
 """
 
 from __future__ import annotations

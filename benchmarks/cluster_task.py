@@ -69,11 +69,15 @@ def recording(folder: Path, rounds: int, steps: int) -> None:
     from profiles.spec import RunSpec
     from strategy_core import devices, segment, state, workload
     from strategy_core.cluster.agreement import Agreement
+    from strategy_core.cluster.clock import join_clock
+    from strategy_core.cluster.link_meter import LinkMeter
+    from strategy_core.cluster.tasks import cluster_of
     from strategy_core.recorder import Recorder
     from strategy_core.step import build_step
 
     config = json.loads(os.environ["TF_CONFIG"])
-    process, num_workers = config["task"]["index"], len(config["cluster"]["worker"])
+    process, addresses = config["task"]["index"], config["cluster"]["worker"]
+    num_workers = len(addresses)
     spec = RunSpec(
         strategy="multi-worker-mirrored",
         devices="cpu:1",
@@ -84,7 +88,9 @@ def recording(folder: Path, rounds: int, steps: int) -> None:
     )
     devices.create_logical_devices(spec)
     built = segment.build(spec, agreement=Agreement(process, num_workers))
+    cluster = cluster_of(spec, addresses)
     recorder = Recorder(worker_folder(folder, process), capture=spec.capture)
+    recorder.links, recorder.clock = LinkMeter(cluster, process), join_clock(cluster, process)
     opened = built.opened(0, 0)
     recorder.open_segment(opened, lambda: state.variables(built.model, built.optimizer))
     work = workload.load(spec.workload, spec.workload_options)

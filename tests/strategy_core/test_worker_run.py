@@ -17,8 +17,9 @@ pytestmark = pytest.mark.tf
 class InstantTraining:
     """Steps and changes that take no time."""
 
-    def __init__(self, spec: RunSpec, _recorder: Any, resume: Path | None = None) -> None:
+    def __init__(self, spec: RunSpec, _recorder: Any, resume: Any, agreement: Any) -> None:
         assert resume is None
+        assert agreement is None
         self.spec, self.step = spec, 0
 
     def open(self) -> None: ...

@@ -197,6 +197,8 @@ def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
 
     Where one took another's place, the last that counted over some steps speaks.
     """
+    if not rows.num_rows:
+        return
     at, done = ints(rows, "at_ns"), _steps_done(profile, rows)
     worker, generation = ints(rows, "worker"), ints(rows, "generation")
     heard: set[int] = set()

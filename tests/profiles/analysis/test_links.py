@@ -208,3 +208,14 @@ def test_damaged_counts_are_left_out_and_told(run: Path) -> None:
     assert profile.table("links").num_rows > 0
     assert any("links" in note for note in profile.notes)
     links(profile, profile.segments[0])
+
+
+def test_a_cluster_that_was_cut_off_before_its_first_step_has_no_links_and_says_why(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "run", workers=2, replicas=2, steps=0, windows=0)
+    profile = profiles.load(run)
+    found = links(profile, profile.segments[0])
+    assert len(found.names) == 2
+    assert not any(link.bytes for link in found.links)
+    assert found.reason

@@ -31,6 +31,8 @@ from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher import Launcher
 
 WORKERS = 4
+MODELS = ((512, 100), (65_536, 20))
+"""Hidden units of digits-mlp (38,000 and 4.9 million parameters), and steps in a block."""
 
 
 def main() -> None:
@@ -41,7 +43,8 @@ def main() -> None:
     if args.only != "recording":
         measure_start(2 if args.quick else 5)
     if args.only != "start":
-        measure_recording(rounds=10 if args.quick else 40, steps=100)
+        for hidden, steps in MODELS:
+            measure_recording(hidden, rounds=8 if args.quick else 24, steps=steps)
 
 
 def measure_start(turns: int) -> None:
@@ -85,13 +88,14 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
     return took_s
 
 
-def measure_recording(rounds: int, steps: int) -> None:
+def measure_recording(hidden: int, rounds: int, steps: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        told = _spoken(2, "recording", folder, str(rounds), str(steps))
+        told = _spoken(2, "recording", folder, str(hidden), str(rounds), str(steps))
     bare, recorded = zip(*told[0]["pairs_s"], strict=True)
     step_ms = sum(bare) / len(bare) / steps * 1e3
     ratio = median_ratio(recorded, bare)
-    print(f"recording, 2 workers, bare step {step_ms:.1f} ms: {ratio}, at most 1.02x allowed")
+    size = f"{75 * hidden / 1e6:.2g} M parameters, bare step {step_ms:.1f} ms"
+    print(f"recording, 2 workers, {size}: {ratio}, at most 1.02x allowed", flush=True)
 
 
 def _spoken(num_workers: int, *arguments: str) -> list[Any]:

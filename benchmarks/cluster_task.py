@@ -2,7 +2,7 @@
 
     python -m benchmarks.cluster_task plain       a MultiWorkerMirroredStrategy program with nothing
                                                   of the lab: says when its first step is done
-    python -m benchmarks.cluster_task recording FOLDER ROUNDS STEPS
+    python -m benchmarks.cluster_task recording FOLDER HIDDEN ROUNDS STEPS
                                                   blocks of bare and of recorded steps in turns
 
 `TF_CONFIG` says which worker this is. What it finds is one line of JSON on stdout.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 BATCH_SIZE = 1024
-WARM_UP_STEPS = 30
+WARM_UP_STEPS = 20
 
 
 def main() -> None:
@@ -27,8 +27,8 @@ def main() -> None:
     if what == "plain":
         plain()
     else:
-        folder, rounds, steps = arguments
-        recording(Path(folder), int(rounds), int(steps))
+        folder, *numbers = arguments
+        recording(Path(folder), *map(int, numbers))
     sys.stdout.flush()
     os._exit(0)  # TensorFlow's own way out takes seconds
 
@@ -62,8 +62,11 @@ def plain() -> None:
     sys.stdin.read()  # until all are done: a peer may still be in that step
 
 
-def recording(folder: Path, rounds: int, steps: int) -> None:
-    """Seconds of each pair of blocks, bare and recorded, as this worker saw them."""
+def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
+    """Seconds of each pair of blocks, bare and recorded, as this worker saw them.
+
+    `hidden` units make the model: 75 parameters each.
+    """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     from profiles.layout import worker_folder
     from profiles.spec import RunSpec
@@ -83,7 +86,7 @@ def recording(folder: Path, rounds: int, steps: int) -> None:
         devices="cpu:1",
         workers=num_workers,
         workload="digits-mlp",
-        workload_options={"hidden": 512},
+        workload_options={"hidden": hidden},
         global_batch_size=BATCH_SIZE,
     )
     devices.create_logical_devices(spec)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import streamlit as st
 
 from app.parts.text import as_html, as_markdown
@@ -11,6 +13,10 @@ from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 SHOWN = 3
+PAINT_S = 0.3
+"""Head start of a session's first answer. Charts that follow at once would have the browser load
+the library that draws them first, for a second in which the page stays empty."""
+_HAS_ANSWERED = "has_answered"
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem}
@@ -26,6 +32,9 @@ def show_headline(profile: Profile, facts: Facts) -> None:
 def show_sentence(sentence: str) -> None:
     """A page's answer in large type; `sentence` is HTML, its names already escaped."""
     st.html(f'{_HEADLINE}<div class="lab-headline">{sentence}</div>')
+    if not st.session_state.get(_HAS_ANSWERED):
+        st.session_state[_HAS_ANSWERED] = True
+        time.sleep(PAINT_S)
 
 
 def headline(profile: Profile, facts: Facts) -> str:

@@ -18,6 +18,8 @@ from strategy_core.inventory import Inventory
 from tests.app.looking import open_page, rerun
 from tests.app.test_lab_page import CPU, GPUS, PretendedLauncher, PretendedRun, errors, live, press
 
+pytestmark = pytest.mark.slow
+
 
 class PretendedCluster(PretendedRun):
     """Notes whom it is asked to kill."""

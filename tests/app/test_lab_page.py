@@ -135,6 +135,7 @@ def test_a_mistake_is_said_at_once_and_nothing_runs(
     assert not launcher.launched
 
 
+@pytest.mark.slow
 def test_a_workload_file_of_ones_own_must_be_there(
     lab: Path, launcher: PretendedLauncher, tmp_path: Path
 ) -> None:

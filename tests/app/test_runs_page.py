@@ -29,6 +29,7 @@ def test_the_list_shows_every_run_and_names_what_is_none(runs: Path) -> None:
     assert "1 folder holds nothing of a run: thesis" in text_of(at)
 
 
+@pytest.mark.slow
 def test_a_query_is_answered(runs: Path) -> None:
     at = open_page("runs", runs, run="first")
     at.text_area[0].set_value("select count(*) as num from steps")
@@ -80,6 +81,7 @@ def test_deleting_asks_back_once_and_then_deletes(runs: Path) -> None:
     assert (runs / "first").exists()
 
 
+@pytest.mark.slow
 def test_a_run_gets_another_name(runs: Path) -> None:
     at = open_page("runs", runs, run="second")
     at.button("rename").click()

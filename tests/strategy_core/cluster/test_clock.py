@@ -150,6 +150,7 @@ def test_a_port_that_is_taken_is_told_and_nothing_more() -> None:
     assert server.take_events() == []
 
 
+@pytest.mark.slow
 def test_nobody_there_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "UNANSWERED_S", 0.0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:

@@ -118,7 +118,7 @@ def killed(name: str, pid: int, run: Path, mark: str, after_s: float, began: flo
     time.sleep(after_s)
     before = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    while left := living(mark):
+    while left := living(mark) + [one for one in launched(run).values() if not is_dead(one)]:
         assert time.monotonic() - before < GONE_WITHIN_S, f"{name} killed, still there: {left}"
         time.sleep(0.05)
     gone_s = time.monotonic() - before
@@ -168,6 +168,14 @@ def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def living(mark: str) -> list[int]:
     """Processes with the mark that are no zombies."""
     return [process.pid for process in psutil.process_iter() if _has(process, mark)]
+
+
+def is_dead(pid: int) -> bool:
+    """Also of a process that is ending and has no environment any more to tell it by."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _has(process: psutil.Process, mark: str) -> bool:

@@ -57,3 +57,18 @@ def alpha(colour: str, opacity: float) -> str:
     """`#RRGGBB` as `rgba(...)` with an opacity between 0 and 1."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def mark_moment(chart: go.Figure, x: float, text: str, colour: str, *, y: float = 1.0) -> None:
+    """A dotted line at a moment, and in words what happened then; `y`: their height, 0 to 1."""
+    chart.add_vline(x=x, line={"color": colour, "width": 1, "dash": "dot"})
+    chart.add_annotation(
+        x=x,
+        y=y,
+        yref="paper",
+        yanchor="top",
+        xanchor="left",
+        text=text,
+        showarrow=False,
+        font={"size": 11, "color": colour},
+    )

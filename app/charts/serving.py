@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from app.charts.base import ACCENT, INK, SECOND, WARN, alpha, figure, label
+from app.charts.base import ACCENT, INK, SECOND, WARN, alpha, figure, label, mark_moment
 from app.charts.thin import Array
 from profiles.palette import SERVING_COLOURS, replica_colour
 
@@ -87,26 +87,6 @@ def step_rates(finished_s: Mapping[str, Array], absences: Sequence[AbsenceMark])
 
 def _mark(chart: go.Figure, absences: Sequence[AbsenceMark]) -> None:
     for absence in absences:
-        chart.add_vline(x=absence.lost_s, line={"color": WARN, "width": 1, "dash": "dot"})
-        chart.add_annotation(
-            x=absence.lost_s,
-            y=1,
-            yref="paper",
-            yanchor="top",
-            xanchor="left",
-            text=f"{label(absence.title, 24)} lost",
-            showarrow=False,
-            font={"size": 11, "color": WARN},
-        )
+        mark_moment(chart, absence.lost_s, f"{label(absence.title, 24)} lost", WARN)
         if absence.back_s is not None:
-            chart.add_vline(x=absence.back_s, line={"color": INK, "width": 1, "dash": "dot"})
-            chart.add_annotation(
-                x=absence.back_s,
-                y=0.88,
-                yref="paper",
-                yanchor="top",
-                xanchor="left",
-                text="back",
-                showarrow=False,
-                font={"size": 11, "color": INK},
-            )
+            mark_moment(chart, absence.back_s, "back", INK, y=0.88)

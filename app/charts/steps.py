@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.charts import thin
-from app.charts.base import ACCENT, INK, WARN, alpha, figure, label
+from app.charts.base import ACCENT, INK, WARN, alpha, figure, label, mark_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +125,4 @@ def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark]) -> None:
     if len(segments) < 2:
         return
     for mark in segments:
-        chart.add_vline(x=mark.first_step, line={"color": INK, "width": 1, "dash": "dot"})
-        chart.add_annotation(
-            x=mark.first_step,
-            y=1,
-            yref="paper",
-            yanchor="top",
-            xanchor="left",
-            text=label(mark.title, 32),
-            showarrow=False,
-            font={"size": 11, "color": INK},
-        )
+        mark_moment(chart, mark.first_step, label(mark.title, 32), INK)

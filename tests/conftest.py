@@ -32,9 +32,19 @@ CHROMIUM_FLAGS = [
 ]
 
 
+DRIVES_THE_OUTSIDE = ("run", "browser")
+"""Marks of tests whose processes and browser share the machine with whatever else runs there."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright keeps an event loop in the thread of the tests."""
+    """Browser tests last: Playwright keeps an event loop in the thread of the tests.
+
+    Those that drive processes or a browser have a second try (docs/decisions/second-try.md).
+    """
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    for item in items:
+        if any(item.get_closest_marker(name) for name in DRIVES_THE_OUTSIDE):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,10 @@ STOPPED_S = 3.0
 IMPORT_TIMEOUT_S = 120.0
 EVIDENCE_S = 1.0
 """So long may the others speak once one is lost."""
+CULPRIT_S = 4.0
+"""So long where whoever was lost only heard of another's end: who that was is not known yet."""
+ENDING_S = 30.0
+"""So long where one is ending: what a process holds, a busy machine takes its time to free."""
 
 
 @dataclass
@@ -181,10 +185,20 @@ class Crew:
         """Once there was time to speak, end those who still wait for the lost one."""
         if self.is_ending or self.trouble_at is None:
             return
-        if now > self.trouble_at + EVIDENCE_S:
+        if now > self.trouble_at + self._patience_s():
             for member in self.members:
+                if member.is_ending:
+                    self.lose(member, now)
+            # Who serves takes no part in steps: its silence says nothing.
+            for member in self.members[:1] if self.is_served else self.members:
                 member.was_silent = member.was_silent or not (member.is_gone or member.failed)
             self.kill("peer")
+
+    def _patience_s(self) -> float:
+        """How long after the first loss it is known whose fault it was, if ever."""
+        if any(member.lost_at is not None and not member.follows for member in self.members):
+            return EVIDENCE_S
+        return ENDING_S if any(member.is_ending for member in self.members) else CULPRIT_S
 
     def culprit(self) -> WatchedWorker:
         """Whose end is the run's; the leader's where nothing was amiss while it had work to do."""

@@ -244,7 +244,7 @@ class RunHandle:
 
     def _start_again(self, crew: Crew, lost: WatchedWorker) -> bool:
         """Put a fresh process in the place of a spare one that was dead before it began."""
-        if not lost.from_spare or lost.has_begun or lost.killed_for is not None:
+        if crew.is_ending or not lost.from_spare or lost.has_begun or lost.killed_for is not None:
             return False
         assert lost.command is not None
         crew.replace(lost, self._start_member(lost.command))

@@ -96,9 +96,19 @@ class WatchedWorker:
             return f"No step for {building_s:.0f} s, though its process is computing."
         return None
 
+    @property
+    def is_ending(self) -> bool:
+        """Its process has ended and said nothing; nobody has told its launcher yet."""
+        return (
+            not self.is_gone
+            and self.failed is None
+            and self.process.state() in ("zombie", "dead", "gone")
+        )
+
     def kill(self, reason: KillReason, note: str = "") -> None:
-        """Kill it, once; the first reason counts."""
-        if self.killed_for is None:
+        """Kill it, once; the first reason counts, and none where it was at its end by itself."""
+        is_at_its_end = self.failed is not None or self.process.poll() is not None
+        if self.killed_for is None and not is_at_its_end:
             self.killed_for, self.kill_note = reason, note
         self.process.kill()
 

@@ -35,17 +35,17 @@ class CustomLoop:
     ) -> None:
         self.batches = batches
         self.step = step
-        self._agreement = agreement
+        self.agreement = agreement
 
     def run_step(self, recorded: RecordedStep) -> int:
         with recorded.input():
             batch, shares = next(self.batches)
-        told = () if self._agreement is None else (tf.constant(self._agreement.told()),)
+        told = () if self.agreement is None else (tf.constant(self.agreement.told()),)
         outcome = self.step(batch, shares, *told)
         # Reading the numbers is the step's only wait for the devices.
         loss, examples, *summed = outcome.loss_and_examples.numpy()
-        if self._agreement is not None:
-            self._agreement.hear(np.asarray(summed))
+        if self.agreement is not None:
+            self.agreement.hear(np.asarray(summed))
         marks = None if outcome.marks is None else outcome.marks.numpy()
         recorded.result(loss=float(loss), marks=marks, examples=int(examples))
         return int(examples)

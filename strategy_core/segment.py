@@ -27,6 +27,7 @@ from strategy_core.input_pipeline import distributed, global_batches
 from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
 from strategy_core.parameter_server.coordinate import coordinator_loop
+from strategy_core.parameter_server.loop import CoordinatorLoop
 from strategy_core.parameter_server.parts import Held, PartedModel, check_parts
 from strategy_core.step import Step, build_step
 
@@ -63,6 +64,12 @@ class Segment:
         if self.parted is not None:
             self.parted.gather()
         return state.take(self.strategy, state.variables(self.model, self.optimizer))
+
+    def put_state(self, held: state.State) -> None:
+        """Set the training state."""
+        state.put(state.variables(self.model, self.optimizer), held)
+        if self.parted is not None:
+            self.parted.hand_out()
 
     def placed_variables(self) -> list[Any]:
         """The variables that are trained, where they sit."""
@@ -150,8 +157,8 @@ def build(
 def can_adapt(before: Segment, spec: RunSpec) -> bool:
     """Whether `adapt` can make a segment for `spec` of the one before."""
     fixed = (name for name in RunSpec.model_fields if name not in STEP_FIELDS)
-    is_custom = isinstance(before.loop, CustomLoop) and spec.strategy != "tpu"
-    return is_custom and all(getattr(spec, name) == getattr(before.spec, name) for name in fixed)
+    is_own = isinstance(before.loop, CustomLoop | CoordinatorLoop) and spec.strategy != "tpu"
+    return is_own and all(getattr(spec, name) == getattr(before.spec, name) for name in fixed)
 
 
 def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
@@ -162,15 +169,26 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
     all-reduce and data that they share. Raises LabError.
     """
     check_batch(spec.global_batch_size, before.plan.num_in_step)
-    batches = before.custom.batches
+    dataset = None
     if first_example is not None:
         if spec.data is None:
             dataset = global_batches(spec, before.work, first_example)
         else:
             dataset = _own_data(spec, first_example, before.model)
-        batches = distributed(before.strategy, dataset)
-    step = _step(spec, before.plan, before.work, before.strategy, before.model, before.optimizer)
-    return replace(before, spec=spec, loop=CustomLoop(batches, step))
+    return replace(before, spec=spec, loop=_adapted_loop(before, spec, dataset), notes=[])
+
+
+def _adapted_loop(before: Segment, spec: RunSpec, dataset: tf.data.Dataset | None) -> Loop:
+    """A loop for `spec` over a data set, or (None) over what the one before has not read yet."""
+    strategy, model, optimizer = before.strategy, before.model, before.optimizer
+    if isinstance(before.loop, CoordinatorLoop):
+        held = before.parted.held if before.parted else Held.whole(model, optimizer)
+        feed = before.loop.feed if dataset is None else dataset
+        loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
+        return loop
+    batches = before.custom.batches if dataset is None else distributed(strategy, dataset)
+    step = _step(spec, before.plan, before.work, strategy, model, optimizer)
+    return CustomLoop(batches, step, before.custom.agreement)
 
 
 def _own_data(spec: RunSpec, first_example: int, model: Any) -> tf.data.Dataset:

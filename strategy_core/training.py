@@ -14,7 +14,7 @@ from profiles.events import Note
 from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.cluster.parting import part_together
+from strategy_core.cluster.parting import all_can, part_together
 from strategy_core.input_pipeline import explaining_bad_batches
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
@@ -70,7 +70,7 @@ class Training:
         try:
             self._run_step()
         except (LabError, tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
-            if self._left is None:
+            if self._left is None or self._is_shared_failure(error):
                 raise
             self._go_back()
             if isinstance(error, LabError):
@@ -83,22 +83,41 @@ class Training:
         if not self._is_expansion_told:
             self._tell_expansion()
 
+    def can_adapt(self, spec: RunSpec) -> bool:
+        """Whether `reconfigure` keeps strategy, model and variables."""
+        return segment.can_adapt(self._current, spec)
+
     def reconfigure(self, spec: RunSpec) -> None:
-        """Go on under another spec, state carried over; raises LabError and stays as it was."""
+        """Go on under another spec, state carried over; raises LabError and stays as it was.
+
+        Every worker of a cluster takes part: where one of them cannot, none does.
+        """
         self.settle()
         before = self._current
         carried = before.take_state()
+        built, refusal = None, None
         try:
-            if segment.can_adapt(before, spec):
-                is_same_data = spec.global_batch_size == before.spec.global_batch_size
-                built = segment.adapt(before, spec, None if is_same_data else self._examples)
-            else:
-                built = segment.build(spec, carried=carried, first_example=self._examples)
+            built = self._built(spec, carried)
+        except LabError as error:
+            refusal = error
+        if self._agreement is not None and not all_can(before.strategy, refusal is None):
+            raise refusal or LabError("Every worker can make the change", "another one could not")
+        if built is None:
+            raise refusal or LabError("A change has a segment", "none")
+        self._enter(built, state.checksum(carried), "same-worker")
+        self._left, self._left_state = before, carried
+
+    def _built(self, spec: RunSpec, carried: state.State) -> Segment:
+        """The segment for `spec`, which takes up at the next example; raises LabError."""
+        before = self._current
+        try:
+            if not segment.can_adapt(before, spec):
+                return segment.build(spec, carried=carried, first_example=self._examples)
+            is_same_data = spec.global_batch_size == before.spec.global_batch_size
+            return segment.adapt(before, spec, None if is_same_data else self._examples)
         except (tf.errors.OpError, MemoryError) as error:
             said = str(error).strip().partition("\n")[0]
             raise LabError("The devices can hold the run as it is asked for", said) from error
-        self._enter(built, state.checksum(carried), "same-worker")
-        self._left, self._left_state = before, carried
 
     def settle(self) -> None:
         """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
@@ -176,6 +195,11 @@ class Training:
         if told is not None:
             self._recorder.write(told)
 
+    def _is_shared_failure(self, error: Exception) -> bool:
+        """Whether an error came while workers were in a step together: peers are still in it, and
+        none of them can go back alone. What fails before that, fails in all of them alike."""
+        return self._agreement is not None and isinstance(error, tf.errors.OpError)
+
     def _go_back(self) -> None:
         """Put the segment before in force again.
 
@@ -187,6 +211,6 @@ class Training:
         failed = self._current
         failed.loop.close()
         if failed.model is before.model:
-            state.put(state.variables(before.model, before.optimizer), self._left_state)
+            before.put_state(self._left_state)
             before = segment.adapt(before, before.spec, self._examples)
         self._enter(before, state.checksum(before.take_state()), "same-worker")

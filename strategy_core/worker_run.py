@@ -80,7 +80,7 @@ class WorkerRun:
         if self._member is not None:
             self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
             self._recorder.clock = join_clock(self._member.cluster, self._member.process)
-        self._agreement = _agreement(self._spec, self._member)
+        self._agreement = _agreement(self._member)
         resume = Path(command.resume) if command.resume else None
         self._training = Training(self._spec, self._recorder, resume, self._agreement)
         self._has_opened = False
@@ -229,11 +229,12 @@ class WorkerRun:
                 raise LabError(command.message)
 
     def _needs_fresh_worker(self, spec: RunSpec) -> bool:
-        """Whether this process cannot go on under `spec`. A place in a cluster is for life."""
+        """Whether this process cannot go on under `spec`. A place in a cluster is for life, and
+        one member stays one only where strategy and variables stay."""
         is_crew = self._member is not None or bool(tasks.roles(spec))
         return (
-            is_crew
-            or self._num_changes >= MAX_CHANGES
+            self._num_changes >= MAX_CHANGES
+            or (is_crew and not self._training.can_adapt(spec))
             or devices.needs_fresh_worker(spec) is not None
         )
 
@@ -269,8 +270,8 @@ def _membership(command: protocol.Run) -> Membership | None:
     return Membership(cluster, command.worker, command.has_own_launcher)
 
 
-def _agreement(spec: RunSpec, member: Membership | None) -> Agreement | None:
-    if member is None or spec.strategy == "parameter-server":  # the coordinator alone commands
+def _agreement(member: Membership | None) -> Agreement | None:
+    if member is None or member.cluster.is_served:  # the coordinator alone commands
         return None
     kind = SharedStop if member.has_own_launcher else Agreement
     return kind(member.process, member.cluster.num_workers)

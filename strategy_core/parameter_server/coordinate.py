@@ -37,11 +37,15 @@ def coordinator_loop(
     model: Any,
     held: Held,
     work: Workload,
-    dataset: tf.data.Dataset,
+    source: tf.data.Dataset | Feed,
 ) -> tuple[CoordinatorLoop, list[str]]:
-    """The loop, and what its user should know."""
+    """The loop, and what its user should know.
+
+    `source` is the data set, or the feed of a loop before this one, read on from where it is.
+    """
+    # One per strategy: asked for again, TensorFlow gives the same.
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-    feed = Feed(coordinator, dataset, spec.workers)
+    feed = source if isinstance(source, Feed) else Feed(coordinator, source, spec.workers)
     notes = [SPLIT_NOTE.format(num_workers=spec.workers) if feed.is_remote else FEED_NOTE]
     if count_on_server(held.optimizer):
         notes.append(COUNT_NOTE)
@@ -71,5 +75,6 @@ def coordinator_loop(
         spec.workers,
         [*(planned.step for planned in spec.reconfigure), spec.steps],
         tell_served,
+        feed,
     )
     return loop, notes

@@ -7,7 +7,6 @@ many of them as it can. Only a few are scheduled ahead: a stop or a change waits
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,6 @@ from typing import Any
 
 from profiles.events import ClosureDone, VariablesServed
 from strategy_core.parameter_server.feed import Feed
-from strategy_core.parameter_server.fetching import fetch
 from strategy_core.parameter_server.step import read_done
 from strategy_core.recorder.step import RecordedStep
 
@@ -40,6 +38,7 @@ class CoordinatorLoop:
       num_workers: how many take closures.
       stops: steps that no closure is scheduled across: planned changes, and the run's end.
       served: what sits on which server, once the first closure is traced.
+      feed: where the workers get their batches.
       first_worker: process number of the first worker.
     """
 
@@ -49,11 +48,13 @@ class CoordinatorLoop:
         num_workers: int,
         stops: Sequence[int],
         served: Callable[[int], VariablesServed],
+        feed: Feed,
         *,
         first_worker: int = 1,
     ) -> None:
         self.num_outstanding = 0
         """Closures that are scheduled and not recorded yet."""
+        self.feed = feed
         self._schedule = schedule
         self._num_ahead = AHEAD_PER_WORKER * num_workers
         self._stops = sorted(stops)
@@ -61,7 +62,6 @@ class CoordinatorLoop:
         self._first_worker = first_worker
         self._results: queue.SimpleQueue[_Result] = queue.SimpleQueue()
         self._waiting = ThreadPoolExecutor(self._num_ahead, thread_name_prefix="closure")
-        self._closed = threading.Event()
         self._is_holding = False
         self._is_told = False
 
@@ -99,7 +99,6 @@ class CoordinatorLoop:
             self._is_holding = False
 
     def close(self) -> None:
-        self._closed.set()
         self._waiting.shutdown(wait=False, cancel_futures=True)
 
     def _may_schedule(self, step: int) -> bool:
@@ -115,7 +114,7 @@ class CoordinatorLoop:
 
     def _await(self, value: Any, scheduled_ns: int) -> None:
         try:
-            packed, error = fetch(value, self._closed.wait), None
+            packed, error = value.fetch(), None
         except Exception as failure:  # raised again where the step is recorded
             packed, error = None, failure
         self._results.put(_Result(scheduled_ns, time.time_ns(), packed, error))

@@ -20,8 +20,9 @@ from strategy_core.launcher import Launcher, RunHandle
 
 pytestmark = pytest.mark.run
 
-NUM_WHOLE, NUM_SERVED, NUM_STEPS = 5, 10, 15
+NUM_WHOLE, NUM_LARGE, NUM_SERVED, NUM_STEPS = 5, 7, 10, 15
 COMMON = {"workload": "digits-mlp", "global_batch_size": 32, "steps": NUM_STEPS}
+SMALLER = {"step": NUM_LARGE, "changes": {"global_batch_size": 16}}
 NUM_BYTES = 4 * (64 * 128 + 128 + 128 * 10 + 10)
 """Of the weights of digits-mlp."""
 SERVED: dict[str, Any] = {"strategy": "parameter-server", "workers": 1, "parameter_servers": 1}
@@ -52,11 +53,16 @@ def until(handle: RunHandle, is_so: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture(scope="module")
 def changed_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five steps on whole weights, five on weights cut over two servers, five on one device."""
+    """Five steps on whole weights, five on weights cut over two servers, with a smaller batch from
+    the third of them on, and five on one device."""
     folder = tmp_path_factory.mktemp("served") / "changed"
     cut = {"parameter_servers": 2, "parameter_server.partitioner": "fixed"}
     back = {"strategy": "default", "parameter_servers": 0, "parameter_server.partitioner": "none"}
-    changes = [{"step": NUM_WHOLE, "changes": cut}, {"step": NUM_SERVED, "changes": back}]
+    changes = [
+        {"step": NUM_WHOLE, "changes": cut},
+        SMALLER,
+        {"step": NUM_SERVED, "changes": back},
+    ]
     handle = ended(launch(launcher, folder, **COMMON, **SERVED, reconfigure=changes))
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
@@ -65,13 +71,16 @@ def changed_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) ->
 def test_one_worker_trains_like_one_device_and_its_state_is_carried_over(
     launcher: Launcher, changed_run: Path, tmp_path: Path
 ) -> None:
-    ended(launch(launcher, tmp_path / "alone", **COMMON, strategy="default", devices="cpu:1"))
+    alone_fields = {**COMMON, "strategy": "default", "devices": "cpu:1", "reconfigure": [SMALLER]}
+    ended(launch(launcher, tmp_path / "alone", **alone_fields))
     served = profiles.load(changed_run)
     alone = profiles.load(tmp_path / "alone")
     losses = served.table("steps")["loss"].to_numpy()
     assert len(losses) == NUM_STEPS
     np.testing.assert_allclose(losses, alone.table("steps")["loss"].to_numpy(), rtol=1e-5)
-    assert [item.strategy for item in served.segments] == [*["parameter-server"] * 2, "default"]
+    assert [item.strategy for item in served.segments] == [*["parameter-server"] * 3, "default"]
+    moves = [None, "fresh-worker", "same-worker", "fresh-worker"]
+    assert [item.moved for item in served.segments] == moves
     for carried in served.segments[1:]:
         assert carried.state_checksum_before == carried.state_checksum_after
     assert served.status.state == "finished"

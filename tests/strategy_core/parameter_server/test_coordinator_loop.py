@@ -48,8 +48,9 @@ class PretendClosure:
 def loop_on(cluster: PretendCluster, stops: list[int]) -> Any:
     from strategy_core.parameter_server.loop import CoordinatorLoop
 
+    feed: Any = None  # what a closure reads is not looked at here
     return CoordinatorLoop(
-        cluster.schedule, 2, stops, lambda segment: VariablesServed(segment, [], [])
+        cluster.schedule, 2, stops, lambda segment: VariablesServed(segment, [], []), feed
     )
 
 

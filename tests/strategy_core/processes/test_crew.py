@@ -70,26 +70,33 @@ def process_of(handle: RunHandle, worker: int) -> int:
 def test_workers_train_like_one_device_and_hand_their_state_over(
     launch: Callable[..., RunHandle], loop: str, workers: int
 ) -> None:
-    from tests.strategy_core.in_memory import trained
+    """The lab's own loop goes on in the same processes with another batch, then in one process."""
+    from tests.strategy_core.in_memory import opened, run_steps
 
-    to_one_process = {"strategy": "default", "workers": 1}
-    change = {"step": 10, "changes": to_one_process}
-    handle = launch(workers, steps=12, loop=loop, reconfigure=[change])
+    batch = {"global_batch_size": 48} if loop == "custom" else {}
+    to_one_process = {"step": 10, "changes": {"strategy": "default", "workers": 1}}
+    in_place = [{"step": 5, "changes": batch}] if batch else []
+    handle = launch(workers, steps=12, loop=loop, reconfigure=[*in_place, to_one_process])
     assert handle.wait(LONG_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
 
-    expected_losses, expected_state = trained(
-        10, strategy="default", workload="digits-mlp", global_batch_size=24
-    )
+    training, recorder = opened(strategy="default", workload="digits-mlp", global_batch_size=24)
+    run_steps(training, 5)
+    if batch:
+        training.reconfigure(training.spec.with_changes(batch))
+    run_steps(training, 5)
     profile = profiles.load(handle.folder)
     losses = profile.table("steps")["loss"].to_pylist()
-    np.testing.assert_allclose(losses[:10], expected_losses, rtol=1e-5)
+    np.testing.assert_allclose(losses[:10], recorder.losses, rtol=1e-5)
     left = checkpoint.load(handle.folder / "worker-0-0" / "checkpoint")
-    for found, expected in zip(left.state, expected_state, strict=True):
+    for found, expected in zip(left.state, training.take_state(), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-    segments = profile.table("segments").to_pylist()
-    assert [segment["num_replicas"] for segment in segments] == [workers, 1]
-    assert segments[1]["state_checksum_before"] == segments[1]["state_checksum_after"]
+    segments = profile.segments
+    moves = [(segment.num_replicas, segment.moved) for segment in segments]
+    same = [(workers, "same-worker")] * len(in_place)
+    assert moves == [(workers, None), *same, (1, "fresh-worker")]
+    for segment in segments[1:]:
+        assert segment.state_checksum_before == segment.state_checksum_after
     assert len(losses) == 12
 
 

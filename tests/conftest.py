@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from hypothesis import settings
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
@@ -20,6 +20,9 @@ from strategy_core.launcher import Launcher
 settings.register_profile("lab", deadline=None)
 settings.load_profile("lab")
 
+PATIENCE_MS = 60_000
+"""How long a browser test waits for what it expects: says nothing of how long it takes."""
+expect.set_options(timeout=PATIENCE_MS)
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",

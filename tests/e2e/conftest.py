@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-START_TIMEOUT_S = 60
+from tests.conftest import PATIENCE_MS
+
+START_TIMEOUT_S = 120
 EXPECTED_COMPLAINTS = ("/_stcore/", "404")
 """Streamlit asks for its own files below the page's address first, and is told 404."""
 
@@ -78,7 +80,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: note(str(error)))
         page.on("console", lambda item: note(item.text) if item.type == "error" else None)
         page.on("request", check_request)

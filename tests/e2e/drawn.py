@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.sync_api import Page
+
 IS_DRAWN = """() => {
     const app = document.querySelector('[data-testid=stApp]');
     if (!app || app.dataset.testScriptState !== 'notRunning') return false;
@@ -10,3 +12,14 @@ IS_DRAWN = """() => {
     return charts.every(chart => chart.querySelector('.main-svg'));
 }"""
 """True once the page's script has ended and every chart and table of it is drawn."""
+
+NEXT_FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def wait_until_drawn(page: Page) -> None:
+    page.wait_for_function(IS_DRAWN)
+
+
+def wait_for_a_frame(page: Page) -> None:
+    """Until what the page was told last (a pointer, a key) has been drawn."""
+    page.evaluate(NEXT_FRAME)

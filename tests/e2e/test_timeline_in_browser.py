@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_for_a_frame, wait_until_drawn
 from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
+View = tuple[int, int]
+"""Nanoseconds into the run at the left and right edge."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,8 @@ def traced(server: Server) -> Server:
 @pytest.fixture
 def timeline(open_page: Open, traced: Server) -> Page:
     page = open_page(traced.address("timeline", run="traced"))
-    expect(root(page)).to_have_attribute("data-drawn", "yes")
+    wait_until_drawn(page)
+    view_of(page)
     return page
 
 
@@ -34,14 +38,19 @@ def root(page: Page) -> Locator:
     return page.locator(".timeline")
 
 
-def view_of(page: Page) -> tuple[int, int]:
-    start, end = (root(page).get_attribute(f"data-{name}") or "0" for name in ("from", "to"))
-    return int(start), int(end)
+VIEW = """([root, before]) => {
+    const view = [Number(root.dataset.from), Number(root.dataset.to)];
+    const isOther = !before || view[0] !== before[0] || view[1] !== before[1];
+    return root.dataset.settled === "yes" && isOther && view;
+}"""
+"""Where the view has come to, once everything of it is drawn; false until then."""
 
 
-def expect_view_other_than(page: Page, view: tuple[int, int]) -> tuple[int, int]:
-    expect(root(page)).not_to_have_attribute("data-from", str(view[0]))
-    return view_of(page)
+def view_of(page: Page, other_than: View | None = None) -> View:
+    """The view, in one look, once it shows all of what it was asked for."""
+    handle = root(page).element_handle()
+    start, end = page.wait_for_function(VIEW, arg=[handle, other_than]).json_value()
+    return start, end
 
 
 def test_it_opens_on_the_newest_capture(timeline: Page) -> None:
@@ -56,52 +65,61 @@ def test_keys_pan_zoom_and_go_from_capture_to_capture(timeline: Page) -> None:
     canvas.focus()
     first = view_of(timeline)
     timeline.keyboard.press("ArrowUp")
-    closer = expect_view_other_than(timeline, first)
+    closer = view_of(timeline, other_than=first)
     assert closer[1] - closer[0] < first[1] - first[0]
     timeline.keyboard.press("ArrowRight")
-    assert expect_view_other_than(timeline, closer)[0] > closer[0]
+    later = view_of(timeline, other_than=closer)
+    assert later[0] > closer[0]
     timeline.keyboard.press("[")
-    earlier = expect_view_other_than(timeline, closer)
+    earlier = view_of(timeline, other_than=later)
     assert earlier[1] < first[0]
     timeline.keyboard.press("Home")
-    whole = expect_view_other_than(timeline, earlier)
+    whole = view_of(timeline, other_than=earlier)
     assert whole[1] - whole[0] > 3 * (first[1] - first[0])
 
 
 def test_the_wheel_zooms_where_the_pointer_is(timeline: Page) -> None:
-    box = timeline.locator(".timeline canvas").bounding_box()
-    assert box
+    box = canvas_box(timeline)
     before = view_of(timeline)
     timeline.mouse.move(box["x"] + box["width"] - 100, box["y"] + 90)
     timeline.mouse.wheel(0, -400)
-    after = expect_view_other_than(timeline, before)
+    after = view_of(timeline, other_than=before)
     assert after[0] - before[0] > before[1] - after[1]
 
 
 def test_a_span_tells_what_it_is_and_where_its_like_are(timeline: Page) -> None:
+    before = view_of(timeline)
     find = timeline.get_by_role("searchbox")
     find.fill("matmul")
     expect(timeline.locator(".timeline .count")).to_contain_text("found")
     find.press("Enter")
     expect(timeline.locator(".timeline .count")).to_contain_text(" of ")
-    start, end = view_of(timeline)
-    box = timeline.locator(".timeline canvas").bounding_box()
-    assert box
-    # A hit is brought into the middle, on whatever row it is: look down the rows for it.
-    middle = box["x"] + 150 + (box["width"] - 150) / 2
-    tip = timeline.locator(".timeline .tip")
-    for offset in range(70, int(box["height"]), 12):
-        timeline.mouse.move(middle, box["y"] + offset)
-        timeline.wait_for_timeout(40)
-        if tip.is_visible() and "MatMul" in tip.inner_text():
-            timeline.mouse.down()
-            timeline.mouse.up()
-            break
+    view_of(timeline, other_than=before)
+    hover_over_a(timeline, "MatMul")
+    timeline.mouse.down()
+    timeline.mouse.up()
     expect(root(timeline)).to_have_attribute("data-selected", re.compile("MatMul"))
     details = timeline.locator(".timeline .details")
     expect(details).to_contain_text("/device:CPU:")
     expect(details).to_contain_text("The same op elsewhere")
-    assert end > start
+
+
+def hover_over_a(page: Page, op: str) -> None:
+    """A hit is brought into the middle, on whatever row it is: look down the rows for it."""
+    box = canvas_box(page)
+    middle = box["x"] + 150 + (box["width"] - 150) / 2
+    for offset in range(70, int(box["height"]), 6):
+        page.mouse.move(middle, box["y"] + offset)
+        wait_for_a_frame(page)
+        if op in (page.locator(".timeline .tip:not([hidden])").all_inner_texts() or [""])[0]:
+            return
+    pytest.fail(f"no {op} under the pointer")
+
+
+def canvas_box(page: Page) -> FloatRect:
+    box = page.locator(".timeline canvas").bounding_box()
+    assert box
+    return box
 
 
 def test_a_run_without_captures_says_what_to_do(open_page: Open, traced: Server) -> None:
@@ -112,11 +130,12 @@ def test_a_run_without_captures_says_what_to_do(open_page: Open, traced: Server)
 def test_names_are_never_markup(open_page: Open, traced: Server) -> None:
     page = open_page(traced.address("timeline", run="strange"), color_scheme="dark")
     page.on("dialog", lambda _dialog: pytest.fail("a run's text was executed"))
-    expect(root(page)).to_have_attribute("data-drawn", "yes")
-    box = page.locator(".timeline canvas").bounding_box()
-    assert box
+    wait_until_drawn(page)
+    view_of(page)
+    box = canvas_box(page)
     for x in range(200, 1200, 100):
         page.mouse.move(box["x"] + x, box["y"] + 80)
         page.mouse.down()
         page.mouse.up()
-        page.wait_for_timeout(20)
+        wait_for_a_frame(page)
+    expect(root(page)).to_have_attribute("data-selected", re.compile(re.escape("<")))

@@ -70,14 +70,18 @@ export class TimelineView {
   async describe() {
     clearTimeout(this.timer);
     const run = this.run;
-    setText(this.message, this.version ? "" : "Reading the spans…");
+    if (!this.version) setText(this.message, "Reading the spans…");
     try {
       const described = await this.source.json("timeline");
       if (run !== this.run) return;
       if (described.version !== this.version) this.layOut(described);
+      else setText(this.message, this.advice);
       if (described.running) this.timer = setTimeout(() => this.describe(), REFRESH_MS);
     } catch (error) {
+      if (run !== this.run) return;
       this.fail(error);
+      // A lab that is away for a moment: what worked once is asked for again.
+      if (this.version) this.timer = setTimeout(() => this.describe(), REFRESH_MS);
     }
   }
 
@@ -94,7 +98,8 @@ export class TimelineView {
     this.viewport.setTracks(described.tracks);
     this.root.dataset.spans = String(described.num_spans);
     const none = described.running ? "No full capture yet: the first comes soon after the run's start." : "This run has no full capture: nothing to show in time. Turn captures on in the Lab and run it again.";
-    setText(this.message, described.num_spans ? "" : none);
+    this.advice = described.num_spans ? "" : none;
+    setText(this.message, this.advice);
     this.canvas.hidden = !described.num_spans;
     this.drawLegend();
     if (!described.num_spans) return;
@@ -116,12 +121,14 @@ export class TimelineView {
 
   fail(error) {
     setText(this.message, error.message);
+    this.redraw();
   }
 
   take(fetched) {
     this.scene.data = fetched;
     this.scene.matches = this.search.matches(this.source.names);
     this.root.dataset.rectangles = String(fetched.count);
+    setText(this.message, this.advice);
     this.redraw();
   }
 
@@ -242,7 +249,9 @@ export class TimelineView {
     return found;
   }
 
+  // Drawn once per frame. Settled is a view that shows what was asked for, with all its spans.
   redraw() {
+    this.root.dataset.settled = "";
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
       if (!this.root.isConnected || !this.scene.tracks.length) return;
@@ -251,11 +260,13 @@ export class TimelineView {
       this.root.dataset.drawn = this.scene.data ? "yes" : "";
       this.root.dataset.from = String(Math.round(v.from));
       this.root.dataset.to = String(Math.round(v.to));
+      this.root.dataset.settled = this.scene.data && !this.source.busy ? "yes" : "";
       this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn"));
     });
   }
 
   close() {
+    this.run = null; // an answer under way finds nobody
     clearTimeout(this.timer);
     this.resizes.disconnect();
     cancelAnimationFrame(this.frame);

@@ -7,6 +7,7 @@ many of them as it can. Only a few are scheduled ahead: a stop or a change waits
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from typing import Any
 
 from profiles.events import ClosureDone, VariablesServed
 from strategy_core.parameter_server.feed import Feed
+from strategy_core.parameter_server.fetching import fetch
 from strategy_core.parameter_server.step import read_done
 from strategy_core.recorder.step import RecordedStep
 
@@ -62,6 +64,7 @@ class CoordinatorLoop:
         self._first_worker = first_worker
         self._results: queue.SimpleQueue[_Result] = queue.SimpleQueue()
         self._waiting = ThreadPoolExecutor(self._num_ahead, thread_name_prefix="closure")
+        self._closed = threading.Event()
         self._is_holding = False
         self._is_told = False
 
@@ -99,6 +102,7 @@ class CoordinatorLoop:
             self._is_holding = False
 
     def close(self) -> None:
+        self._closed.set()
         self._waiting.shutdown(wait=False, cancel_futures=True)
 
     def _may_schedule(self, step: int) -> bool:
@@ -114,7 +118,7 @@ class CoordinatorLoop:
 
     def _await(self, value: Any, scheduled_ns: int) -> None:
         try:
-            packed, error = value.fetch(), None
+            packed, error = fetch(value, self._closed.wait), None
         except Exception as failure:  # raised again where the step is recorded
             packed, error = None, failure
         self._results.put(_Result(scheduled_ns, time.time_ns(), packed, error))

@@ -1,6 +1,6 @@
 """A drill: kill processes of real runs at random moments, and see what is left.
 
-    python -m tests.drill --kills 30 --seed 1
+    python -m tests.drill --kills 30 --seed 1 [--first 8]
 
 Each round starts a cluster (MultiWorkerMirroredStrategy, or ParameterServerStrategy) from the
 command line or from the page, and kills one of its processes (a worker, a parameter server, the
@@ -64,10 +64,15 @@ class Round:
     status: str
 
 
-def rounds(kills: int, seed: int, folder: Path, browser: Browser) -> Iterator[Round]:
-    """Rounds of different victims, in turn; raises AssertionError where one goes wrong."""
-    chance = random.Random(seed)
-    for number in range(kills):
+def rounds(
+    kills: int, seed: int, folder: Path, browser: Browser, *, first: int = 0
+) -> Iterator[Round]:
+    """Rounds of different victims, in turn; raises AssertionError where one goes wrong.
+
+    A round depends on its seed and number alone: a drill may be done in pieces.
+    """
+    for number in range(first, first + kills):
+        chance = random.Random(f"{seed}-{number}")
         victim = VICTIMS[number % len(VICTIMS)]
         run = folder / f"round-{number}"
         if victim == "page":
@@ -198,13 +203,15 @@ def main(say: Callable[[str], object] = print) -> None:
     parser = argparse.ArgumentParser(prog="tests.drill", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="round to begin with")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = launch_chromium(playwright)
-        for number, done in enumerate(rounds(args.kills, args.seed, Path(folder), browser)):
+        drill = rounds(args.kills, args.seed, Path(folder), browser, first=args.first)
+        for number, done in enumerate(drill, args.first):
             status = re.sub(r"\s+", " ", done.status)
             say(
-                f"{number + 1:3} {done.victim:18} after {done.after_s:4.1f} s, "
+                f"{number:3} {done.victim:18} after {done.after_s:4.1f} s, "
                 f"{done.num_steps:5} steps kept, all gone in {done.gone_s:.2f} s; {status}"
             )
         browser.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import struct
 import sys
 from dataclasses import dataclass
@@ -71,12 +72,13 @@ def why_unavailable() -> str | None:
 def connections() -> list[Connection]:
     """This process's connected TCP sockets, in no order."""
     found = {}
-    for entry in list(_FDS.iterdir()):
+    with os.scandir(_FDS) as entries:
+        descriptors = [int(entry.name) for entry in entries]
+    for fd in descriptors:
         with contextlib.suppress(OSError):  # closed in between
-            if str(entry.readlink()).startswith("socket:"):
-                connection = _look_at(int(entry.name))
-                if connection is not None:
-                    found[connection.cookie] = connection
+            connection = _look_at(fd) if stat.S_ISSOCK(os.fstat(fd).st_mode) else None
+            if connection is not None:
+                found[connection.cookie] = connection
     return list(found.values())
 
 

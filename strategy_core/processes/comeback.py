@@ -32,11 +32,10 @@ def may_come_back(crew: Crew, lost: WatchedWorker, num_comebacks: int) -> bool:
 
 
 def note_of(crew: Crew, lost: WatchedWorker) -> Note:
-    """What the run says of it, once a fresh process is on its way."""
-    why = crew.verdict(lost).message or "It is gone."
+    """What the run says of it, once a fresh process is on its way. Its own end is told before."""
     return Note(
         "warning",
-        f"{why} Training goes on without it until a fresh process has taken its place; its part "
-        "of the data begins anew there.",
+        f"Training goes on without {crew.title(lost)} until a fresh process has taken its place; "
+        "its part of the data begins anew there.",
         {"worker": lost.folder.worker, "generation": lost.folder.generation},
     )

@@ -379,11 +379,9 @@ class RunHandle:
             fresh = self._start(lost.generation + 1, spec, str(path))
         except (OSError, LabError):
             return False
-        self._chronicle.exited(lost)
-        again = "The run begins again from its last checkpoint"
-        self._chronicle.write(
-            Note("warning", f"{again}. {verdict.message}", {"checkpoint": str(path)})
-        )
+        self._chronicle.exited(lost)  # which tells why
+        again = "The run begins again from its last checkpoint."
+        self._chronicle.write(Note("warning", again, {"checkpoint": str(path)}))
         if self._candidate is not None:
             self._candidate.end(LEAVE_GRACE_S)
             self._candidate = None

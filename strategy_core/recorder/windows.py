@@ -79,7 +79,7 @@ class Windows:
             events += self._placement(wait=True)
         self._trace = trace
         self._runs_here = runs_here
-        if runs_here:
+        if self._may_capture:
             self._converter.warm_up()
         if capture.every_worker and not self._is_leader:
             events.append(Note("warning", _MAY_CRASH))
@@ -87,13 +87,16 @@ class Windows:
 
     def observe(self, step: int) -> AbstractContextManager[Any]:
         """Around a step: in a window that is open, or begins here, or nothing at all."""
-        # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
-        may_capture = (self._is_leader or self._capture.every_worker) and self._runs_here
-        if self._open is None and self._trace is not None and may_capture:
+        if self._open is None and self._trace is not None and self._may_capture:
             num_steps = self._planner.steps_to_capture()
             if num_steps:
                 self._begin(step, num_steps)
         return self._open.annotate(step) if self._open and self.is_capturing else nullcontext()
+
+    @property
+    def _may_capture(self) -> bool:
+        # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
+        return (self._is_leader or self._capture.every_worker) and self._runs_here
 
     def step_done(self, wall_ms: float) -> list[Event]:
         """After each step: end a full window, take what the converter has."""

@@ -11,7 +11,7 @@ from profiles.layout import worker_folder
 from profiles.spec import parse_spec
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.processes import protocol
-from strategy_core.processes.comeback import MAX_COMEBACKS, may_come_back
+from strategy_core.processes.comeback import MAX_COMEBACKS, may_come_back, note_of
 from strategy_core.processes.crew import Crew
 from strategy_core.processes.watched_worker import WatchedWorker
 from strategy_core.processes.worker_process import WorkerProcess
@@ -72,3 +72,12 @@ def test_not_for_ever(tmp_path: Path) -> None:
     crew = crew_of("parameter-server", tmp_path)
     assert may_come_back(crew, crew.members[1], MAX_COMEBACKS - 1)
     assert not may_come_back(crew, crew.members[1], MAX_COMEBACKS)
+
+
+def test_the_note_names_who_is_missing_and_leaves_its_end_to_the_event_that_tells_it(
+    tmp_path: Path,
+) -> None:
+    crew = crew_of("parameter-server", tmp_path)
+    note = note_of(crew, crew.members[2])
+    assert note.message.startswith("Training goes on without worker 1 until")
+    assert note.fields == {"worker": 2, "generation": 0}

@@ -16,10 +16,10 @@ from profiles.spec import RunSpec
 from strategy_core.cluster import tasks
 from strategy_core.cluster.containment import Entrance, Network, lay_network
 from strategy_core.cluster.tasks import Cluster
-from strategy_core.processes import protocol, whereabouts
+from strategy_core.processes import protocol
+from strategy_core.processes.inquiry import Inquiry
 from strategy_core.processes.verdict import KillReason, Verdict
 from strategy_core.processes.watched_worker import WatchedWorker
-from strategy_core.processes.whereabouts import Whereabouts
 
 STOPPED_S = 3.0
 """A stopped process (SIGSTOP) holds its peers up: none is waited for longer."""
@@ -40,8 +40,8 @@ class Crew:
     cluster: Cluster | None = None
     trouble_at: float | None = None
     """Monotonic seconds when one was lost that should not have been."""
-    asked_at: float | None = None
-    """Monotonic seconds when its members were asked where they are."""
+    inquiry: Inquiry | None = None
+    """Under way while one gives no sign of life."""
     is_ending: bool = False
     """It was killed as a whole: nobody is to blame."""
     network: Network | None = None
@@ -129,10 +129,10 @@ class Crew:
         self.trouble_at = min(lost_at, default=None)
 
     def end_if_hung(self, now: float, timeout_s: float) -> None:
-        """Kill whoever gives no sign of life; of several, the one that the others wait for.
-
-        All are asked where they are first: those who wait inside their step wait for a peer.
-        """
+        """Kill whoever gives no sign of life; of several, the one that the others wait for."""
+        is_known = any(m.killed_for is not None and not m.is_gone for m in self.members)
+        if is_known or self.trouble_at is not None:
+            return  # the others have nothing to do any more
         stopped_s = STOPPED_S if self.cluster else math.inf
         alive = [m for m in self.members if m.killed_for is None and not m.is_gone]
         hung: dict[int, str] = {}
@@ -142,19 +142,18 @@ class Crew:
             if why is not None:
                 hung[member.folder.worker] = why
         if not hung:
-            self.asked_at = None
-        elif self.asked_at is None:
-            self.asked_at = now
+            self.inquiry = None
+        elif self.inquiry is None:
+            self.inquiry = Inquiry(alive, now)
+        elif self.inquiry.is_over(now):
+            found = self.inquiry.culprit(alive, hung, now, is_served=self.is_served)
+            self.inquiry = None
+            if found is not None:
+                found[0].kill("hung", found[1])
+                return
             for member in alive:
-                if member.process.ready:  # before that nothing answers the signal: it would kill
-                    whereabouts.ask(member.process.pid)
-        elif now > self.asked_at + whereabouts.ANSWER_S:
-            places = {member.folder.worker: _place(member) for member in alive}
-            culprit = min(alive, key=lambda m: _stuck(m, places[m.folder.worker]))
-            number, place = culprit.folder.worker, places[culprit.folder.worker]
-            why = hung.get(number) or f"No step for {now - culprit.last_sign:.0f} s."
-            is_told = place is not None and culprit.stopped_since is None
-            culprit.kill("hung", f"{why[:-1]}; {place}." if is_told else why)
+                if member.folder.worker in hung:
+                    member.last_sign = now  # it waits, as it should
 
     def end(self, timeout_s: float) -> None:
         """Kill whoever is left, and wait for their end."""
@@ -240,17 +239,6 @@ def start_crew(
         network.close()
         raise
     return crew
-
-
-def _place(member: WatchedWorker) -> Whereabouts | None:
-    """Where a member said it was when it was asked."""
-    return whereabouts.read(member.process.said(member.folder.path / "stderr.log"))
-
-
-def _stuck(member: WatchedWorker, place: Whereabouts | None) -> tuple[bool, bool, int]:
-    """The least of several is the one that the others wait for."""
-    is_waiting = place is not None and place.is_waiting_for_peers
-    return member.stopped_since is None, is_waiting, -1 if member.step is None else member.step
 
 
 def _fault(member: WatchedWorker) -> tuple[int, float]:

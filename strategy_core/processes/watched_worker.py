@@ -90,11 +90,16 @@ class WatchedWorker:
         quiet_s = now - self.last_sign
         if quiet_s > timeout_s:
             return f"No event for {quiet_s:.0f} s; {self._doing()}."
-        since = None if self.is_done else self.building_since
+        since = self.building_since if self.is_building else None
         building_s = 0.0 if since is None else now - since
         if building_s > _BUILDING_FACTOR * timeout_s:
             return f"No step for {building_s:.0f} s, though its process is computing."
         return None
+
+    @property
+    def is_building(self) -> bool:
+        """Whether it is on the way to its first step, or to serving."""
+        return self.building_since is not None and not self.is_done
 
     @property
     def is_ending(self) -> bool:

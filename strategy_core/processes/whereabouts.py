@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _STDERR = 2
-ANSWER_S = 0.5
-"""So long may a process take to answer."""
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
 _OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
+_OUTERMOST = re.compile(r" in (?:<module>|_run_module_as_main)$|^  \.\.\.$", re.MULTILINE)
+"""The last frame of the main thread's stack, or what stands for those of a very deep one."""
 _IN_STEP = re.compile(r"strategy_core/(?:loops|fit)\.py$")
 _IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
 
@@ -51,10 +51,16 @@ def answer_from_now_on() -> None:
 
 
 def ask(pid: int) -> None:
-    """Launcher: the answer is in the worker's log within `ANSWER_S`."""
+    """Launcher: the answer comes in the worker's log."""
     if hasattr(signal, "SIGUSR1"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGUSR1)
+
+
+def is_whole(stderr: str) -> bool:
+    """Whether the answer in a worker's log is there to its end: the main thread's comes last."""
+    blocks = list(_THREAD.finditer(stderr))
+    return bool(blocks) and _OUTERMOST.search(stderr, blocks[-1].start()) is not None
 
 
 def read(stderr: str) -> Whereabouts | None:

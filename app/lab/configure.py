@@ -17,6 +17,7 @@ from app.lab.complaints import Complaints
 from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
 from app.lab.network_picker import pick_network
+from app.lab.partition_picker import pick_partition
 from app.lab.tpu_layout import pick_layout
 from app.lab.workload_picker import pick_workload
 from app.parts.picker import LAST_RUN
@@ -52,6 +53,9 @@ def configure_page() -> None:
     with left:
         st.markdown("#### Devices and data")
         document = pick_cluster(strategy, complaints, key="cluster", bound=True)
+        document["parameter_server"] = pick_partition(
+            strategy, complaints, key="partition", bound=True
+        )
         document |= pick_devices(found, strategy, key="devices", bound=True)
         complaints.below("devices")
         complaints.below("gpu_memory_mb")

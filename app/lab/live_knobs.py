@@ -16,6 +16,8 @@ from app.lab.complaints import Complaints
 from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
 from app.lab.network_picker import live_changes, pick_network
+from app.lab.partition_picker import live_changes as cut_changes
+from app.lab.partition_picker import pick_partition
 from app.live_run import LiveRun
 from app.parts.text import as_markdown
 from profiles.errors import LabError, SpecError
@@ -80,6 +82,9 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     )
     complaints.below("strategy")
     processes = pick_cluster(strategy, complaints, key=f"{key}_cluster", applied=applied)
+    cut = pick_partition(
+        strategy, complaints, key=f"{key}_partition", applied=applied.get("parameter_server")
+    )
     network = pick_network(
         strategy, complaints, key=f"{key}_network", applied=applied.get("network")
     )
@@ -112,6 +117,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     return {
         "strategy": strategy,
         **processes,
+        **cut_changes(cut),
         **live_changes(network),
         **devices,
         "global_batch_size": batch,

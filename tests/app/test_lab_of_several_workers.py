@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from app import state
 from app.lab import watch
 from profiles.event_log import EventLog
-from profiles.events import SegmentOpened
+from profiles.events import CommandAnswered, SegmentOpened
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec
 from strategy_core.inventory import Inventory
@@ -86,6 +86,18 @@ def test_servers_and_patience_go_into_the_run(lab: Path, launcher: ClusterLaunch
     assert (spec.cluster.heartbeat_timeout_s, spec.cluster.restarts) == (7.0, 1)
 
 
+def test_weights_are_cut_as_asked_for(lab: Path, launcher: ClusterLauncher) -> None:
+    at = press(open_page("lab", lab), "ParameterServerStrategy")
+    assert not {"partition_parts", "partition_part_bytes"} & set(keys(at))
+    at.selectbox(key="partition_partitioner").set_value("min-size").run()
+    assert {"partition_parts", "partition_part_bytes"} <= set(keys(at))
+    at.number_input(key="partition_part_bytes").set_value(4096)
+    press(at, "Run")
+    assert not errors(at)
+    asked = launcher.launched[0].spec.parameter_server
+    assert (asked.partitioner, asked.parts, asked.part_bytes) == ("min-size", 0, 4096)
+
+
 def test_a_batch_that_workers_cannot_share_is_said_once(
     lab: Path, launcher: ClusterLauncher
 ) -> None:
@@ -134,6 +146,31 @@ def test_one_process_becomes_several_while_it_runs(lab: Path, launcher: ClusterL
     assert live(at, "number_input", "_workers").value == 2
     press(at, "Apply")
     assert run.asked == [{"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"}]
+
+
+SERVED = {
+    "strategy": "parameter-server",
+    "devices": "cpu:1",
+    "workers": 2,
+    "parameter_servers": 1,
+}
+
+
+def test_weights_are_cut_while_the_run_goes_on_and_whole_where_nobody_serves_them(
+    lab: Path, launcher: ClusterLauncher
+) -> None:
+    at, run, log = running(lab, launcher, **SERVED)
+    live(at, "selectbox", "_partitioner").set_value("fixed").run()
+    press(at, "Apply")
+    assert run.asked == [{"parameter_server.partitioner": "fixed"}]
+    cut = run.spec.with_changes({**SERVED, "parameter_server.partitioner": "fixed"})
+    log.write(SegmentOpened(1, cut.strategy, 2, 2, 256, 5, 0, [], "auto", cut.to_json()))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 5))
+    live(rerun(at), "selectbox", "_strategy").set_value("mirrored")
+    rerun(at)
+    press(at, "Apply")
+    assert not errors(at)
+    assert run.asked[1]["parameter_server.partitioner"] == "none"
 
 
 PACKED = {"cross_device_ops": "hierarchical-copy", "num_packs": 2}

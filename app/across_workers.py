@@ -16,9 +16,10 @@ from app.plain import integer
 from profiles.across_workers import complete_tables
 from profiles.clocks import Clocks, estimate_clocks
 from profiles.events import SegmentOpened
+from profiles.hosts import is_served
 from profiles.mark_rows import read_mark_rows
 from profiles.marks import PhasesMs, split_step
-from profiles.marks_table import APART, last_gradients_ns
+from profiles.marks_table import last_gradients_ns
 from profiles.records import as_event
 from profiles.schema import TABLES
 from profiles.sources import EventSource, Record
@@ -58,7 +59,7 @@ class AcrossWorkers:
         worker = integer(record.get("worker"))
         if record["kind"] == "segment":
             opened = as_event(record, SegmentOpened)
-            if opened and opened.num_workers > 1 and opened.strategy not in APART:
+            if opened and opened.num_workers > 1 and not is_served(opened):
                 self._together.setdefault(opened.segment, opened)
         elif record["kind"] in CLOCK_KINDS and worker is not None:
             told = self._told.setdefault(worker, [])

@@ -1,7 +1,8 @@
 """The light marks of a run as columns: one entry per step and replica, as its worker wrote them.
 
 Per replica a `step` record carries `[inputs_ready, gradients_ready, reduced]`. All times are ns
-on the wall clock of the worker that wrote them; `profiles.clocks` compares workers.
+on the wall clock of the worker that wrote them, or that of the replica's host in a TPU pod, whose
+coordinator writes for all; `profiles.clocks` compares workers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from profiles.events import SegmentOpened
+from profiles.hosts import is_pod, worker_of
 from profiles.sources import EventSource, Record
 
 Ints = npt.NDArray[np.int64]
@@ -74,6 +76,13 @@ def first_replica(worker: int, num_local: int, opened: SegmentOpened | None) -> 
     return 0 if is_all else worker * num_local
 
 
+def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None) -> Ints:
+    """On whose clock each replica's times are: the writer's, or its host's in a pod."""
+    if opened is None or not is_pod(opened):
+        return np.full(len(replicas), writer, np.int64)
+    return np.array([worker_of(opened, replica) for replica in replicas.tolist()], np.int64)
+
+
 def _blocks(
     records: Sequence[Record], worker: int, layout: Mapping[int, SegmentOpened]
 ) -> tuple[list[Ints], int]:
@@ -92,7 +101,7 @@ def _blocks(
         replica = first_replica(worker, num_replicas, layout.get(segment)) + np.arange(num_replicas)
         steps = np.array([record["step"] for record in sound], np.int64)
         times = np.array([_times(record) for record in sound], np.int64).reshape(-1, 3, 1)
-        known = (segment, steps[:, None], worker, replica)
+        known = (segment, steps[:, None], _workers(worker, replica, layout.get(segment)), replica)
         every = (*known, *np.moveaxis(marks_ns, 2, 0), *np.moveaxis(times, 1, 0))
         shape = (len(sound), num_replicas)
         columns = [np.broadcast_to(np.asarray(value, np.int64), shape) for value in every]

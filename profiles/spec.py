@@ -38,7 +38,9 @@ STRATEGY_NAMES: tuple[str, ...] = get_args(StrategyName)
 CROSS_DEVICE_OPS: tuple[str, ...] = get_args(CrossDeviceOps)
 SINGLE_REPLICA_STRATEGIES = ("default", "one-device")
 CLUSTER_STRATEGIES = ("multi-worker-mirrored", "parameter-server")
-"""Strategies whose runs take several processes."""
+"""Strategies whose runs always take several processes."""
+POD_STRATEGY = "tpu"
+"""Its cores are in one process, or on several hosts: a pod."""
 
 
 class _Model(BaseModel):
@@ -144,6 +146,7 @@ class RunSpec(_Model):
     devices: str = "auto"
     """`cpu:4` (a count), `gpu:0,gpu:1` (a list), `tpu` or `auto`."""
     workers: int = Field(1, ge=1, le=256)
+    """Worker processes; of the tpu strategy the hosts that share its cores."""
     parameter_servers: int = Field(0, ge=0, le=256)
     workload: str = "digits-cnn"
     workload_options: dict[str, Any] = Field(default_factory=dict)
@@ -185,8 +188,20 @@ class RunSpec(_Model):
         count = self.device_request.count
         if count is None:
             return None
-        cores = self.tpu.cores_per_replica if self.strategy == "tpu" else 1
-        return max(1, count // cores) * self.workers
+        if self.strategy == POD_STRATEGY:  # its devices are all cores, on however many hosts
+            return max(1, count // self.tpu.cores_per_replica)
+        return count * self.workers
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the run takes several processes."""
+        is_pod = self.strategy == POD_STRATEGY and self.workers > 1
+        return is_pod or self.strategy in CLUSTER_STRATEGIES
+
+    @property
+    def is_served(self) -> bool:
+        """Whether one process, the coordinator, does the steps, and the others what it sends."""
+        return self.is_cluster and self.strategy != "multi-worker-mirrored"
 
     def with_changes(self, changes: Mapping[str, Any]) -> RunSpec:
         """A new spec with dotted paths set, e.g. `{"capture.every_step": True}`."""
@@ -241,8 +256,8 @@ def parse_devices(text: str) -> DeviceRequest:
 def check_consistency(spec: RunSpec) -> None:
     """What two fields say of each other; raises SpecError."""
     parse_devices(spec.devices)
-    if spec.strategy == "tpu" and spec.device_request.count is not None:
-        check_cores(spec.tpu, spec.device_request.count)
+    if spec.strategy == POD_STRATEGY and spec.device_request.count is not None:
+        check_cores(spec.tpu, spec.device_request.count, spec.workers)
     is_in_sync = spec.strategy != "parameter-server"  # there a step is one worker's
     check_batch(spec.global_batch_size, spec.num_replicas if is_in_sync else 1)
     _check_processes(spec)
@@ -258,18 +273,18 @@ def check_consistency(spec: RunSpec) -> None:
 
 def _check_processes(spec: RunSpec) -> None:
     """Only strategies that take several processes are given several; raises SpecError."""
-    if spec.workers > 1 and spec.strategy not in CLUSTER_STRATEGIES:
+    if spec.workers > 1 and not spec.is_cluster:
         raise SpecError(
-            f"Several workers are for {' and '.join(CLUSTER_STRATEGIES)}",
+            f"Several workers are for {', '.join(CLUSTER_STRATEGIES)} and {POD_STRATEGY}",
             f"workers={spec.workers} with {spec.strategy}",
             "Choose one of those, or leave workers at 1",
             field="workers",
         )
-    if spec.network.emulates and spec.strategy not in CLUSTER_STRATEGIES:
+    if spec.network.emulates and not spec.is_cluster:
         raise SpecError(
             "Links are emulated between the processes of a cluster",
             f"network.rate_mbit, delay_ms or interfaces with {spec.strategy}",
-            f"Choose {' or '.join(CLUSTER_STRATEGIES)}, or leave them out",
+            f"Choose {' or '.join(CLUSTER_STRATEGIES)}, or a tpu pod, or leave them out",
             field="network",
         )
     if spec.parameter_servers and spec.strategy != "parameter-server":
@@ -328,13 +343,28 @@ def check_delays(spec: RunSpec, num_replicas: int | None) -> None:
             )
 
 
-def check_cores(layout: TpuLayout, num_cores: int) -> None:
-    """The cores fill their mesh and are shared evenly by the replicas; raises SpecError."""
+def check_cores(layout: TpuLayout, num_cores: int, num_hosts: int = 1) -> None:
+    """The cores fill their mesh, and hosts and replicas share them evenly; raises SpecError."""
+    if num_cores % num_hosts:
+        raise SpecError(
+            "Every host of a pod has the same number of cores",
+            f"{num_cores} cores on {num_hosts} hosts",
+            field="workers",
+        )
     if num_cores % layout.cores_per_replica:
         raise SpecError(
             "The number of TPU cores is a multiple of the cores per replica",
             f"{num_cores} cores, {layout.cores_per_replica} per replica",
             field="tpu.cores_per_replica",
+        )
+    per_host = num_cores // num_hosts
+    if per_host % layout.cores_per_replica:
+        raise SpecError(
+            "The cores of a replica are on one host",
+            f"{per_host} cores on each of {num_hosts} hosts, {layout.cores_per_replica} per "
+            "replica",
+            "Take fewer hosts, or fewer cores per replica",
+            field="workers",
         )
     if layout.topology is not None and math.prod(layout.topology) != num_cores:
         raise SpecError(

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from profiles.across_workers import COMPLETED, complete_tables
@@ -27,6 +28,7 @@ from profiles.event_tables import (
     steps_table,
 )
 from profiles.events import Environment, SegmentOpened
+from profiles.hosts import is_pod
 from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from profiles.mark_rows import MarkRows, read_mark_rows
 from profiles.marks_table import last_gradients_ns, marks_table
@@ -141,15 +143,18 @@ class Profile:
 
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
         """A table of captured steps with what the marks of other workers add to it."""
-        if len({source.worker for source in self.sources} - {None}) < 2 or not len(self.mark_rows):
+        # A pod's captures have the replicas of all its hosts already.
+        pods = [segment.segment for segment in self.segments if is_pod(segment)]
+        marked = self.mark_rows.only(~np.isin(self.mark_rows.segment, pods))
+        if len({source.worker for source in self.sources} - {None}) < 2 or not len(marked):
             return found
         raw = {
             other: found if other == name else read_table(other, self.files[other], _unheard)
             for other in COMPLETED
         }
         layout = {segment.segment: segment for segment in self.segments}
-        last_ns = last_gradients_ns(self.mark_rows, self.clocks, layout)
-        return complete_tables(raw, self.mark_rows, last_ns, layout)[name]
+        last_ns = last_gradients_ns(marked, self.clocks, layout)
+        return complete_tables(raw, marked, last_ns, layout)[name]
 
     def _note_bad(self, table: str, num_bad: int) -> None:
         if num_bad:

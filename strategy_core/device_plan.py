@@ -6,7 +6,13 @@ import math
 from dataclasses import dataclass, replace
 
 from profiles.errors import SpecError
-from profiles.spec import CLUSTER_STRATEGIES, SINGLE_REPLICA_STRATEGIES, RunSpec, check_cores
+from profiles.spec import (
+    CLUSTER_STRATEGIES,
+    POD_STRATEGY,
+    SINGLE_REPLICA_STRATEGIES,
+    RunSpec,
+    check_cores,
+)
 from strategy_core.inventory import Inventory
 
 AUTO_CPUS = 4
@@ -71,8 +77,8 @@ class DevicePlan:
 
 def plan(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     """The devices that `spec` asks for on a machine with `inventory`; raises SpecError."""
-    if spec.strategy == "tpu":
-        return _tpu(spec, inventory)
+    if spec.strategy == POD_STRATEGY:
+        return _pod(spec, inventory) if spec.is_cluster else _tpu(spec, inventory)
     if spec.strategy in CLUSTER_STRATEGIES:
         return _of_each_worker(spec, inventory)
     return _plain(spec, inventory)
@@ -157,8 +163,22 @@ def _tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
         found = DevicePlan(kind, tuple(range(count)))
     else:
         found = _plain(spec, inventory)
-    check_cores(spec.tpu, len(found.indices))
+    check_cores(spec.tpu, len(found.indices), spec.workers)
     return replace(found, cores_per_replica=spec.tpu.cores_per_replica)
+
+
+def _pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The cores of a TPU over several hosts, a process each."""
+    whole = _tpu(spec, inventory)
+    if whole.kind != "CPU":
+        raise SpecError(
+            "The hosts of an emulated pod have virtual CPUs for cores",
+            f"devices={spec.devices!r} with {spec.workers} hosts",
+            f"Take cpu:{EMULATED_CORES}, or one process for GPUs and for a real TPU",
+            field="devices",
+        )
+    each = whole.indices[: len(whole.indices) // spec.workers]
+    return replace(whole, indices=each, num_workers=spec.workers, job="host")
 
 
 def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:

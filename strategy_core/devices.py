@@ -12,7 +12,7 @@ import os
 
 import tensorflow as tf
 
-from profiles.spec import CLUSTER_STRATEGIES, RunSpec
+from profiles.spec import RunSpec
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.inventory import Inventory, PhysicalDevice
 
@@ -39,7 +39,7 @@ def create_logical_devices(spec: RunSpec) -> None:
     Raises SpecError where the machine cannot have what the spec asks for.
     """
     wanted = plan(spec, inventory())
-    spare = 1 if spec.strategy in CLUSTER_STRATEGIES else MIN_LOGICAL_CPUS
+    spare = 1 if spec.is_cluster else MIN_LOGICAL_CPUS
     cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)

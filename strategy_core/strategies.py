@@ -90,7 +90,7 @@ def _central_storage(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorit
 
 
 def _tpu(spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
-    return tpu_strategy.build(spec, len(devices))
+    return tpu_strategy.build(spec, devices)
 
 
 BUILDERS: dict[str, Builder] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,30 @@ import tensorflow as tf
 from profiles.events import CoresExpanded
 from profiles.spec import RunSpec
 from strategy_core import tpu
+from strategy_core.tpu import pod as tpu_pod
 
 Split = Callable[[Any], Any]
 NAMES_KEPT = 20
 """Names of fallen-back ops that go on record, per op type and reason."""
 
 
-def build(spec: RunSpec, num_cores: int) -> tf.distribute.TPUStrategy:
-    """The strategy of `spec` on `num_cores` cores; raises SpecError where they do not fit."""
+def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
+    """The strategy of `spec`, a core on each of the devices; raises SpecError where they do not
+    fit. The hosts of a pod are those that `TF_CONFIG` names."""
     return tpu.build(
-        num_cores // spec.tpu.cores_per_replica,
+        len(devices) // spec.tpu.cores_per_replica,
         spec.tpu.cores_per_replica,
         spmd=spec.tpu.spmd,
         topology_shape=spec.tpu.topology,
+        pod=_pod(len(devices)) if spec.is_cluster else None,
     )
+
+
+def _pod(num_cores: int) -> tpu_pod.ServedPod:
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    cluster = resolver.cluster_spec()
+    per_host = num_cores // cluster.num_tasks("host")
+    return tpu_pod.ServedPod(cluster, "host", per_host, own_job=resolver.task_type)
 
 
 def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:

@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.flush()
 
     from strategy_core import devices, worker_run  # TensorFlow: seconds
-    from strategy_core.parameter_server.server_run import ServerRun, serves
+    from strategy_core.cluster.server_run import ServerRun, serves
 
     say({"ready": True, "inventory": devices.inventory().to_json()})
     if commands.is_empty():

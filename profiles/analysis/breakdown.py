@@ -15,6 +15,7 @@ import pyarrow as pa
 from profiles.analysis.columns import Floats, floats, ints, mean, of_segment, texts
 from profiles.analysis.served_phases import served_phases
 from profiles.analysis.steps import StepTimes, step_times, typical_steps
+from profiles.hosts import worker_of
 from profiles.marks import fill_step
 from profiles.schema import CATEGORIES
 
@@ -155,8 +156,7 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
 
 def _unknown(segment: SegmentOpened) -> tuple[ReplicaBreakdown, ...]:
     """The replicas that are known to be there, with nothing known about their time."""
-    local = max(1, segment.num_replicas // max(1, segment.num_workers))
     return tuple(
-        ReplicaBreakdown(replica, replica // local, device, 0, *[None] * 6)
+        ReplicaBreakdown(replica, worker_of(segment, replica), device, 0, *[None] * 6)
         for replica, device in enumerate(segment.replica_devices)
     )

@@ -12,6 +12,7 @@ from profiles.analysis.breakdown import ReplicaBreakdown, captured_breakdown, wi
 from profiles.analysis.columns import floats, ints, of_segment, texts
 from profiles.analysis.steps import step_times
 from profiles.events import CoresExpanded, SegmentOpened
+from profiles.hosts import host_process
 from profiles.records import as_event
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Core:
     replica: int
     core: int
     device: str
+    worker: int
+    """The process that it is in: one of a pod's hosts."""
     coordinates: tuple[int, ...] | None
     num_ops: int | None
     split: ReplicaBreakdown | None
@@ -70,6 +73,7 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
             replica=replica,
             core=core,
             device=device,
+            worker=host_process(device) or 0,
             coordinates=tuple(expansion.coordinates[replica][core]) if expansion else None,
             num_ops=expansion.num_ops.get(device, 0) if expansion else None,
             split=splits.get((replica, core)),

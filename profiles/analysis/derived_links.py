@@ -2,7 +2,8 @@
 
 Collectives: each as a ring over all replicas, in which only the last replica of a process has its
 neighbour in another one, so that a process sends the next f * S (nccl-tests' factor f). Parameter
-servers: a worker pulls every variable part and pushes its gradient back, in the steps it does.
+servers: a worker pulls every variable part and pushes its gradient back, in the steps it does. TPU
+pods: the sends of the graph from a device of one process to one of another, in captured steps.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiles.analysis.columns import floats, ints, of_segment
+from profiles.analysis.columns import floats, ints, of_segment, texts
 from profiles.analysis.communication import bus_factor, communication
+from profiles.hosts import host_process, is_pod
 
 if TYPE_CHECKING:
     from profiles.events import SegmentOpened
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 FROM_COLLECTIVES = "collectives"
 FROM_PARAMETERS = "parameters"
 FROM_SERVED = "served variables"
+FROM_SENDS = "sends between hosts"
 
 Pair = tuple[int, int]
 """Process numbers: from, to."""
@@ -33,6 +36,8 @@ def derived_bytes(profile: Profile, segment: SegmentOpened) -> Derived:
     """Bytes per step that the links of a segment have to carry."""
     if segment.strategy == "parameter-server":
         return _between_servers(profile, segment)
+    if is_pod(segment):
+        return _between_hosts(profile, segment)
     if segment.num_workers < 2:
         return {}, None
     total, source = _ring_share(profile, segment)
@@ -57,6 +62,20 @@ def _ring_share(profile: Profile, segment: SegmentOpened) -> tuple[float, str | 
         return 0.0, None
     factor = bus_factor("all-reduce", segment.num_replicas) or 0.0
     return factor * segment.parameter_bytes, FROM_PARAMETERS
+
+
+def _between_hosts(profile: Profile, segment: SegmentOpened) -> Derived:
+    sends = of_segment(profile.table("transfers"), segment.segment)
+    sizes, num_steps = floats(sends, "bytes"), len(np.unique(ints(sends, "step")))
+    if not num_steps or not np.isfinite(sizes).all():
+        return {}, None
+    found: dict[Pair, float] = defaultdict(float)
+    ends = zip(texts(sends, "send_device"), texts(sends, "recv_device"), sizes, strict=True)
+    for sender, receiver, size in ends:
+        pair = (host_process(sender) or 0, host_process(receiver) or 0)
+        if pair[0] != pair[1]:
+            found[pair] += float(size) / num_steps
+    return dict(found), FROM_SENDS
 
 
 def _between_servers(profile: Profile, segment: SegmentOpened) -> Derived:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment, texts
 from profiles.analysis.derived_links import Pair, derived_bytes
+from profiles.hosts import is_served
 from profiles.link_rows import INTERFACE, SOCKET
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def links(profile: Profile, segment: SegmentOpened) -> Links:
 
 def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     """What each process of the segment's cluster is called, by number."""
-    is_served = segment.strategy == "parameter-server"
-    if segment.num_workers < 2 and not is_served:
+    has_coordinator = is_served(segment)
+    if segment.num_workers < 2 and not has_coordinator:
         return {0: "worker 0"}
     told: dict[int, str] = {}
     for record in profile.records("launched"):
@@ -158,7 +159,7 @@ def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
         if isinstance(worker, int) and isinstance(task, str):
             told[worker] = task
     every = {*told, *ints(profile.table("links"), "worker").tolist()}
-    every = every if is_served else {*range(segment.num_workers)}
+    every = every if has_coordinator else {*range(segment.num_workers)}
     return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
 
 

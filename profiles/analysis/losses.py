@@ -20,6 +20,8 @@ WHY = {
     "all-reduce: without one of them none can finish a step.",
     "parameter-server": "The coordinator and every parameter server are needed: variables are kept "
     "once. A lost worker alone would be done without.",
+    "tpu": "Every host of a pod has cores that take part in every sum over the replicas: without "
+    "one of them none can finish a step.",
 }
 """By strategy why the others could not go on."""
 AT_ONCE_MS = 100.0

@@ -140,6 +140,7 @@ def _core(core: Core) -> Json:
     return {
         "replica": core.replica,
         "core": core.core,
+        "worker": core.worker,
         "device": core.device,
         "num_steps": core.split.num_steps if core.split else 0,
         **_missing(phases, NO_CORE_STEP),

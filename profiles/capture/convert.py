@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from profiles.capture import collectives, xspace
@@ -25,6 +26,7 @@ from profiles.capture.tables import (
     span_table,
     transfer_table,
 )
+from profiles.hosts import host_process
 from profiles.schema import TABLES
 
 
@@ -43,7 +45,7 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class WindowOf:
-    """Whose window it is: goes into every row."""
+    """Whose window it is: goes into every row, but for what the hosts of a pod did in it."""
 
     segment: int
     worker: int
@@ -126,17 +128,26 @@ def write_tables(tables: dict[str, pa.Table], folder: Path) -> None:
 def _table(name: str, columns: dict[str, Any], window: WindowOf) -> pa.Table:
     schema = TABLES[name]
     length = len(columns["step"])
-    constant = {"segment": window.segment, "worker": window.worker}
-    arrays = [
-        pa.array(np.full(length, constant[field.name], np.int32))
-        if field.name in constant
-        else columns[field.name]
-        for field in schema
-    ]
+    device = "device" if "device" in schema.names else "send_device"
+    known = columns | {
+        "segment": np.full(length, window.segment, np.int32),
+        "worker": _workers(columns[device], window),
+    }
+    arrays = [known[field.name] for field in schema]
     return pa.table(
         [_as_type(array, field.type) for array, field in zip(arrays, schema, strict=True)],
         schema=schema,
     )
+
+
+def _workers(devices: Any, window: WindowOf) -> pa.Array:
+    """The process of each row's device: a pod's capture is of several."""
+    column = devices if isinstance(devices, pa.Array) else pa.array(devices, pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    hosts = [host_process(device) for device in column.dictionary.to_pylist()]
+    of = pa.array([window.worker if host is None else host for host in hosts], pa.int32())
+    return pc.fill_null(of.take(column.indices), window.worker)
 
 
 def _as_type(values: Any, kind: pa.DataType) -> pa.Array:

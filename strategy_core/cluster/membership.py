@@ -17,8 +17,8 @@ from strategy_core.cluster.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
 
 REPORT_LOST_PEERS = {"GRPC_FAIL_FAST": "use_caller"}
-"""Environment of every process that uses parameter servers: a call to one that is gone fails, where
-it would wait for its return."""
+"""Environment of every process of a cluster with a coordinator: a call to one that is gone fails,
+where it would wait for its return."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Membership:
         """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""
         if not self.has_own_launcher:
             os.environ |= REUSE_PORT
-        if spec.strategy == "parameter-server":
+        if self.cluster.is_served:
             os.environ |= REPORT_LOST_PEERS
         os.environ["TF_CONFIG"] = self.cluster.tf_config(self.process)
         if spec.strategy == "multi-worker-mirrored":

@@ -15,8 +15,14 @@ from typing import Any, Literal
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
 
-Role = Literal["chief", "worker", "ps"]
-_TITLES: dict[str, str] = {"chief": "coordinator", "worker": "worker", "ps": "parameter server"}
+Role = Literal["chief", "worker", "ps", "host"]
+"""A `host` has cores of a TPU pod."""
+_TITLES: dict[str, str] = {
+    "chief": "coordinator",
+    "worker": "worker",
+    "ps": "parameter server",
+    "host": "host",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class Task:
 
     @property
     def title(self) -> str:
-        """As people call it: `worker 1`, `parameter server 0`, `coordinator`."""
+        """As people call it: `worker 1`, `parameter server 0`, `host 1`, `coordinator`."""
         return _TITLES[self.role] if self.role == "chief" else f"{_TITLES[self.role]} {self.index}"
 
 
@@ -47,7 +53,12 @@ class Cluster:
     @property
     def num_workers(self) -> int:
         """Processes that train: parameter servers and the coordinator beside them do not."""
-        return sum(task.role == "worker" for task in self.tasks)
+        return sum(task.role in ("worker", "host") for task in self.tasks)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the first process, the coordinator, trains, and the others do what it sends."""
+        return bool(self.tasks) and self.tasks[0].role == "chief"
 
     def tf_config(self, process: int) -> str:
         """The `TF_CONFIG` of a process."""
@@ -73,6 +84,8 @@ def roles(spec: RunSpec) -> list[tuple[Role, int]]:
     if spec.strategy == "parameter-server":
         servers: list[tuple[Role, int]] = [("ps", i) for i in range(spec.parameter_servers)]
         return [("chief", 0), *workers, *servers]
+    if spec.is_cluster:
+        return [("chief", 0), *(("host", index) for index in range(spec.workers))]
     return []
 
 

@@ -64,7 +64,7 @@ class Crew:
     def is_done(self) -> bool:
         """Whether every one has closed its books and waits for leave to end.
 
-        Of parameter servers the coordinator's books are all that there is to wait for.
+        Of a coordinator's cluster its own books are all that there is to wait for.
         """
         if self.is_served:
             return self.leader.is_done
@@ -73,7 +73,7 @@ class Crew:
     @property
     def is_served(self) -> bool:
         """Whether the leader trains, and the others do what it sends them."""
-        return self.cluster is not None and any(t.role == "ps" for t in self.cluster.tasks)
+        return self.cluster is not None and self.cluster.is_served
 
     def let_latecomers_go(self) -> None:
         """End a process that came back too late: it has nothing to close."""

@@ -57,7 +57,7 @@ class HostedRun(RunHandle):
     ) -> None:
         place, now = part.place, time.monotonic()
         self._part = part
-        self._is_server = spec.strategy == "parameter-server" and place.process != 0
+        self._is_server = place.cluster.is_served and place.process != 0
         self._doorkeeper = Doorkeeper(place, Attendance(place, spec.cluster.start_timeout_s, now))
         self._tell_at = now + _TELL_AFTER_S
         self._has_left = False

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
+from profiles.hosts import host_process
 from profiles.schema import TABLES
 
 
@@ -60,13 +61,16 @@ def write_placement(
     worker: int,
     path: Path,
 ) -> int:
-    """Write the placement table of a segment, ops then variables; returns its rows."""
+    """Write the placement table of a segment, ops then variables; returns its rows.
+
+    What sits on a host of a pod is that host's, whoever (`worker`) writes.
+    """
     ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
     rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]
     kind, name, op, device, size, function = map(list, zip(*rows, strict=True))
     columns = {
         "segment": [segment] * len(rows),
-        "worker": [worker] * len(rows),
+        "worker": [_or(host_process(d), worker) for d in device],
         "kind": kind,
         "name": name,
         "op": op,
@@ -79,6 +83,10 @@ def write_placement(
     pq.write_table(pa.table(columns, schema=TABLES["placement"]), temporary, compression="zstd")
     temporary.rename(path)
     return len(rows)
+
+
+def _or(process: int | None, worker: int) -> int:
+    return worker if process is None else process
 
 
 Row = tuple[str, str, str | None, str, int | None, str | None]

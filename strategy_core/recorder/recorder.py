@@ -20,6 +20,7 @@ from profiles.events import (
     StepDone,
     WorkerStarted,
 )
+from profiles.hosts import is_served
 from profiles.layout import WorkerFolder
 from profiles.spec import Capture
 from strategy_core.cluster.clock import ClusterClock
@@ -113,7 +114,7 @@ class Recorder:
             variables,
             segment.core_devices or (),
         )
-        runs_here = segment.strategy != "parameter-server"
+        runs_here = not is_served(segment)
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step

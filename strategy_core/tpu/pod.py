@@ -21,28 +21,28 @@ import tensorflow as tf
 from strategy_core.tpu import private_tf
 from strategy_core.tpu.mesh import TPUSetupError
 
+_JOB = "worker"
 _STOP_TIMEOUT_S = 5.0
 
 
-class Pod:
-    """`num_hosts` worker processes with `cores_per_host` virtual CPU devices each."""
+class ServedPod:
+    """A pod whose hosts are there, started by somebody else.
 
-    job = "worker"
+    Args:
+      cluster: every process of it; the hosts are the tasks of `job`.
+      cores_per_host: virtual CPU devices of each host.
+      own_job: which task this program is, where the cluster names it.
+    """
 
-    def __init__(self, num_hosts: int, cores_per_host: int) -> None:
-        if num_hosts < 1 or cores_per_host < 1:
-            raise TPUSetupError(
-                "A pod has at least one host, and a host at least one core",
-                f"{num_hosts} hosts with {cores_per_host} cores",
-                field="workers",
-            )
-        self.num_hosts = num_hosts
+    def __init__(
+        self, cluster: tf.train.ClusterSpec, job: str, cores_per_host: int, own_job: str = ""
+    ) -> None:
+        self.job = job
+        self.addresses: list[str] = cluster.job_tasks(job)
+        self.num_hosts = len(self.addresses)
         self.cores_per_host = cores_per_host
-        self.addresses = _free_addresses(num_hosts)
-        self._is_connected = False
-        self._hosts = [self._start(task) for task in range(num_hosts)]
-        for host in self._hosts:
-            self._wait_until_ready(host)
+        self._cluster = cluster
+        self._own_job = own_job or "localhost"
 
     @property
     def master(self) -> str:
@@ -50,7 +50,7 @@ class Pod:
         return f"grpc://{self.addresses[0]}"
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
-        return tf.train.ClusterSpec({self.job: self.addresses})
+        return self._cluster
 
     def core_devices(self) -> list[str]:
         """Full device name of every core, by host and then ordinal."""
@@ -62,7 +62,28 @@ class Pod:
 
     def connect(self) -> None:
         """Make the hosts' devices this program's."""
-        tf.config.experimental_connect_to_cluster(self.cluster_spec())
+        tf.config.experimental_connect_to_cluster(self.cluster_spec(), job_name=self._own_job)
+
+
+class Pod(ServedPod):
+    """`num_hosts` worker processes with `cores_per_host` virtual CPU devices each, of its own."""
+
+    def __init__(self, num_hosts: int, cores_per_host: int) -> None:
+        if num_hosts < 1 or cores_per_host < 1:
+            raise TPUSetupError(
+                "A pod has at least one host, and a host at least one core",
+                f"{num_hosts} hosts with {cores_per_host} cores",
+                field="workers",
+            )
+        addresses = _free_addresses(num_hosts)
+        super().__init__(tf.train.ClusterSpec({_JOB: addresses}), _JOB, cores_per_host)
+        self._is_connected = False
+        self._hosts = [self._start(task) for task in range(num_hosts)]
+        for host in self._hosts:
+            self._wait_until_ready(host)
+
+    def connect(self) -> None:
+        super().connect()
         self._is_connected = True
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from profiles.device_names import short_names
 from profiles.exports.trace.slices import Row, Slice, grouped, in_sequence, side_by_side
 from profiles.exports.trace.tracks import Track, Tracks
+from profiles.hosts import worker_of
 from profiles.store import Profile
 from profiles.timeline.one_clock import table_on_one_clock
 
@@ -54,13 +55,13 @@ class ReplicaSlices:
         devices = [device for segment in profile.segments for device in segment.replica_devices]
         shown = short_names(devices)
         for segment in profile.segments:
-            local = max(1, segment.num_replicas // max(1, segment.num_workers))
             for replica, device in enumerate(segment.replica_devices):
-                self._replicas[segment.segment, device] = (replica // local, replica)
-                tracks.add_replica(replica // local, replica, shown[device])
+                worker = worker_of(segment, replica)
+                self._replicas[segment.segment, device] = (worker, replica)
+                tracks.add_replica(worker, replica, shown[device])
             for replica, devices_of in enumerate(segment.core_devices or ()):
                 for core, device in enumerate(devices_of if len(devices_of) > 1 else ()):
-                    self._replicas[segment.segment, device] = (replica // local, replica)
+                    self._replicas[segment.segment, device] = (worker_of(segment, replica), replica)
                     self._cores[segment.segment, device] = core
 
     def steps(self) -> Iterator[Slice]:

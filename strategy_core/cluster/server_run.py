@@ -1,4 +1,7 @@
-"""A worker or a parameter server of a run: TensorFlow's own server, which does what it is sent.
+"""A process that a coordinator drives: TensorFlow's own server, which does what it is sent.
+
+A worker or a parameter server of ParameterServerStrategy has one device, a host of a TPU pod one
+for each of its cores.
 
 It knows nothing of steps. While it serves, this process records what only it can tell: that it
 lives, its clock, its traffic.
@@ -22,11 +25,14 @@ from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import Environment, Failed, Finished, WorkerStarted
 from profiles.layout import worker_folder
+from profiles.spec import parse_spec
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
+from strategy_core.device_plan import plan
+from strategy_core.devices import inventory
 from strategy_core.environment import host
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
@@ -38,8 +44,9 @@ Say = Callable[[dict[str, Any]], None]
 
 def serves(command: protocol.Run) -> bool:
     """Whether this process only serves: the coordinator does the run."""
-    is_served = command.spec.get("strategy") == "parameter-server"
-    return is_served and command.cluster is not None and command.worker != 0
+    if command.cluster is None or command.worker == 0:
+        return False
+    return Cluster.from_json(command.cluster).is_served
 
 
 class ServerRun:
@@ -49,6 +56,7 @@ class ServerRun:
         assert command.cluster is not None
         self._cluster = Cluster.from_json(command.cluster)
         self._process = command.worker
+        self._num_devices = _num_devices(command)
         self._has_own_launcher = command.has_own_launcher
         self._commands = commands
         self._say = say
@@ -75,21 +83,26 @@ class ServerRun:
         os.environ["TF_CONFIG"] = self._cluster.tf_config(self._process)
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
         # A step's ops wait for each other's tensors: a smaller pool of threads can block for ever.
-        num_threads = max(os.cpu_count() or 1, self._cluster.num_workers + 1)
+        num_others = max(self._cluster.num_workers, self._num_devices)
+        num_threads = max(os.cpu_count() or 1, num_others + 1)
         self._server = tf.distribute.Server(
             resolver.cluster_spec(),
             job_name=resolver.task_type,
             task_index=resolver.task_id,
             protocol="grpc",
             config=tf.compat.v1.ConfigProto(
-                inter_op_parallelism_threads=num_threads, device_count={"GPU": 0}
+                inter_op_parallelism_threads=num_threads,
+                device_count={"GPU": 0, "CPU": self._num_devices},
             ),
         )
 
     def _environment(self) -> Environment:
         task = self._cluster.tasks[self._process]
-        device = f"/job:{task.role}/replica:0/task:{task.index}/device:CPU:0"
-        devices = [{"name": device, "kind": "CPU", "physical": None, "logical": True}]
+        place = f"/job:{task.role}/replica:0/task:{task.index}"
+        devices = [
+            {"name": f"{place}/device:CPU:{n}", "kind": "CPU", "physical": None, "logical": True}
+            for n in range(self._num_devices)
+        ]
         return Environment(tf.__version__, platform.python_version(), devices, host())
 
     def _serve(self) -> None:
@@ -114,3 +127,11 @@ class ServerRun:
         with suppress(RunFolderError):
             self._log.write(failed)
         return protocol.EXIT_FAILED
+
+
+def _num_devices(command: protocol.Run) -> int:
+    """How many devices this process serves: a host of a pod has several cores."""
+    assert command.cluster is not None
+    if command.cluster[command.worker]["role"] != "host":
+        return 1
+    return plan(parse_spec(command.spec), inventory()).num_logical

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import children_of, command_of
 
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
@@ -70,7 +71,7 @@ def launch_chromium(playwright: Playwright) -> Browser:
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[Launcher]:
     """A launcher for real runs. A spare worker saves each of them the import of TensorFlow."""
-    with Launcher(spare=True) as shared:
+    with Launcher(spare=True, stop_grace_s=PATIENCE_S) as shared:
         yield shared
 
 
@@ -88,7 +89,7 @@ def finished_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -
         }
     )
     handle = launcher.launch(spec, folder)
-    assert handle.wait(120), "the run did not end"
+    assert handle.wait(PATIENCE_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
 
@@ -97,19 +98,6 @@ def finished_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -
 def _no_process_left() -> Iterator[None]:
     """Nothing that the tests started outlives them."""
     yield
-    me, deadline = psutil.Process(), time.monotonic() + 5
-    while (left := _living(me)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left, f"left running: {[' '.join(_command(process)) for process in left]}"
-
-
-def _living(process: psutil.Process) -> list[psutil.Process]:
-    children = process.children(recursive=True)
-    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
-
-
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return [str(process.pid)]
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: not children_of(), 60)
+    assert not (left := children_of()), [" ".join(command_of(child)) for child in left]

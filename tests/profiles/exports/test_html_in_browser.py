@@ -8,9 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from playwright.sync_api import expect
 
 import profiles
 from profiles.exports import write
+from tests.conftest import PATIENCE_MS
+from tests.e2e.drawn import wait_for_a_frame
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.browser
@@ -40,6 +43,7 @@ def _open(browser, path: Path, **options: object) -> Iterator[SimpleNamespace]:
     """A page with what it complained of, and what it asked the network for."""
     page = browser.new_page(**{"viewport": {"width": 1200, "height": 900}, **options})
     seen = SimpleNamespace(page=page, complaints=[], requests=[])
+    page.set_default_timeout(PATIENCE_MS)
     page.on("console", lambda message: seen.complaints.append(message.text))
     page.on("pageerror", lambda error: seen.complaints.append(str(error)))
     page.on("request", lambda request: seen.requests.append(request.url))
@@ -50,7 +54,8 @@ def _open(browser, path: Path, **options: object) -> Iterator[SimpleNamespace]:
 
 
 def test_it_draws_every_chart_and_asks_for_nothing(opened: SimpleNamespace, path: Path) -> None:
-    assert opened.page.locator(".uplot canvas").count() == 5
+    expect(opened.page.locator(".uplot canvas")).to_have_count(5)
+    wait_for_a_frame(opened.page)
     assert _num_colours(opened.page, "#timeline-view canvas") > 4
     assert opened.complaints == []
     assert opened.requests == [path.as_uri()]
@@ -66,7 +71,7 @@ def test_no_name_of_the_run_is_executed(browser, tmp_path: Path) -> None:
         for summary in page.locator("summary").all():
             summary.click()
         _hover(page, 0.5)
-        assert "window.hacked" in page.locator(".tip").inner_text()
+        expect(page.locator(".tip")).to_contain_text("window.hacked")
         assert page.evaluate("window.hacked") is None
         assert page.locator("img, iframe, svg[onload]").count() == 0
         assert seen.complaints == []
@@ -75,10 +80,10 @@ def test_no_name_of_the_run_is_executed(browser, tmp_path: Path) -> None:
 
 def test_dark_is_the_readers_choice(browser, path: Path) -> None:
     for seen in _open(browser, path, color_scheme="dark"):
-        ground = "getComputedStyle(document.body).backgroundColor"
-        assert seen.page.evaluate(ground) == "rgb(20, 23, 27)"
+        body = seen.page.locator("body")
+        expect(body).to_have_css("background-color", "rgb(20, 23, 27)")
         seen.page.get_by_role("button", name="Light / dark").click()
-        assert seen.page.evaluate(ground) == "rgb(255, 255, 255)"
+        expect(body).to_have_css("background-color", "rgb(255, 255, 255)")
 
 
 def test_tables_sort_and_copy(opened: SimpleNamespace) -> None:
@@ -86,8 +91,8 @@ def test_tables_sort_and_copy(opened: SimpleNamespace) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     table = page.locator("#replicas table")
     table.get_by_role("button", name="compute ms").click()
-    assert table.locator("tbody tr").first.inner_text().startswith("2 ◂ late")
-    assert table.locator("th[aria-sort=descending]").inner_text().startswith("compute ms")
+    expect(table.locator("tbody tr").first).to_have_text(re.compile(r"^\s*2 ◂ late"))
+    expect(table.locator("th[aria-sort=descending]")).to_have_text(re.compile(r"^\s*compute ms"))
     page.locator("#replicas .copy").click()
     page.get_by_text("Copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -98,16 +103,16 @@ def test_tables_sort_and_copy(opened: SimpleNamespace) -> None:
 def test_the_timeline_goes_by_keys(opened: SimpleNamespace) -> None:
     page = opened.page
     page.locator("#timeline-view canvas").focus()
+    wait_for_a_frame(page)
     before = _pixels(page)
+    said = page.locator("#timeline-said")
     page.keyboard.press("PageDown")
-    assert re.fullmatch(r"step \d+", page.locator("#timeline-said").inner_text())
+    expect(said).to_have_text(re.compile(r"^step \d+$"))
     page.keyboard.press("n")
-    said = page.locator("#timeline-said").inner_text()
-    assert "replica 0" in said
-    assert " ms, from " in said
+    expect(said).to_have_text(re.compile(r" ms, from .*replica 0"))
     page.keyboard.press("ArrowDown")
-    assert "replica 1" in page.locator("#timeline-said").inner_text()
-    page.wait_for_timeout(50)
+    expect(said).to_contain_text("replica 1")
+    wait_for_a_frame(page)
     assert _pixels(page) != before
 
 
@@ -117,9 +122,8 @@ def test_hovering_a_wait_names_its_collective(opened: SimpleNamespace) -> None:
     page.locator("#timeline-view canvas").focus()
     page.keyboard.press("PageDown")
     _hover(page, 0.6)
-    tip = page.locator(".tip").inner_text()
-    assert tip.startswith("CollectiveReduceV2\n")
-    assert "wait · 29." in tip or "wait · 30." in tip
+    tip = page.locator(".tip")
+    expect(tip).to_have_text(re.compile(r"^CollectiveReduceV2\b.*wait · (29|30)\.", re.DOTALL))
 
 
 def test_a_phone_sees_all_of_it(browser, path: Path) -> None:
@@ -142,8 +146,8 @@ def test_without_scripts_the_numbers_are_there(browser, path: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())
-    assert "late by" in page.locator("h1").inner_text()
-    assert page.locator("#replicas tbody tr").count() == 4
+    expect(page.locator("h1")).to_contain_text("late by")
+    expect(page.locator("#replicas tbody tr")).to_have_count(4)
     context.close()
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from profiles.tail import Tail
+from tests.patience import wait_until
 
-
-def wait_until(is_true: Callable[[], bool], timeout_s: float = 120.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.02)
+__all__ = ["events", "wait_until"]
 
 
 def events(run: Path, kind: str) -> list[dict[str, Any]]:

@@ -1,0 +1,27 @@
+"""What tests ask about processes, any of which may end while it is asked about."""
+
+from __future__ import annotations
+
+import psutil
+
+
+def is_living(pid: int) -> bool:
+    """Whether it runs. One that has ended and that nobody has asked for its end yet does not."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    """Its command line; empty where it has ended."""
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return []
+
+
+def children_of(pid: int | None = None, *, command: str = "") -> list[psutil.Process]:
+    """Living children of a process (None: this one), and their own, whose command has this."""
+    found = psutil.Process(pid).children(recursive=True)
+    return [c for c in found if is_living(c.pid) and command in " ".join(command_of(c))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-TIMEOUT_S = 30
+from tests.patience import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Client:
         self._host = host
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> Answer:
-        return asyncio.run(asyncio.wait_for(self._get(path, headers or {}), TIMEOUT_S))
+        return asyncio.run(asyncio.wait_for(self._get(path, headers or {}), PATIENCE_S))
 
     def listen(self, path: str, headers: dict[str, str] | None = None) -> Answer:
         """The first message of a WebSocket, or the code it was closed with; then leave."""
-        return asyncio.run(asyncio.wait_for(self._listen(path, headers or {}), TIMEOUT_S))
+        return asyncio.run(asyncio.wait_for(self._listen(path, headers or {}), PATIENCE_S))
 
     def _scope(self, kind: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
         plain, _, query = path.partition("?")

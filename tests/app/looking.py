@@ -7,6 +7,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from app import state
+from tests.patience import PATIENCE_S
 
 ALL = (
     "lab",
@@ -36,7 +37,7 @@ def open_page(page: str, runs: Path, **query: str) -> AppTest:
     state.configure(runs)
     folder = Path(state.__file__).parent / "pages"
     at = AppTest.from_string(
-        _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=60
+        _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=PATIENCE_S
     )
     for name, value in query.items():
         at.query_params[name] = value

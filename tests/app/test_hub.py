@@ -14,6 +14,7 @@ from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import StepDone
 from profiles.layout import worker_folder
+from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
 
 
@@ -58,7 +59,7 @@ def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
                 hub.current("live")  # a page reads it first
             for viewer, numbers in zip(viewers, seen, strict=True):
                 while number not in numbers:
-                    message = json.loads(await asyncio.wait_for(anext(viewer), 10))
+                    message = json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S))
                     numbers += [row[1] for row in message["steps"]]
         for viewer in viewers:
             await viewer.aclose()

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.lab import network_picker
+from tests.patience import PATIENCE_S
 
 SCRIPT = """
 import streamlit as st
@@ -18,7 +19,7 @@ st.json(live_changes(picked))
 
 
 def pick(strategy: str, applied: dict[str, object] | None = None) -> AppTest:
-    at = AppTest.from_string(SCRIPT.format(applied=applied), default_timeout=60)
+    at = AppTest.from_string(SCRIPT.format(applied=applied), default_timeout=PATIENCE_S)
     at.query_params["strategy"] = strategy
     at.run()
     assert not at.exception

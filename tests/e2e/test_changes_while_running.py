@@ -15,6 +15,7 @@ import profiles
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher, RunHandle
 from tests.e2e.following import events, wait_until
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.run
 Launch = Callable[..., RunHandle]
@@ -33,7 +34,7 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Launch]:
     yield launch
     for handle in handles:
         handle.kill()
-        assert handle.wait(60)
+        assert handle.wait(PATIENCE_S)
 
 
 def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
 
 def stop(handle: RunHandle) -> None:
     handle.stop()
-    assert handle.wait(60)
+    assert handle.wait(PATIENCE_S)
     assert handle.status == "stopped", handle.message
 
 
@@ -190,7 +191,7 @@ def test_a_broken_workload_is_refused_in_words(launch: Launch, tmp_path: Path, h
     workload = tmp_path / "mine.py"
     workload.write_text(text)
     handle = launch(workload=str(workload))
-    assert handle.wait(60)
+    assert handle.wait(PATIENCE_S)
     assert handle.exit_code == 2
     assert said.lower() in str(handle.message).lower()
     assert "mine.py" in str(handle.message)
@@ -218,8 +219,8 @@ def build_dataset(global_batch_size, seed):
 def test_a_hung_input_is_found_and_kept(launch: Launch, tmp_path: Path) -> None:
     workload = tmp_path / "asleep.py"
     workload.write_text(ASLEEP)
-    handle = launch(workload=str(workload), hang_timeout_s=3.0)
-    assert handle.wait(60)
+    handle = launch(workload=str(workload), hang_timeout_s=6.0)
+    assert handle.wait(PATIENCE_S)
     assert events(handle.folder, "exited")[-1]["verdict"] == "hung"
     assert re.search(r"No event for \d+ s; .*; it waits for its input", str(handle.message))
     assert len(events(handle.folder, "step")) >= 1
@@ -230,7 +231,7 @@ def test_a_killed_worker_leaves_a_readable_profile(launch: Launch) -> None:
     handle = launch()
     has_steps(handle, 20)
     os.kill(handle.pids[0], signal.SIGKILL)
-    assert handle.wait(60)
+    assert handle.wait(PATIENCE_S)
     profile = profiles.load(handle.folder)
     assert profile.status.state == "failed"
     assert "SIGKILL" in str(profile.status.message)

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 import profiles
 from tests.e2e.following import events, wait_until
+from tests.patience import PATIENCE_S
+from tests.processes import is_living
 
 pytestmark = pytest.mark.run
 LAB = (sys.executable, "-m", "strategy_core")
@@ -26,7 +27,7 @@ QUICK = ("--devices", "cpu:2", "--workload", "digits-mlp", "--global-batch-size"
 
 def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*LAB, *arguments], capture_output=True, text=True, timeout=120, check=False
+        [*LAB, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 
@@ -72,7 +73,7 @@ def test_a_polite_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -
     run = tmp_path / "run"
     with running(run) as process:
         process.send_signal(number)
-        assert process.wait(90) == 0
+        assert process.wait(PATIENCE_S) == 0
     profile = profiles.load(run)
     assert profile.status.state == "stopped"
     assert profile.table("steps").num_rows > 10
@@ -84,10 +85,11 @@ def test_a_second_interrupt_ends_a_run_that_cannot_stop(tmp_path: Path) -> None:
         worker = events(run, "launched")[0]["pid"]
         os.kill(worker, signal.SIGSTOP)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        assert process.stderr is not None
+        assert any("again to end at once" in line for line in process.stderr), "the first was heard"
         process.send_signal(signal.SIGINT)
-        assert process.wait(90) == 1
-    assert not psutil.pid_exists(worker)
+        assert process.wait(PATIENCE_S) == 1
+    assert not is_living(worker)
     assert profiles.load(run).table("steps").num_rows > 10
 
 
@@ -115,7 +117,7 @@ def test_killing_the_command_ends_a_worker_even_inside_a_python_function(tmp_pat
         worker = events(run, "launched")[0]["pid"]
         wait_until(lambda: is_asleep(run))
         process.kill()
-        wait_until(lambda: not psutil.pid_exists(worker), timeout_s=2)
+        wait_until(lambda: not is_living(worker))
     assert profiles.load(run).status.state == "incomplete"
 
 

@@ -14,18 +14,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 import profiles
 from tests.e2e.following import events, wait_until
+from tests.patience import PATIENCE_S
+from tests.processes import is_living
 
 pytestmark = pytest.mark.run
 LAB = (sys.executable, "-m", "strategy_core")
 QUICK = ("--workload", "digits-mlp", "--global-batch-size", "64")
 # The machine may be busy: what is tested here is not how long that takes.
 PATIENT = ("--start-timeout", "180", "--set", "cluster.heartbeat_timeout_s=60")
-TIMEOUT_S = 200
 
 
 class Host:
@@ -44,20 +44,19 @@ class Host:
 
     def end(self) -> tuple[int, str]:
         """Its exit code, once it has ended, and what it said on stderr."""
-        _, said = self.process.communicate(timeout=TIMEOUT_S)
+        _, said = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, said
 
 
 def cluster(size: int = 2) -> list[str]:
     """Addresses that are free, at ports that no outgoing connection is given."""
-    free: list[str] = []
+    free: set[str] = set()
     while len(free) < size:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("", port))
-            free.append(f"127.0.0.1:{port}")
-    assert len(set(free)) == size
-    return free
+            free.add(f"127.0.0.1:{port}")
+    return sorted(free)
 
 
 @contextlib.contextmanager
@@ -75,7 +74,7 @@ def wait_for_steps(run: Path, both: Sequence[Host]) -> None:
     """Until some steps are done; whoever ends before that says why."""
     wait_until(
         lambda: len(events(run, "step")) > 5 or any(h.process.poll() is not None for h in both),
-        TIMEOUT_S,
+        PATIENCE_S,
     )
     assert all(host.process.poll() is None for host in both), [host.end() for host in both]
 
@@ -121,7 +120,7 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
         [*LAB, "collect", *map(str, runs), "-o", str(tmp_path / "all")],
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -142,7 +141,7 @@ def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Pa
     assert status.state == "failed"
     assert "Worker 1" in (status.message or "")
     assert "SIGKILL" in (status.message or "")
-    assert not psutil.pid_exists(lost["pid"])
+    assert not is_living(lost["pid"])
 
 
 def test_servers_on_other_hosts_leave_when_the_coordinator_has(tmp_path: Path) -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
 import profiles
 from profiles.analysis.parameter_server import ParameterServing, parameter_serving
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher, RunHandle
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import is_living
 
 pytestmark = pytest.mark.run
 
 NUM_WHOLE, NUM_LARGE, NUM_SERVED, NUM_STEPS = 5, 7, 10, 15
+SLOW_MS = 200.0
+"""Far more than what a busy machine takes from one worker and not from the other."""
 COMMON = {"workload": "digits-mlp", "global_batch_size": 32, "steps": NUM_STEPS}
 SMALLER = {"step": NUM_LARGE, "changes": {"global_batch_size": 16}}
 NUM_BYTES = 4 * (64 * 128 + 128 + 128 * 10 + 10)
@@ -33,7 +35,7 @@ def launch(launcher: Launcher, folder: Path, **fields: Any) -> RunHandle:
 
 
 def ended(handle: RunHandle) -> RunHandle:
-    assert handle.wait(180), "the run did not end"
+    assert handle.wait(PATIENCE_S), "the run did not end"
     return handle
 
 
@@ -44,11 +46,8 @@ def serving(folder: Path) -> ParameterServing:
 
 def until(handle: RunHandle, is_so: Callable[[], bool], what: str) -> None:
     """Wait for it, while the run goes on."""
-    deadline = time.monotonic() + 180
-    while not is_so():
-        assert handle.verdict is None, f"{handle.message}\n{handle.failure_detail}"
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
+    wait_until(lambda: is_so() or handle.verdict is not None)
+    assert handle.verdict is None, f"not {what}: {handle.message}\n{handle.failure_detail}"
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +121,7 @@ def lost_run(
     """Two workers: the slow one is lost and comes back; then the parameter server is lost."""
     folder = tmp_path_factory.mktemp("served") / "lost"
     fields = {**COMMON, **SERVED, "workers": 2, "steps": 1_000_000}
-    slow = [{"worker": 1, "replica": 0, "ms": 20}]
+    slow = [{"worker": 1, "replica": 0, "ms": SLOW_MS}]
     handle = launch(launcher, folder, **fields, inject=slow)
     until(handle, lambda: len(both(folder)) == 2, "two workers at work")
     pids = {record["worker"]: record["pid"] for record in launches(folder)}
@@ -164,7 +163,7 @@ def test_training_goes_on_without_a_lost_worker_until_it_is_back(
     fast, slow = found.workers
     assert slow.phases_ms["compute"] is not None
     assert fast.phases_ms["compute"] is not None
-    assert slow.phases_ms["compute"] > fast.phases_ms["compute"] + 15
+    assert slow.phases_ms["compute"] > fast.phases_ms["compute"] + SLOW_MS / 2
     assert slow.num_steps < fast.num_steps
 
 
@@ -179,4 +178,4 @@ def test_a_lost_parameter_server_ends_the_run_and_is_named(
     exits = {(r["worker"], r["generation"]): r for r in profiles.load(folder).records("exited")}
     assert exits[3, 0]["follows"] is None
     assert {exits[key]["follows"] for key in ((0, 0), (1, 0), (2, 1))} == {3}
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert not any(is_living(pid) for pid in pids)

@@ -10,10 +10,12 @@ from profiles.schema import CATEGORIES
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
 from tests.app.looking import open_page, text_of
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.run
 
-DELAY_MS = 30.0
+DELAY_MS = 150.0
+"""Far more than what a busy machine takes from one replica and not from the others."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> profile
     )
     folder = tmp_path_factory.mktemp("tpu") / "run"
     handle = launcher.launch(spec, folder)
-    assert handle.wait(180), "the run did not end"
+    assert handle.wait(PATIENCE_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return profiles.load(folder)
 
@@ -49,9 +51,8 @@ def test_the_delay_is_found_in_its_replica(run: profiles.Profile) -> None:
     wait = marks.groupby("replica")["wait_ms"].median()
     others = compute.drop(1).median()
     assert compute.idxmax() == 1
-    # A sleep is never shorter than asked for; a busy machine wakes up late.
-    assert 0.95 * DELAY_MS < compute[1] - others < 3 * DELAY_MS
-    assert (wait.drop(1) > 0.8 * DELAY_MS).all()
+    assert 0.5 * DELAY_MS < compute[1] - others < 3 * DELAY_MS
+    assert (wait.drop(1) > 0.5 * DELAY_MS).all()
 
 
 def test_every_core_has_its_place_and_its_work(run: profiles.Profile) -> None:

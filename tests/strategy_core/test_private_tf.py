@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
+import threading
 from pathlib import Path
 
 import pytest
+
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -53,27 +56,24 @@ def test_unordered_ops_run_side_by_side_and_ordered_ones_do_not() -> None:
 
     from strategy_core import private_tf
 
-    def both_slept(unordered: bool) -> float:
-        together: list[int] = []
-        inside = [0]
+    def do_meet(unordered: bool, patience_s: float) -> bool:
+        both = threading.Barrier(2)
 
-        def sleep() -> float:
-            inside[0] += 1
-            together.append(inside[0])
-            time.sleep(0.05)
-            inside[0] -= 1
+        def meet() -> float:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(patience_s)
             return 0.0
 
         @tf.function(autograph=False)
         def two() -> list[tf.Tensor]:
-            slept = [tf.numpy_function(sleep, [], tf.float64) for _ in range(2)]
-            return [private_tf.run_unordered(s) for s in slept] if unordered else slept
+            met = [tf.numpy_function(meet, [], tf.float64) for _ in range(2)]
+            return [private_tf.run_unordered(each) for each in met] if unordered else met
 
         two()
-        return max(together)
+        return not both.broken
 
-    assert both_slept(unordered=False) == 1
-    assert both_slept(unordered=True) == 2
+    assert not do_meet(unordered=False, patience_s=0.1)
+    assert do_meet(unordered=True, patience_s=PATIENCE_S)
 
 
 def test_a_profiler_session_of_ones_own_leaves_a_capture(tmp_path: Path) -> None:

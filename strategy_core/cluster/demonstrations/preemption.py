@@ -30,7 +30,8 @@ from strategy_core.cluster.tasks import Cluster, Task
 from strategy_core.processes.lifeline import tie_to
 
 RESTART_CODE = 42
-STEPS = 400
+STEPS = 1_000_000
+"""More than are done until the signal is obeyed, however slow the machine."""
 PREEMPT_AT = 20
 
 
@@ -57,6 +58,9 @@ def demonstrate(num_workers: int, folder: Path, preempted: int = 1) -> Seen:
         began = time.monotonic()
         running[preempted].send_signal(signal.SIGTERM)
         left_after = [last_step(worker) for worker in running]
+        for worker in running:
+            assert worker.stdin is not None
+            worker.stdin.close()
         codes = [worker.wait() for worker in running]
         took_s = time.monotonic() - began
     with workers(num_workers, folder) as running:
@@ -92,6 +96,7 @@ def train(folder: str) -> None:
 
     def leave() -> None:
         say(left=int(steps_done.numpy()))
+        sys.stdin.read()  # the first to go would take the others' coordination service along
         os._exit(RESTART_CODE)
 
     handler = tf.distribute.experimental.PreemptionCheckpointHandler(
@@ -126,8 +131,9 @@ def workers(num_workers: int, folder: Path) -> Iterator[list[subprocess.Popen[st
                 worker.kill()
             for worker in running:
                 worker.wait()
-                assert worker.stdout is not None
-                worker.stdout.close()
+                for pipe in (worker.stdin, worker.stdout):
+                    assert pipe is not None
+                    pipe.close()
 
 
 def _start(tf_config: str, folder: Path) -> subprocess.Popen[str]:
@@ -135,7 +141,12 @@ def _start(tf_config: str, folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", module, "--train", str(folder), "--parent", str(os.getpid())]
     environment = {**os.environ, **REUSE_PORT, "TF_CONFIG": tf_config, "TF_CPP_MIN_LOG_LEVEL": "3"}
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
     )
 
 

@@ -10,11 +10,11 @@ import profiles
 from profiles.spec import RunSpec
 from profiles.timeline import lay_out
 from strategy_core.launcher import Launcher
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
 LATE_MS = 200.0
-LONG_S = 200.0
 PHASES = ("compute", "wait", "transfer", "input", "idle")
 
 
@@ -33,7 +33,7 @@ def test_a_delay_in_one_worker_is_seen_and_named_on_one_clock(
         }
     )
     handle = launcher.launch(spec, tmp_path / "run")
-    assert handle.wait(LONG_S)
+    assert handle.wait(PATIENCE_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     profile = profiles.load(handle.folder)
     summary = profile.summary()
@@ -46,7 +46,7 @@ def test_a_delay_in_one_worker_is_seen_and_named_on_one_clock(
 
     straggler = summary["segments"][0]["straggler"]
     assert (straggler["replica"], straggler["worker"]) == (1, 1)
-    assert straggler["late_ms"] == pytest.approx(LATE_MS, rel=0.5)
+    assert 0.5 * LATE_MS < straggler["late_ms"] < 3 * LATE_MS
 
     rows = profile.table("replica_steps").to_pylist()
     assert {(row["worker"], row["source"]) for row in rows} == {(0, "measured"), (1, "marks")}

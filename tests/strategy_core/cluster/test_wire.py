@@ -15,6 +15,7 @@ from profiles.errors import LabError
 from profiles.spec import NetworkOptions, RunSpec
 from strategy_core.cluster.containment import lay_network
 from strategy_core.launcher import Launcher
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
@@ -48,7 +49,7 @@ def recorded(launcher: Launcher, folder: Path, workers: int, **network: object) 
         assert not folder.exists(), "what was refused leaves nothing behind"
         return None
     handle = launcher.launch(spec, folder)
-    assert handle.wait(200), "the run did not end"
+    assert handle.wait(PATIENCE_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
 

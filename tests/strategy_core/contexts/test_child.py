@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
-import psutil
 import pytest
 
 from profiles.errors import LabError
 from strategy_core.contexts import child
+from tests.patience import wait_until
+from tests.processes import children_of
 
 pytestmark = pytest.mark.run
 
@@ -27,7 +27,7 @@ def test_a_program_is_recorded_with_what_it_printed() -> None:
 def test_a_program_without_end_is_stopped_at_its_limit() -> None:
     with pytest.raises(LabError, match="within 8 s"):
         child.record(LOOP, strategy="default", devices="cpu:1", time_limit_s=8)
-    assert not any("strategy_core.contexts" in " ".join(each) for each in command_lines())
+    assert not children_of(command="strategy_core.contexts")
 
 
 def test_a_program_that_ends_its_process_is_told_with_its_exit_code() -> None:
@@ -39,8 +39,7 @@ def test_a_recording_outlives_the_thread_that_asked_for_it() -> None:
     with ThreadPoolExecutor(1) as pool:
         started = pool.submit(child.start, FINE, strategy="default", devices="cpu:1").result()
     try:
-        while started.is_running:
-            time.sleep(0.05)
+        wait_until(lambda: not started.is_running)
         assert started.result()["trace"]["printed"][0]["text"] == "replicas 1"
     finally:
         started.close()
@@ -51,15 +50,10 @@ def test_stopping_leaves_no_process() -> None:
     assert recording.is_running
     recording.close()
     assert not recording.is_running
-    assert not any("strategy_core.contexts" in " ".join(each) for each in command_lines())
+    assert not children_of(command="strategy_core.contexts")
 
 
 def test_a_strategy_that_is_none_is_refused_before_anything_starts() -> None:
-    before = len(psutil.Process().children())
     with pytest.raises(LabError, match="strategy"):
         child.start(FINE, strategy="nonsense", devices="cpu:2")
-    assert len(psutil.Process().children()) <= before
-
-
-def command_lines() -> list[list[str]]:
-    return [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    assert not children_of(command="strategy_core.contexts")

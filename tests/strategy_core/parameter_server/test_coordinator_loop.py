@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from profiles.events import ClosureDone, VariablesServed
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.tf
 
@@ -38,7 +39,7 @@ class PretendClosure:
         self._done.set()
 
     def fetch(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        assert self._done.wait(30)
+        assert self._done.wait(PATIENCE_S)
         if self._error is not None:
             raise self._error
         loss = np.float64(self.number).view(np.int64)

@@ -6,24 +6,22 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from profiles.sources import read_sources
 from profiles.spec import RunSpec
 from profiles.status import derive_status
 from strategy_core.processes import protocol
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import children_of, is_living
 
 pytestmark = pytest.mark.run
 PRETENDED = Path(__file__).parent / "pretend_worker.py"
 ROOT = Path(__file__).parents[3]
-GONE_WITHIN_S = 20.0
-"""A moment on a machine that has time; what is never ended is there after this, too."""
 
 LAUNCH_AND_WAIT = """
 import signal, sys, threading, time
@@ -38,7 +36,7 @@ spec = RunSpec(devices="cpu:2", steps=100000, workload_options={"accident": sys.
 thread = threading.Thread(target=launcher.launch, args=(spec, sys.argv[2]))
 thread.start()
 thread.join()
-launcher.wait_for_spare(10)
+launcher.wait_for_spare(60)
 time.sleep(3600)
 """
 
@@ -49,13 +47,9 @@ def launching(run: Path, accident: str) -> Iterator[tuple[subprocess.Popen[bytes
     command = [sys.executable, "-c", LAUNCH_AND_WAIT, str(PRETENDED), str(run), accident]
     with subprocess.Popen(command, start_new_session=True) as process:
         try:
-            deadline = time.monotonic() + 60
-            while not has_come_far(process, run):
-                assert time.monotonic() < deadline, "the launcher did not get that far"
-                assert process.poll() is None
-                time.sleep(0.02)
-            below = psutil.Process(process.pid).children(recursive=True)
-            yield process, [child.pid for child in below]
+            wait_until(lambda: process.poll() is not None or has_come_far(process, run))
+            assert process.poll() is None
+            yield process, [child.pid for child in children_of(process.pid)]
         finally:
             process.kill()
 
@@ -65,32 +59,19 @@ def has_come_far(process: subprocess.Popen[bytes], run: Path) -> bool:
     events = run / "worker-0-0" / "events.jsonl"
     if not events.exists() or events.read_bytes().count(b'"kind": "step"') < 3:
         return False
-    started = psutil.Process(process.pid).children()
-    return sum(str(PRETENDED) in child.cmdline() for child in started) == 2
+    return len(children_of(process.pid, command=str(PRETENDED))) == 2
 
 
 def child_pid(run: Path) -> int:
     """The process that the worker's user code started."""
     child_file = run / "worker-0-0" / "child.pid"
-    deadline = time.monotonic() + 20
-    while not (child_file.exists() and child_file.read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: child_file.exists() and child_file.read_text() != "")
     return int(child_file.read_text())
 
 
 def wait_until_gone(pids: list[int]) -> None:
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while left := [pid for pid in pids if is_living(pid)]:
-        assert time.monotonic() < deadline, f"still running: {left}"
-        time.sleep(0.01)
-
-
-def is_living(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    """What is never ended is there after any time."""
+    wait_until(lambda: not any(map(is_living, pids)))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
@@ -103,7 +84,7 @@ def test_workers_end_with_their_launcher(
         if accident.startswith("child"):
             pids.append(child_pid(run))
         os.kill(process.pid, how)
-        process.wait(20)
+        process.wait(PATIENCE_S)
         wait_until_gone(pids)
     status = derive_status(read_sources(run))
     assert status.state == "incomplete", "cut off, and everything until then is readable"
@@ -119,7 +100,7 @@ def test_a_worker_whose_launcher_is_gone_before_it_starts_ends(tmp_path: Path) -
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, cwd=tmp_path, env=environment, start_new_session=True
     ) as process:
-        assert process.wait(20) == -signal.SIGKILL
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_the_end_of_stdin_ends_a_worker_and_what_it_started(tmp_path: Path) -> None:
@@ -140,5 +121,5 @@ def test_the_end_of_stdin_ends_a_worker_and_what_it_started(tmp_path: Path) -> N
         process.stdin.flush()
         pid = child_pid(tmp_path)
         process.stdin.close()
-        assert process.wait(20) == -signal.SIGKILL
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
         wait_until_gone([pid])

@@ -14,11 +14,11 @@ import pytest
 
 from profiles.capture.helper import Job
 from strategy_core.recorder.converter import Converter
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import children_of, is_living
 from tests.profiles.capture.xspace_builder import CaptureBuilder
 
 pytestmark = pytest.mark.run
-
-_LONG_S = 60.0
 
 
 def _job(folder: Path, number: int) -> Job:
@@ -34,7 +34,7 @@ def test_jobs_are_answered_in_order_and_a_bad_one_costs_no_other(tmp_path: Path)
     for number in range(3):
         converter.submit(_job(tmp_path, number))
     (tmp_path / "1.xplane.pb").write_bytes(b"\xff\xff no capture")
-    answers = converter.finish(_LONG_S)
+    answers = converter.finish(PATIENCE_S)
     converter.close()
     assert [answer["number"] for answer in answers] == [0, 1, 2]
     assert [answer["error"] is None for answer in answers] == [True, False, True]
@@ -47,21 +47,23 @@ def test_jobs_are_answered_in_order_and_a_bad_one_costs_no_other(tmp_path: Path)
 def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
-    assert converter.finish(_LONG_S)[0]["error"] is None
+    assert converter.finish(PATIENCE_S)[0]["error"] is None
     (helper,) = _helpers(os.getpid())
     helper.send_signal(signal.SIGINT)
     converter.submit(_job(tmp_path, 1))
-    assert converter.finish(_LONG_S)[0]["error"] is None
+    assert converter.finish(PATIENCE_S)[0]["error"] is None
     converter.close()
     assert not helper.is_running()
 
 
 def test_a_helper_that_died_says_so(tmp_path: Path) -> None:
     converter = Converter()
-    converter.submit(_job(tmp_path, 0))
+    converter.warm_up()
     (helper,) = _helpers(os.getpid())
+    helper.suspend()  # so that it cannot be done before it dies
+    converter.submit(_job(tmp_path, 0))
     helper.kill()
-    (answer,) = converter.finish(_LONG_S)
+    (answer,) = converter.finish(PATIENCE_S)
     converter.close()
     assert answer["number"] == 0
     assert "ended early" in answer["error"]
@@ -72,7 +74,7 @@ def test_it_never_outlives_its_worker() -> None:
     code = (
         "import time\n"
         "from strategy_core.recorder.converter import Converter\n"
-        "converter = Converter(); converter.warm_up(); print('up', flush=True); time.sleep(99)"
+        "converter = Converter(); converter.warm_up(); print('up', flush=True); time.sleep(3600)"
     )
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
@@ -80,11 +82,8 @@ def test_it_never_outlives_its_worker() -> None:
         assert worker.stdout.readline() == "up\n"
         (helper,) = _helpers(worker.pid)
         worker.kill()
-    gone, alive = psutil.wait_procs([helper], timeout=_LONG_S)
-    assert gone
-    assert not alive
+    wait_until(lambda: not is_living(helper.pid))
 
 
 def _helpers(pid: int) -> list[psutil.Process]:
-    children = psutil.Process(pid).children()
-    return [child for child in children if "profiles.capture.helper" in child.cmdline()]
+    return children_of(pid, command="profiles.capture.helper")

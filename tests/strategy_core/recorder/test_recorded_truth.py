@@ -15,7 +15,8 @@ from profiles.spec import Capture, RunSpec
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
-DELAY_MS = 30.0
+DELAY_MS = 100.0
+NUM_STEPS = 14
 LATE = 2
 Rows = list[dict[str, Any]]
 
@@ -61,10 +62,10 @@ def _by_step(rows: Rows) -> dict[int, dict[int, dict[str, Any]]]:
     return steps
 
 
-def _lateness(replicas: dict[int, dict[str, Any]]) -> float:
+def _lateness(compute_ms: dict[int, float]) -> float:
     """How much longer the late replica computed than the others did, in milliseconds."""
-    others = [row["compute_ms"] for replica, row in replicas.items() if replica != LATE]
-    return replicas[LATE]["compute_ms"] - statistics.median(others)
+    others = [length for replica, length in compute_ms.items() if replica != LATE]
+    return compute_ms[LATE] - statistics.median(others)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def _lateness(replicas: dict[int, dict[str, Any]]) -> float:
 def test_a_delay_is_found_where_it_is(tmp_path: Path, strategy: str, algorithm: str) -> None:
     run = recorded(
         tmp_path,
-        26,
+        NUM_STEPS,
         strategy=strategy,
         cross_device_ops=algorithm,
         devices="cpu:4",
@@ -90,19 +91,22 @@ def test_a_delay_is_found_where_it_is(tmp_path: Path, strategy: str, algorithm: 
     rows = run.table("replica_steps")
     steps = list(_by_step(rows).values())
     assert {len(replicas) for replicas in steps} == {4}
-    # A busy machine prolongs a sleep, and nothing shortens one: the least is the truth.
-    assert min(map(_lateness, steps)) == pytest.approx(DELAY_MS, rel=0.05)
+    # A busy machine prolongs what it likes, and shortens nothing: the least is the truth.
+    least_ms = {r: min(replicas[r]["compute_ms"] for replicas in steps) for r in range(4)}
+    assert _lateness(least_ms) == pytest.approx(DELAY_MS, rel=0.05)
     quickest = min(steps, key=lambda replicas: replicas[LATE]["wall_ms"])
+    lateness_ms = _lateness({replica: row["compute_ms"] for replica, row in quickest.items()})
     for replica in set(quickest) - {LATE}:
         waited = quickest[replica]["wait_ms"] - quickest[LATE]["wait_ms"]
-        assert 0.9 * DELAY_MS <= waited <= 1.2 * _lateness(quickest)
+        assert 0.8 * DELAY_MS <= waited <= 1.2 * max(lateness_ms, DELAY_MS)
     for row in rows:
         phases = ("compute", "wait", "transfer", "input", "idle")
         assert sum(row[f"{p}_ms"] for p in phases) == pytest.approx(row["wall_ms"], rel=1e-9)
     walls = {e["step"]: e["wall_ms"] for e in run.events if e["kind"] == "step"}
-    for row in rows:
-        # Two clocks and two places: the profiler's and the recorder's idea of the same step.
-        assert row["wall_ms"] == pytest.approx(walls[row["step"]], rel=0.01)
+    # Two clocks and two places: the profiler's and the recorder's idea of the same step. Between
+    # the two a busy machine may do something else now and then.
+    ratios = [row["wall_ms"] / walls[row["step"]] for row in rows]
+    assert statistics.median(ratios) == pytest.approx(1, rel=0.01)
 
 
 @pytest.mark.parametrize("algorithm", ["collective-ring", "reduction-to-one-device"])

@@ -6,10 +6,11 @@ import json
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from strategy_core import tpu
+from tests.patience import PATIENCE_S
+from tests.processes import children_of
 
 pytestmark = pytest.mark.run
 
@@ -21,7 +22,7 @@ def test_training_on_two_hosts():
         [sys.executable, "-m", "tests.strategy_core.tpu.pod_program"],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
@@ -37,7 +38,7 @@ def test_training_on_two_hosts():
 
 def test_hosts_end_with_the_pod():
     with tpu.Pod(num_hosts=1, cores_per_host=2) as pod:
-        children = [p for p in psutil.Process().children() if "pod_host" in " ".join(p.cmdline())]
+        children = children_of(command="pod_host")
         assert len(children) == 1
         assert pod.master.startswith("grpc://127.0.0.1:")
     assert not children[0].is_running()

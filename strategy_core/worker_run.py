@@ -21,6 +21,7 @@ from profiles.events import CommandAnswered, Failed, Note
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, preflight
+from strategy_core.cause import cause
 from strategy_core.cluster import outside, tasks
 from strategy_core.cluster.agreement import Agreement, SharedStop
 from strategy_core.cluster.clock import join_clock
@@ -45,7 +46,6 @@ _PEER_ERRORS = (
     tf.errors.DeadlineExceededError,
 )
 """What TensorFlow raises in a worker whose peer is gone."""
-_WHERE = ("Graph execution error:", "Detected at node", 'File "')
 _SCRIPTED = 0
 """Number of an answer to a change that the spec planned."""
 
@@ -98,14 +98,14 @@ class WorkerRun:
         except _RunEnded as over:
             return over.code
         except (MemoryError, tf.errors.ResourceExhaustedError) as error:
-            self._fail(f"The worker ran out of memory. Received: {_first_line(error)}")
+            self._fail(f"The worker ran out of memory. Received: {cause(error)}")
             return protocol.EXIT_OUT_OF_MEMORY
         except LabError as error:
             self._fail(str(error))
             is_refusal = not self._has_opened and not isinstance(error, RunFolderError)
             return protocol.EXIT_REFUSED if is_refusal else protocol.EXIT_FAILED
         except Exception as error:
-            self._fail(f"{type(error).__name__}: {_first_line(error)}", self._follows(error))
+            self._fail(f"{type(error).__name__}: {cause(error)}", self._follows(error))
             return protocol.EXIT_FAILED
         return protocol.EXIT_DONE
 
@@ -275,9 +275,3 @@ def _agreement(member: Membership | None) -> Agreement | None:
         return None
     kind = SharedStop if member.has_own_launcher else Agreement
     return kind(member.process, member.cluster.num_workers)
-
-
-def _first_line(error: BaseException) -> str:
-    """What an error says, without where TensorFlow puts its graph before it."""
-    lines = (line.strip() for line in str(error).splitlines())
-    return next((line for line in lines if line and not line.startswith(_WHERE)), "no message")

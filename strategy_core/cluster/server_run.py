@@ -26,6 +26,7 @@ from profiles.event_log import EventLog
 from profiles.events import Environment, Failed, Finished, WorkerStarted
 from profiles.layout import worker_folder
 from profiles.spec import parse_spec
+from strategy_core.cause import cause
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
@@ -121,8 +122,7 @@ class ServerRun:
         self._log.write(Finished("finished", 0))
 
     def _fail(self, error: Exception) -> int:
-        said = next((line for line in str(error).splitlines() if line.strip()), "no message")
-        failed = Failed(f"{type(error).__name__}: {said}", traceback.format_exc())
+        failed = Failed(f"{type(error).__name__}: {cause(error)}", traceback.format_exc())
         self._say({"failed": asdict(failed)})
         with suppress(RunFolderError):
             self._log.write(failed)

@@ -1,0 +1,25 @@
+"""The one line of an error that tells its cause.
+
+TensorFlow puts the place in its graph before it and, where several ops failed, their number:
+
+    2 root error(s) found.
+      (0) UNAVAILABLE: {{function_node ...}} failed to connect to all addresses; last error: ...
+"""
+
+from __future__ import annotations
+
+import re
+
+_NOT_IT = re.compile(
+    r'Graph execution error:|Detected at node|File "|Original stack trace|\d+ root error\(s\) found'
+)
+_BEFORE_IT = re.compile(r"(?:\(\d+\) [A-Z_]+: +)?(?:\{\{.*?\}\} +)*")
+
+
+def cause(error: BaseException) -> str:
+    """The first line that says what is wrong."""
+    for line in str(error).splitlines():
+        said = line.strip()
+        if said and not _NOT_IT.match(said):
+            return _BEFORE_IT.sub("", said, count=1) or said
+    return "no message"

@@ -3,7 +3,8 @@
     python -m benchmarks.cluster_task plain       a MultiWorkerMirroredStrategy program with nothing
                                                   of the lab: says when its first step is done
     python -m benchmarks.cluster_task recording FOLDER HIDDEN ROUNDS STEPS
-                                                  blocks of bare and of recorded steps in turns
+                                                  blocks of bare and of recorded steps in turns, and
+                                                  of steps with the light marks and nothing else
 
 `TF_CONFIG` says which worker this is. What it finds is one line of JSON on stdout.
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from benchmarks.blocks import children_s, in_turns
 
 BATCH_SIZE = 1024
 WARM_UP_STEPS = 20
@@ -63,20 +65,19 @@ def plain() -> None:
 
 
 def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
-    """Seconds of each pair of blocks, bare and recorded, as this worker saw them.
+    """Seconds of blocks of steps, of each contestant, as this worker saw them.
 
     `hidden` units make the model: 75 parameters each.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     from profiles.layout import worker_folder
     from profiles.spec import RunSpec
-    from strategy_core import devices, segment, state, workload
+    from strategy_core import devices, segment, state
     from strategy_core.cluster.agreement import Agreement
     from strategy_core.cluster.clock import join_clock
     from strategy_core.cluster.link_meter import LinkMeter
     from strategy_core.cluster.tasks import cluster_of
     from strategy_core.recorder import Recorder
-    from strategy_core.step import build_step
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, addresses = config["task"]["index"], config["cluster"]["worker"]
@@ -96,31 +97,42 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
     recorder.links, recorder.clock = LinkMeter(cluster, process), join_clock(cluster, process)
     opened = built.opened(0, 0)
     recorder.open_segment(opened, lambda: state.variables(built.model, built.optimizer))
-    work = workload.load(spec.workload, spec.workload_options)
-    bare_step = build_step(
-        built.strategy, built.model, built.optimizer, work, delays_ms={}, with_marks=False
-    )
-
-    def bare() -> None:
-        bare_step(*next(built.custom.batches)).loss_and_examples.numpy()
 
     def recorded() -> None:
         with recorder.step(examples=BATCH_SIZE) as step:
             built.loop.run_step(step)
 
-    for one in (bare, recorded):
-        _block_s(one, WARM_UP_STEPS)
-    pairs = [(_block_s(bare, steps), _block_s(recorded, steps)) for _ in range(rounds)]
-    recorder.close("finished")
-    print(json.dumps({"pairs_s": pairs}), flush=True)
+    contestants = {"recorded": recorded, **_unrecorded(built)}
+    for one in contestants.values():
+        for _ in range(WARM_UP_STEPS):
+            one()
+    helper_s = children_s()
+    blocks = in_turns(contestants, rounds=rounds, steps=steps)
+    recorder.settle()  # what is still to be converted counts, too
+    print(json.dumps({"blocks": blocks, "helper_s": children_s() - helper_s}), flush=True)
     sys.stdin.read()
 
 
-def _block_s(step: Callable[[], None], steps: int) -> float:
-    began = time.monotonic()
-    for _ in range(steps):
-        step()
-    return time.monotonic() - began
+def _unrecorded(built: Any) -> dict[str, Callable[[], object]]:
+    """The steps of a bare run, and the same with the light marks in their graph, which are read."""
+    from strategy_core.step import Step, build_step
+
+    def step_of(with_marks: bool) -> Step:
+        parts = (built.strategy, built.model, built.optimizer, built.work)
+        return build_step(*parts, delays_ms={}, with_marks=with_marks)
+
+    bare_step, marked_step = step_of(False), step_of(True)
+
+    def bare() -> None:
+        bare_step(*next(built.custom.batches)).loss_and_examples.numpy()
+
+    def marked() -> None:
+        outcome = marked_step(*next(built.custom.batches))
+        outcome.loss_and_examples.numpy()
+        assert outcome.marks is not None
+        outcome.marks.numpy()
+
+    return {"bare": bare, "marks": marked}
 
 
 if __name__ == "__main__":

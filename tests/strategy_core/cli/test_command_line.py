@@ -10,6 +10,7 @@ import pytest
 
 import strategy_core.cli
 from strategy_core.cli.main import main, verb_modules
+from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
 
 
@@ -76,7 +77,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
     command = f"{sys.executable} -m strategy_core sql {run} 'select * from marks' --json | head -1"
     done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, check=False, timeout=60
+        command, shell=True, capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
@@ -91,6 +92,10 @@ def test_reading_verbs_start_without_tensorflow_and_streamlit(run: Path) -> None
         "sys.exit(', '.join(sorted(heavy)) or 0)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from dataclasses import replace
 
 from strategy_core.cluster.connections import Connection, connections, why_unavailable
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.tasks import Cluster, Task
+from tests.patience import wait_until
 
 SENT = 3_000_000
 THREE = Cluster(tuple(Task("worker", i, f"10.0.0.{i + 1}:2222") for i in range(3)))
@@ -102,8 +102,5 @@ def test_a_task_with_a_name_is_found_by_its_address() -> None:
     named = Cluster((Task("worker", 0, "localhost:2222"), Task("worker", 1, "localhost:2223")))
     opened = replace(SOME, local=("127.0.0.1", 40_000), remote=("127.0.0.1", 2223))
     meter = LinkMeter(named, 0, read=lambda: [opened])
-    deadline = time.monotonic() + 30
-    while meter.count(0, 1).links[0]["peer"] is None:
-        assert time.monotonic() < deadline, "the name did not come to be known"
-        time.sleep(0.01)
+    wait_until(lambda: meter.count(0, 1).links[0]["peer"] is not None)
     assert meter.count(0, 1).links[0]["peer"] == 1

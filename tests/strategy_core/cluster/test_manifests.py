@@ -20,6 +20,7 @@ from strategy_core.cli import worker
 from strategy_core.cluster.place import Place
 from strategy_core.cluster.resolve import resolve
 from strategy_core.processes.hosted_run import check_hosted
+from tests.patience import PATIENCE_S
 
 CLUSTERS = Path(__file__).parents[3] / "docs" / "clusters"
 
@@ -107,7 +108,7 @@ def run_script(
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -347,9 +347,11 @@ class RunHandle:
         if self._crew.leader.finished is not None and self._stop_by is None:
             # Its books are closed: what is it waiting for?
             self._stop_by = now + self._stop_grace_s
-        if self._stop_by is not None and now > self._stop_by:
-            note = f"Stop was asked, but no step ended within {self._stop_grace_s:.0f} s."
-            self._crew.kill("impatient", note)
+        if self._stop_by is None:
+            return
+        why = self._crew.leader.why_late(now, self._stop_by, self._stop_grace_s)
+        if why is not None:
+            self._crew.kill("impatient", why)
 
     def _settle(self) -> None:
         """Everyone is gone, and the run with them, unless it may begin again."""

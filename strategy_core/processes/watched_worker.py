@@ -17,6 +17,8 @@ from strategy_core.processes.worker_process import WorkerProcess
 _CPU_READ_EVERY_S = 1.0
 _BUSY_SHARE = 0.1
 _BUILDING_FACTOR = 10.0
+CLOSING_S = 120.0
+"""So long may a worker that has obeyed Stop convert its last captures, on a busy machine."""
 
 
 @dataclass
@@ -49,6 +51,8 @@ class WatchedWorker:
     """Monotonic seconds when somebody had it killed: its peers can notice before it is gone."""
     was_silent: bool = False
     """It said nothing while its peers failed for the want of it."""
+    is_closing: bool = False
+    """It has obeyed Stop: nothing is left to do but to close its books."""
     replaced: bool = False
     killed_for: KillReason | None = None
     kill_note: str = ""
@@ -73,8 +77,11 @@ class WatchedWorker:
                     self.step, self.building_since = record.get("step"), None
                 case "segment":
                     self.spec, self.building_since = record.get("spec"), now
+                case "answer":
+                    is_obeyed = record.get("status") == "applied"
+                    self.is_closing |= is_obeyed and record.get("command") == "stop"
                 case "finished":
-                    self.finished = str(record.get("status"))
+                    self.finished, self.is_closing = str(record.get("status")), False
                 case "failed":
                     self.failed = record
 
@@ -100,6 +107,17 @@ class WatchedWorker:
     def is_building(self) -> bool:
         """Whether it is on the way to its first step, or to serving."""
         return self.building_since is not None and not self.is_done
+
+    def why_late(self, now: float, stop_by: float, grace_s: float) -> str | None:
+        """Why it is late to stop, which it had `grace_s` for until `stop_by`; None where it is not.
+
+        Once a step has ended, what is left is to close the books: that may take longer.
+        """
+        if not self.is_closing and now > stop_by:
+            return f"Stop was asked, but no step ended within {grace_s:.0f} s."
+        if self.is_closing and now > stop_by + CLOSING_S:
+            return f"Stop was obeyed, but its books were not closed within {CLOSING_S:.0f} s."
+        return None
 
     @property
     def is_ending(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from profiles.layout import worker_folder
-from strategy_core.processes.watched_worker import WatchedWorker
+from strategy_core.processes.watched_worker import CLOSING_S, WatchedWorker
 
 TIMEOUT_S = 10.0
 
@@ -89,3 +89,21 @@ def test_while_a_step_is_built_waiting_is_none(worker: WatchedWorker) -> None:
     for now in range(1, 11):
         assert worker.why_hung(float(now), TIMEOUT_S) is None
     assert worker.why_hung(10.5, TIMEOUT_S) is not None
+
+
+def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WatchedWorker) -> None:
+    happens(worker, 5.0, kind="step", step=0)
+    assert worker.why_late(19.0, 20.0, 15.0) is None
+    assert worker.why_late(21.0, 20.0, 15.0) == "Stop was asked, but no step ended within 15 s."
+    happens(worker, 21.0, kind="answer", command="reconfigure", status="applied")
+    assert worker.why_late(22.0, 20.0, 15.0) is not None
+    happens(worker, 22.0, kind="answer", command="stop", status="applied")
+    assert worker.why_late(22.0, 20.0, 15.0) is None
+    late = worker.why_late(20.5 + CLOSING_S, 20.0, 15.0)
+    assert late == "Stop was obeyed, but its books were not closed within 120 s."
+
+
+def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WatchedWorker) -> None:
+    happens(worker, 5.0, kind="answer", command="stop", status="applied")
+    happens(worker, 6.0, kind="finished", status="stopped")
+    assert worker.why_late(21.0, 20.0, 15.0) is not None

@@ -14,15 +14,18 @@ from typing import Any
 
 import psutil
 
+from profiles.errors import SpecError
 from profiles.layout import WorkerFolder, worker_folder
-from profiles.spec import Capture, parse_spec
+from profiles.spec import Capture, RunSpec, parse_spec
+from strategy_core.recorder.planner import EARLY_STEP, WindowPlanner
 
 WARM_UP_STEPS = 12
 """Tracing, and the small window at a segment's beginning."""
-PROFILED_STEPS = 100
-"""In a window of the profiler alone: as many as the recorder takes where it captures every step."""
+FEWER_WARM_UP_STEPS = 8
+"""The same, where a step lasts so long that others would take minutes."""
+LONG_STEP_MS = 300.0
 FIRST_BATCH = 64
-CALIBRATIONS = 3
+CALIBRATIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,28 +90,73 @@ Side = Callable[[int], Cost]
 
 
 def made_to_last(workload: str, devices: int, step_ms: int) -> tuple[Any, float]:
-    """The segment whose bare step lasts about `step_ms` (0: as it comes), and how long it does."""
+    """The segment whose bare step lasts about `step_ms` (0: as it comes), and how long it does.
+
+    Where the workload's data has too few examples for such a batch, the step is shorter.
+    """
     from strategy_core import devices as logical
-    from strategy_core import segment
 
     batch = FIRST_BATCH if step_ms else 8 * devices
     spec = parse_spec(
         {"devices": f"cpu:{devices}", "workload": workload, "global_batch_size": batch}
     ).with_changes({"capture.marks": False})
     logical.create_logical_devices(spec)
-    for attempt in range(CALIBRATIONS):
-        built = segment.build(spec)
-        for _ in range(WARM_UP_STEPS):
-            _bare_step(built)
-        took_ms = _block(partial(_bare_step, built), 60 if step_ms else 3).median_ms
-        if not step_ms or abs(took_ms / step_ms - 1) < 0.15 or attempt == CALIBRATIONS - 1:
+    built, took_ms = _built(spec)
+    too_many: int | None = None
+    for _ in range(CALIBRATIONS):
+        if not step_ms or abs(took_ms / step_ms - 1) < 0.15:
             break
-        wanted = round(built.spec.global_batch_size * step_ms / took_ms / devices) * devices
-        spec = spec.with_changes({"global_batch_size": max(devices, wanted)})
+        batch = built.spec.global_batch_size
+        wanted = next_batch(batch, took_ms, step_ms, devices, too_many)
+        if wanted == batch:
+            break
+        try:
+            built, took_ms = _built(spec.with_changes({"global_batch_size": wanted}))
+        except SpecError:
+            too_many = wanted
     return built, took_ms
 
 
-def sides(built: Any, folder: Path, names: Sequence[str]) -> tuple[Side, dict[str, Side]]:
+def next_batch(
+    batch: int, took_ms: float, wanted_ms: float, devices: int, too_many: int | None
+) -> int:
+    """The batch to try after one whose step took `took_ms`; `too_many` examples are not there."""
+    wanted = batch * wanted_ms / took_ms
+    if too_many is not None:
+        wanted = min(wanted, (batch + too_many) / 2)
+    return max(devices, int(wanted / devices) * devices)
+
+
+def _built(spec: RunSpec) -> tuple[Any, float]:
+    """The segment of a spec, and how long its bare step lasts."""
+    from strategy_core import segment
+
+    built = segment.build(spec)
+    _bare_step(built)  # is traced
+    first_ms = _block(partial(_bare_step, built), 2).median_ms
+    for _ in range(warm_up_steps(first_ms)):
+        _bare_step(built)
+    is_long = first_ms > LONG_STEP_MS
+    return built, _block(partial(_bare_step, built), 3 if is_long else 30).median_ms
+
+
+def warm_up_steps(step_ms: float) -> int:
+    return WARM_UP_STEPS if step_ms < LONG_STEP_MS else FEWER_WARM_UP_STEPS
+
+
+def profiled_steps(step_ms: float) -> int:
+    """Steps in a window of the profiler alone: as many as the recorder takes where it captures
+    every step."""
+    planner = WindowPlanner(1.0, Capture().window_steps, every_step=True)
+    planner.open_segment()
+    for _ in range(EARLY_STEP):
+        planner.step_done(step_ms, captured=False)
+    return planner.steps_to_capture()
+
+
+def sides(
+    built: Any, bare_ms: float, folder: Path, names: Sequence[str]
+) -> tuple[Side, dict[str, Side]]:
     """The bare side, and that of each kind, all warm: functions traced, helpers started."""
     functions = {False: _function(built, False), True: _function(built, True)}
     graphs: dict[bool, Path] = {}
@@ -116,12 +164,12 @@ def sides(built: Any, folder: Path, names: Sequence[str]) -> tuple[Side, dict[st
     for number, name in enumerate(names):
         capture = KINDS[name].capture
         if capture is None:
-            found[name] = lambda steps: _profiled(built, steps)
+            found[name] = partial(_profiled, built, profiled_steps(bare_ms))
             continue
         home = worker_folder(folder / str(number), 0)
-        found[name] = _recorded(built, functions[capture.marks], capture, home, graphs)
+        found[name] = _recorded(built, bare_ms, functions[capture.marks], capture, home, graphs)
     built.custom.step = functions[False]
-    for _ in range(WARM_UP_STEPS):
+    for _ in range(2):
         _bare_step(built)
     return lambda steps: _block(lambda: _bare_step(built), steps), found
 
@@ -144,7 +192,12 @@ def _bare_step(built: Any) -> bool:
 
 
 def _recorded(
-    built: Any, function: Any, capture: Capture, home: WorkerFolder, graphs: dict[bool, Path]
+    built: Any,
+    bare_ms: float,
+    function: Any,
+    capture: Capture,
+    home: WorkerFolder,
+    graphs: dict[bool, Path],
 ) -> Side:
     """Steps through a recorder of their own, as the lab's loop does them."""
     from strategy_core.loops import CustomLoop
@@ -163,14 +216,14 @@ def _recorded(
     step()
     if capture.marks in graphs:  # the function was there: its graph was written by the first kind
         shutil.copy(graphs[capture.marks], home.graph(0))
-    for _ in range(WARM_UP_STEPS):
+    for _ in range(warm_up_steps(bare_ms)):
         step()
     recorder.settle()
     graphs.setdefault(capture.marks, home.graph(0))
     return lambda steps: _block(step, steps, recorder.settle)
 
 
-def _profiled(built: Any, steps: int) -> Cost:
+def _profiled(built: Any, window: int, steps: int) -> Cost:
     """Windows of TensorFlow's own profiler, one after the other."""
     import tensorflow as tf
 
@@ -179,7 +232,7 @@ def _profiled(built: Any, steps: int) -> Cost:
 
     def step() -> bool:
         nonlocal number
-        if number % PROFILED_STEPS == 0:
+        if number % window == 0:
             if number:
                 profiler.stop()
             profiler.start(str(scratch / str(number)))
@@ -189,7 +242,7 @@ def _profiled(built: Any, steps: int) -> Cost:
         return True
 
     try:
-        return _block(step, -(-steps // PROFILED_STEPS) * PROFILED_STEPS, profiler.stop)
+        return _block(step, -(-steps // window) * window, profiler.stop)
     finally:
         shutil.rmtree(scratch)
 

@@ -1,7 +1,7 @@
 """What recording costs: the bare strategy's steps against the same steps with marks, with captures
 within the default budget, and with every step captured.
 
-    python -m benchmarks.capture_overhead [--quick] [--cases digits-cnn:2:10 ...]
+    python -m benchmarks.capture_overhead [--quick] [--cases digits-cnn:2:10 ...] [--minutes 3]
 
 A case is a workload, its devices and how long its bare step is made to last by its batch (ms; 0:
 as it comes), in a process of its own. All kinds take turns in it, in blocks of a second or more,
@@ -21,13 +21,14 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.capture_kinds import KINDS, TARGETS, Cost, Kind, made_to_last, sides
 from benchmarks.paired import median_ratio, total_ratio
 
-CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "digits-cnn:2:100", "resnet50:2:0", "resnet50:4:0")
+CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "synthetic:2:100", "resnet50:2:0", "resnet50:4:0")
 ROUNDS = {10: 8, 100: 4, 0: 2}
 """By how long a step lasts."""
 
@@ -42,6 +43,7 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.capture_overhead", "--child", case]
         command += ["--kinds", *options.kinds]
         command += ["--rounds", str(options.rounds)] if options.rounds else []
+        command += ["--minutes", str(options.minutes)] if options.minutes else []
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
         done = subprocess.run(
             command, stderr=subprocess.PIPE, text=True, env=environment, check=False
@@ -55,13 +57,16 @@ def _measure(options: argparse.Namespace, workload: str, devices: int, step_ms: 
     built, bare_ms = made_to_last(workload, devices, step_ms)
     rounds = options.rounds or ROUNDS[step_ms]
     found: dict[str, list[tuple[Cost, Cost]]] = {name: [] for name in options.kinds}
+    deadline = time.monotonic() + 60 * (options.minutes or float("inf"))
     with tempfile.TemporaryDirectory() as folder:
-        bare, others = sides(built, Path(folder), options.kinds)
+        bare, others = sides(built, bare_ms, Path(folder), options.kinds)
         for turn in range(rounds):
             order = random.Random(turn).sample(options.kinds, len(options.kinds))
             for name in order:
                 for _ in range(KINDS[name].pairs):
                     found[name].append(_pair(KINDS[name], bare_ms, bare, others[name]))
+            if time.monotonic() > deadline:
+                break
     num_steps = sum(cost.steps for _, cost in found[options.kinds[0]])
     bare_now = sum(base.wall_s for base, _ in found[options.kinds[0]])
     print(
@@ -105,6 +110,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--cases", nargs="+", default=list(CASES), metavar="WORKLOAD:DEVICES:MS")
     parser.add_argument("--rounds", type=int, help="instead of the usual number")
+    parser.add_argument("--minutes", type=float, help="begin no round of a case after so long")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--quick", action="store_true", help="two devices and 10 ms only, 2 min")
     parser.add_argument("--child", help=argparse.SUPPRESS)

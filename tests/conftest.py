@@ -52,12 +52,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for all tests that need one."""
-    with sync_playwright() as playwright:
-        launched = launch_chromium(playwright)
-        yield launched
-        launched.close()
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromiums(playwright: Playwright) -> Iterator[list[Browser]]:
+    """Those that were started: one, unless it ended."""
+    assert playwright
+    launched: list[Browser] = []
+    yield launched
+    for each in launched:
+        each.close()
+
+
+@pytest.fixture
+def browser(playwright: Playwright, chromiums: list[Browser]) -> Browser:
+    """One Chromium for all tests that need one; another where it was killed, say for memory."""
+    if not chromiums or not chromiums[-1].is_connected():
+        chromiums.append(launch_chromium(playwright))
+    return chromiums[-1]
 
 
 def launch_chromium(playwright: Playwright) -> Browser:

@@ -37,7 +37,7 @@ from playwright.sync_api import Browser, sync_playwright
 import profiles
 from profiles.analysis.summary import summarize
 from profiles.tail import Tail
-from tests.conftest import launch_chromium
+from tests.conftest import PATIENCE_MS, launch_chromium
 from tests.e2e.following import wait_until
 
 MARK = "STRATEGY_LAB_DRILL"
@@ -108,6 +108,7 @@ def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(run)]
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE_MS)
     try:
         with started(command) as (process, mark):
             address = f"http://127.0.0.1:{port}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.conftest import PATIENCE_MS
+from tests.synthetic import write_run
 
 START_TIMEOUT_S = 120
 EXPECTED_COMPLAINTS = ("/_stcore/", "404")
@@ -34,6 +36,16 @@ class Server:
     def address(self, page: str = "", **query: str) -> str:
         pairs = "&".join(f"{name}={value}" for name, value in query.items())
         return f"{self.url}/{page}" + (f"?{pairs}" if pairs else "")
+
+    def write_run(self, name: str, **options: Any) -> Path:
+        """A made-up run in the served folder; what an earlier try left there goes first."""
+        shutil.rmtree(self.runs / name, ignore_errors=True)
+        return write_run(self.runs / name, **options)
+
+    def fresh(self, name: str) -> Path:
+        """A run's folder that is not there yet, also where a test has its second try."""
+        names = (name, *(f"{name}-{number}" for number in range(2, 100)))
+        return next(self.runs / each for each in names if not (self.runs / each).exists())
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(15)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -88,9 +100,10 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         return page
 
     yield opened
+    heard = list(complaints)  # not those of a page that is taken away
     for context in contexts:
         context.close()
-    assert not complaints
+    assert not heard
 
 
 def _free_port() -> int:

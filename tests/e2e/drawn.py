@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+import pytest
 from playwright.sync_api import Page
+
+from tests.conftest import PATIENCE_MS
 
 IS_DRAWN = """() => {
     const app = document.querySelector('[data-testid=stApp]');
@@ -18,6 +24,17 @@ NEXT_FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFr
 
 def wait_until_drawn(page: Page) -> None:
     page.wait_for_function(IS_DRAWN)
+
+
+def wait_until(
+    page: Page, is_true: Callable[[], object], otherwise: str, patience_ms: int = PATIENCE_MS
+) -> None:
+    """For what `expect` has no word for; fails with `otherwise`. The page goes on meanwhile."""
+    deadline = time.monotonic() + patience_ms / 1000
+    while not is_true():
+        if time.monotonic() > deadline:
+            pytest.fail(otherwise)
+        page.wait_for_timeout(25)
 
 
 def wait_for_a_frame(page: Page) -> None:

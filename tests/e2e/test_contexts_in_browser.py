@@ -72,9 +72,10 @@ def test_a_run_shows_the_contexts_of_its_first_step(
             "capture": {"contexts": True},
         }
     )
-    handle = launcher.launch(spec, server.runs / "contexts-traced")
+    run = server.fresh("contexts-traced")
+    handle = launcher.launch(spec, run)
     assert handle.wait(240)
-    rows = profiles.load(server.runs / "contexts-traced").table("contexts").to_pandas()
+    rows = profiles.load(run).table("contexts").to_pandas()
     assert set(rows["context"]) >= {"cross-replica", "replica", "update"}
     assert set(rows["phase"]) == {"tracing"}
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from tests import drill
 
-pytestmark = [pytest.mark.browser, pytest.mark.run]
+pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1200)]
 
 
 def test_whatever_is_killed_the_profile_opens_and_nobody_is_left(

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from profiles.event_log import EventLog
 from profiles.events import SegmentOpened, StepDone, WorkerStarted
 from profiles.layout import worker_folder
 from profiles.run_file import create_run_file
 from tests.e2e.conftest import Server
-from tests.synthetic import HOSTILE, write_run
+from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
+LONG_MS = 200_000
+"""Processes import TensorFlow, on a machine that may be busy."""
+PRESSED_AGAIN_AFTER_S = 10.0
 
 
 def live(page: Page) -> Locator:
@@ -30,59 +36,91 @@ def step_of(page: Page) -> int:
     return int(live(page).get_attribute("data-step") or -1)
 
 
-def expect_step_after(page: Page, step: int, timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while step_of(page) <= step:
-        assert time.monotonic() < deadline, f"no step after {step} was drawn"
-        page.wait_for_timeout(25)
+def expect_step_after(page: Page, step: int) -> None:
+    wait_until(page, lambda: step_of(page) > step, f"no step after {step} was drawn", LONG_MS)
 
 
-def is_painted(page: Page, chart: str) -> bool:
-    """Whether a canvas of the live view shows anything."""
-    painted: bool = page.locator(f"canvas[data-chart={chart}]").evaluate(
-        "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)"
-        ".data.some(value => value)"
-    )
-    return painted
+def expect_painted(page: Page, chart: str) -> None:
+    """A canvas of the live view shows something."""
+    canvas = page.locator(f"canvas[data-chart={chart}]")
+    pixels = "getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data"
+    look = f"canvas => canvas.width > 0 && canvas.{pixels}.some(value => value)"
+    wait_until(page, lambda: canvas.evaluate(look), f"nothing was painted of {chart}")
 
 
 def press_stop(page: Page) -> None:
     """Press as a person does: until the button says that it was heard, or is gone."""
     # Streamlit has a Stop of its own, and draws ours twice, once for touch.
     stop = page.locator(".st-key-stop_button").get_by_role("button", name="Stop")
-    for _ in range(3):
-        stop.click()
-        for _ in range(100):
-            if stop.count() == 0 or stop.first.is_disabled():
-                return
-            page.wait_for_timeout(100)
-    pytest.fail("Stop was not heard")
+    waits = "buttons => buttons.some(button => !button.disabled)"
+    again_at = 0.0
+
+    def is_heard() -> bool:
+        nonlocal again_at
+        if stop.evaluate_all(waits) and time.monotonic() > again_at:
+            again_at = time.monotonic() + PRESSED_AGAIN_AFTER_S
+            with suppress(PlaywrightTimeout):  # gone just then
+                stop.click(timeout=10_000)
+        return not stop.evaluate_all(waits)
+
+    wait_until(page, is_heard, "Stop was not heard", LONG_MS)
+
+
+def stop_what_runs(open_page: Open, server: Server) -> None:
+    """The lab has one run at a time: one that a failed test left would be in the way."""
+    page = open_page(server.address())
+    wait_until_drawn(page)
+    if page.locator(".st-key-stop_button").count():
+        press_stop(page)
+        expect(live(page)).not_to_have_attribute("data-status", "running", timeout=LONG_MS)
+
+
+@pytest.fixture
+def free_lab(open_page: Open, server: Server) -> Iterator[Server]:
+    """A lab without a run, and without one afterwards."""
+    yield server
+    stop_what_runs(open_page, server)
+
+
+def configure_anew(page: Page) -> None:
+    """Leave the run that was shown last, where there is one, for a configuration that is whole."""
+    strategy = page.get_by_role("button", name="MirroredStrategy", exact=True)
+    new_run = page.get_by_role("button", name="New run")
+    new_run.or_(strategy).first.wait_for()
+    if not strategy.count():
+        new_run.first.click()
+    strategy.wait_for()
+    looking = page.get_by_text("TensorFlow is looking for GPUs")
+    expect(looking).to_have_count(0, timeout=LONG_MS)
+    wait_until_drawn(page)
 
 
 @pytest.fixture(scope="module")
 def watched(server: Server) -> Server:
     """Runs of others in the server's folder."""
-    write_run(server.runs / "seen", steps=300, segments=[{}, {"replicas": 2}])
-    write_run(server.runs / "failed", steps=30, windows=1, ending="failed")
-    write_run(server.runs / "many", replicas=16, steps=60, straggler=(11, 20.0))
-    write_run(server.runs / "hostile", steps=30, windows=1, prefix=HOSTILE, ending="failed")
+    server.write_run("seen", steps=300, segments=[{}, {"replicas": 2}])
+    server.write_run("failed", steps=30, windows=1, ending="failed")
+    server.write_run("many", replicas=16, steps=60, straggler=(11, 20.0))
+    server.write_run("hostile", steps=30, windows=1, prefix=HOSTILE, ending="failed")
     return server
 
 
 @pytest.mark.run
-def test_a_run_from_run_to_its_report(open_page: Open, server: Server) -> None:
+@pytest.mark.timeout(900)
+def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None:
+    server = free_lab
     page = open_page(server.address(steps=100_000, batch=64))
     page.get_by_role("button", name="Run", exact=False).filter(has_text="Ctrl").click()
-    expect(live(page)).to_have_attribute("data-status", "running")
+    expect(live(page)).to_have_attribute("data-status", "running", timeout=LONG_MS)
     expect_step_after(page, 10)
-    assert is_painted(page, "wall")
-    assert is_painted(page, "loss")
+    expect_painted(page, "wall")
+    expect_painted(page, "loss")
 
     before = step_of(page)
     devices = page.get_by_role("spinbutton", name="Virtual CPU devices")
     devices.fill("2")
     page.get_by_role("button", name="Apply").click()
-    expect(live(page)).to_have_attribute("data-segments", "2", timeout=60_000)
+    expect(live(page)).to_have_attribute("data-segments", "2", timeout=LONG_MS)
     expect(page.get_by_text(re.compile("applied at step"))).to_be_visible()
     expect_step_after(page, before)
     expect(page.get_by_text("devices cpu:4 → cpu:2").first).to_be_visible()
@@ -101,10 +139,10 @@ def test_a_run_from_run_to_its_report(open_page: Open, server: Server) -> None:
     expect(live(page)).to_have_attribute("data-segments", "2")
 
     press_stop(page)
-    expect(live(page)).to_have_attribute("data-status", "stopped", timeout=60_000)
+    expect(live(page)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
     expect(live(second)).to_have_attribute("data-status", "stopped")
     page.get_by_role("link", name="Report and exports").click()
-    with page.expect_download() as trace:
+    with page.expect_download(timeout=LONG_MS) as trace:
         page.get_by_role("button", name=re.compile("Download .*trace", re.I)).click()
     assert trace.value.path().stat().st_size > 1000
     run_id = live(second).get_attribute("data-run")
@@ -118,9 +156,13 @@ def test_a_run_is_shown_with_its_segments(open_page: Open, watched: Server, sche
     expect(live(page)).to_have_attribute("data-step", "299")
     expect(live(page)).to_have_attribute("data-status", "finished")
     expect(live(page)).to_have_attribute("data-segments", "2")
-    assert is_painted(page, "replicas")
-    ground = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == (scheme == "dark")
+    expect_painted(page, "replicas")
+    ground = "getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+
+    def is_dark() -> bool:
+        return sum(map(int, re.findall(r"\d+", page.evaluate(ground))[:3])) < 200
+
+    wait_until(page, lambda: is_dark() == (scheme == "dark"), f"the page is not {scheme}")
 
 
 def test_the_cursor_moves_by_key_and_is_said(open_page: Open, watched: Server) -> None:
@@ -155,7 +197,9 @@ def test_text_of_a_run_is_never_markup(open_page: Open, watched: Server) -> None
 def test_the_page_fits_a_phone(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address(run="seen"), viewport={"width": 420, "height": 900})
     expect(live(page)).to_have_attribute("data-step", "299")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    wait_until_drawn(page)
+    width = "document.documentElement.scrollWidth"
+    wait_until(page, lambda: page.evaluate(width) <= 420, "the page is wider than a phone")
 
 
 def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> None:
@@ -167,9 +211,7 @@ def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> No
 
 def test_a_bad_batch_is_said_beside_its_field(open_page: Open, server: Server) -> None:
     page = open_page(server.address())
-    page.get_by_role("button", name="New run").or_(
-        page.get_by_role("button", name="MirroredStrategy", exact=True)
-    ).first.click()
+    configure_anew(page)
     batch = page.get_by_role("spinbutton", name="Global batch size")
     batch.fill("255")
     batch.press("Enter")
@@ -180,12 +222,12 @@ def test_a_bad_batch_is_said_beside_its_field(open_page: Open, server: Server) -
 
 
 def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, server: Server) -> None:
-    run = server.runs / "growing"
+    run = server.fresh("growing")
     create_run_file(run, {"strategy": "mirrored", "devices": "cpu:2", "steps": 500})
     log = EventLog(worker_folder(run, 0).events)
     log.write(WorkerStarted(0, 2**22 - 1, time.time_ns(), 0))
     log.write(_segment(0, devices="cpu:2"))
-    page = open_page(server.address(run="growing"))
+    page = open_page(server.address(run=run.name))
     expect(live(page)).to_have_attribute("data-segments", "1")
     _write_steps(log, 0, range(100))
     expect(live(page)).to_have_attribute("data-step", "99")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Server
-from tests.e2e.drawn import IS_DRAWN
+from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.growing_run import add_step, begin_run, end_run
-from tests.synthetic import HOSTILE, write_run
+from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -33,12 +34,10 @@ CHARTS = {"overview": 4, "communication": 2, "placement": 2}
 @pytest.fixture(scope="module")
 def runs(server: Server) -> Path:
     """The served folder with runs of a known truth in it."""
-    folder = server.runs
-    write_run(folder / "late", steps=200, straggler=(2, 30.0))
-    write_run(folder / "quick", steps=200, seed=4)
-    write_run(folder / "hostile-pages", steps=40, windows=1, prefix=HOSTILE)
-    write_run(folder / "unwanted", steps=10, windows=0)
-    return folder
+    server.write_run("late", steps=200, straggler=(2, 30.0))
+    server.write_run("quick", steps=200, seed=4)
+    server.write_run("hostile-pages", steps=40, windows=1, prefix=HOSTILE)
+    return server.runs
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def visit(open_page: Callable[..., Page], server: Server, runs: Path) -> Callabl
 
     def opened(name: str, *, options: dict[str, Any] | None = None, **query: str) -> Page:
         page = open_page(server.address(name, **query), **(options or {}))
-        page.wait_for_function(IS_DRAWN)
+        wait_until_drawn(page)
         assert page.locator("[data-testid=stException]").count() == 0
         return page
 
@@ -59,7 +58,8 @@ def visit(open_page: Callable[..., Page], server: Server, runs: Path) -> Callabl
 def test_a_deep_link_draws_the_whole_page(visit: Visit, name: str, num_charts: int) -> None:
     page = visit(name, run="late")
     expect(page.locator(".lab-headline")).to_be_visible()
-    assert page.locator("[data-testid=stPlotlyChart] .main-svg").count() >= num_charts
+    charts = page.locator("[data-testid=stPlotlyChart]", has=page.locator(".main-svg"))
+    wait_until(page, lambda: charts.count() >= num_charts, f"fewer than {num_charts} charts")
     expect(page.get_by_role("link", name="Overview")).to_be_visible()
 
 
@@ -82,7 +82,7 @@ def test_choosing_another_run_changes_the_address_and_survives_a_reload(visit: V
     expect(page.locator(".lab-headline")).not_to_contain_text("is late")
     page.wait_for_url("**/overview?run=quick*")
     page.reload()
-    page.wait_for_function(IS_DRAWN)
+    wait_until_drawn(page)
     expect(page.locator(".lab-headline")).not_to_contain_text("is late")
 
 
@@ -97,7 +97,7 @@ def test_the_comparison_says_which_is_faster(visit: Visit) -> None:
     expect(page.locator(".lab-headline")).to_contain_text("B is 2.")
     page.get_by_role("button", name="⇄").click()
     expect(page.locator(".lab-headline")).to_contain_text("A is 2.")
-    assert "a=quick" in page.url
+    expect(page).to_have_url(re.compile("a=quick"))
 
 
 @pytest.mark.parametrize("name", ["overview", "communication", "placement", "runs"])
@@ -111,15 +111,15 @@ def test_hostile_names_are_text(visit: Visit, name: str) -> None:
 def test_no_page_is_wider_than_its_window(visit: Visit, scheme: str, width: int) -> None:
     options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     page = visit("overview", run="late", options=options)
-    inner = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert inner <= width
+    inner = "document.querySelector('[data-testid=stMain]').scrollWidth"
+    wait_until(page, lambda: page.evaluate(inner) <= width, "the page is wider than its window")
 
 
-def test_a_live_run_never_changes_the_page_unasked(visit: Visit, runs: Path) -> None:
+def test_a_live_run_never_changes_the_page_unasked(visit: Visit, server: Server) -> None:
     """What is new is announced, without a blank frame; it is shown when it is asked for."""
-    live = begin_run(runs / "growing-pages", steps=20)
+    live = begin_run(server.fresh("growing-pages"), steps=20)
     try:
-        page = visit("overview", run="growing-pages")
+        page = visit("overview", run=live.name)
         note = page.locator(".lab-tile .note").first
         expect(note).to_contain_text("19 steps")
         page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")
@@ -127,7 +127,7 @@ def test_a_live_run_never_changes_the_page_unasked(visit: Visit, runs: Path) -> 
         for step in range(20, 40):
             add_step(live, step)
         show = page.get_by_role("button", name="Show 20 new steps")
-        expect(show).to_be_enabled(timeout=20_000)
+        expect(show).to_be_enabled()
         assert page.evaluate("window.numBlank") == 0
         assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 300
         expect(note).to_contain_text("19 steps")
@@ -137,14 +137,14 @@ def test_a_live_run_never_changes_the_page_unasked(visit: Visit, runs: Path) -> 
         end_run(live)
 
 
-def test_a_live_run_is_followed_on_request(visit: Visit, runs: Path) -> None:
-    live = begin_run(runs / "followed", steps=20)
+def test_a_live_run_is_followed_on_request(visit: Visit, server: Server) -> None:
+    live = begin_run(server.fresh("followed"), steps=20)
     try:
-        page = visit("overview", run="followed")
+        page = visit("overview", run=live.name)
         page.get_by_text("Follow the run").click()
         for step in range(20, 30):
             add_step(live, step)
-        expect(page.locator(".lab-tile .note").first).to_contain_text("29 steps", timeout=20_000)
+        expect(page.locator(".lab-tile .note").first).to_contain_text("29 steps")
     finally:
         end_run(live)
 
@@ -159,12 +159,13 @@ def test_an_export_is_downloaded(visit: Visit, tmp_path: Path) -> None:
     assert '"schema_version"' in target.read_text()[:200]
 
 
-def test_a_run_is_deleted_after_asking_back(visit: Visit, runs: Path) -> None:
+def test_a_run_is_deleted_after_asking_back(visit: Visit, server: Server) -> None:
+    unwanted = server.write_run("unwanted", steps=10, windows=0)
     page = visit("runs", run="unwanted")
     page.get_by_role("button", name="Delete …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("unwanted")
     dialog.get_by_role("button", name="Delete it").click()
     expect(dialog).to_be_hidden()
-    assert not (runs / "unwanted").exists()
-    assert (runs / "quick").exists()
+    assert not unwanted.exists()
+    assert (server.runs / "quick").exists()

@@ -10,7 +10,7 @@ from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_for_a_frame, wait_until_drawn
-from tests.synthetic import HOSTILE, write_run
+from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
@@ -20,9 +20,9 @@ View = tuple[int, int]
 
 @pytest.fixture(scope="module")
 def traced(server: Server) -> Server:
-    write_run(server.runs / "traced", steps=120, windows=3, straggler=(2, 30.0))
-    write_run(server.runs / "bare", steps=10, windows=0)
-    write_run(server.runs / "strange", steps=30, windows=1, prefix=HOSTILE)
+    server.write_run("traced", steps=120, windows=3, straggler=(2, 30.0))
+    server.write_run("bare", steps=10, windows=0)
+    server.write_run("strange", steps=30, windows=1, prefix=HOSTILE)
     return server
 
 

@@ -9,12 +9,17 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import Server
-from tests.e2e.test_lab_in_browser import expect_step_after, live, press_stop, step_of
+from tests.e2e.test_lab_in_browser import (
+    LONG_MS,
+    configure_anew,
+    expect_step_after,
+    live,
+    step_of,
+    stop_what_runs,
+)
 
-pytestmark = [pytest.mark.browser, pytest.mark.run]
+pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1200)]
 Open = Callable[..., Page]
-LONG_MS = 120_000
-"""Several processes import TensorFlow at once, on a machine that may be busy."""
 
 
 def process(page: Page, worker: int) -> Locator:
@@ -27,14 +32,9 @@ def page(open_page: Open, server: Server) -> Iterator[Page]:
     """The configuration of a long run; whatever comes of it is over in the end."""
     page = open_page(server.address(steps=1_000_000, batch=64, workload="digits-mlp"))
     page.set_default_timeout(LONG_MS)
-    new_run = page.get_by_role("button", name="New run")
-    new_run.or_(page.get_by_role("button", name="MirroredStrategy", exact=True)).first.wait_for()
-    if new_run.count():
-        new_run.first.click()
+    configure_anew(page)
     yield page
-    if live(page).count() and live(page).get_attribute("data-status") == "running":
-        press_stop(page)
-        expect(live(page)).not_to_have_attribute("data-status", "running", timeout=LONG_MS)
+    stop_what_runs(open_page, server)
 
 
 def choose(page: Page, strategy: str) -> None:
@@ -50,7 +50,7 @@ def test_one_process_becomes_several_and_one_of_them_is_killed(
     expect(page.get_by_role("spinbutton", name="Workers")).to_be_hidden()
     page.get_by_role("button", name="Run", exact=False).filter(has_text="Ctrl").click()
     expect(live(page)).to_have_attribute("data-status", "running", timeout=LONG_MS)
-    expect_step_after(page, 3, timeout_s=120)
+    expect_step_after(page, 3)
     expect(page.locator(".processes")).to_be_hidden()
 
     become_several(page)
@@ -91,4 +91,4 @@ def become_several(page: Page) -> None:
         expect(process(page, worker)).to_contain_text("running, step", timeout=LONG_MS)
         expect(process(page, worker)).to_contain_text(re.compile(r"pid \d+"))
     expect(page.get_by_text(re.compile("applied at step"))).to_be_visible()
-    expect_step_after(page, step_of(page), timeout_s=120)
+    expect_step_after(page, step_of(page))

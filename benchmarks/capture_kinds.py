@@ -47,6 +47,7 @@ KINDS: dict[str, Kind] = {
     "default": Kind(Capture(), 3.0, is_seldom=True),
     "every step": Kind(Capture(marks=False, every_step=True), 4.0),
     "profiler alone": Kind(None, 1.0, pairs=2),
+    "windows alone": Kind(None, 2.0, pairs=2),
 }
 TARGETS = {
     "budget": {10: "1.01x", 100: "1.01x"},
@@ -54,6 +55,7 @@ TARGETS = {
     "default": {10: "1.05x", 100: "1.01x"},
     "every step": {10: "1.20x", 100: "1.05x"},
     "profiler alone": {},
+    "windows alone": {},
 }
 """At most so much of a bare step, by its length in ms."""
 
@@ -164,7 +166,8 @@ def sides(
     for number, name in enumerate(names):
         capture = KINDS[name].capture
         if capture is None:
-            found[name] = partial(_profiled, built, profiled_steps(bare_ms))
+            how = _profiled if name == "profiler alone" else _in_windows
+            found[name] = partial(how, built, profiled_steps(bare_ms))
             continue
         home = worker_folder(folder / str(number), 0)
         found[name] = _recorded(built, bare_ms, functions[capture.marks], capture, home, graphs)
@@ -187,7 +190,7 @@ def _function(built: Any, with_marks: bool) -> Any:
 
 def _bare_step(built: Any) -> bool:
     batch, shares = next(built.custom.batches)
-    built.custom.step(batch, shares).loss_and_examples.numpy()
+    built.custom.step(batch, shares).numpy()
     return False
 
 
@@ -243,6 +246,39 @@ def _profiled(built: Any, window: int, steps: int) -> Cost:
 
     try:
         return _block(step, -(-steps // window) * window, profiler.stop)
+    finally:
+        shutil.rmtree(scratch)
+
+
+def _in_windows(built: Any, window: int, steps: int) -> Cost:
+    """The recorder's own windows, one after the other, and nothing done with their captures."""
+    from strategy_core.recorder.window import FollowedWindow
+
+    scratch = Path(tempfile.mkdtemp())
+    windows: list[FollowedWindow] = []
+    number = 0
+
+    def step() -> bool:
+        nonlocal number
+        if number % window == 0:
+            before = windows[-1] if windows else None
+            if before is not None:
+                before.stop()
+            what = (len(windows), 0, number, window, scratch / str(number))
+            windows.append(FollowedWindow(*what, before=before))
+            windows[-1].start()
+        with windows[-1].annotate(number):
+            _bare_step(built)
+        number += 1
+        return True
+
+    def settle() -> None:
+        windows[-1].stop()
+        for one in windows:
+            one.wait()
+
+    try:
+        return _block(step, -(-steps // window) * window, settle)
     finally:
         shutil.rmtree(scratch)
 

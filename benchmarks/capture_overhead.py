@@ -9,8 +9,8 @@ each between two blocks of bare steps: the ratio is a block's over those two. A 
 captures are converted and written, so nothing is left for others to pay. `wall` is the median of
 the pairs (of the totals, where captures come seldom), `CPU` the same of processor time, helper
 process included, which a busy machine does not change; both with their 95 % intervals. `profiler
-alone` is TensorFlow's public start and stop around the same windows, and nothing of ours: no full
-capture can cost less than what it records with.
+alone` is TensorFlow's public start and stop around the same windows, and nothing of ours. `windows
+alone` is what our windows make of it, with nothing converted: no full capture can cost less.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ loop = segment.build(RunSpec(devices="cpu:4")).custom
 times = []
 for _ in range(steps + warm_up):
     began = time.perf_counter()
-    loop.step(*next(loop.batches)).loss_and_examples.numpy()
+    loop.step(*next(loop.batches)).numpy()
     times.append((time.perf_counter() - began) * 1e3)
 process = psutil.Process()
 print(json.dumps([sorted(times[warm_up:])[steps // 2], process.memory_info().rss / 1e6,

@@ -139,7 +139,7 @@ def _record(folder: Path, events: int) -> None:
 def _step(built: Any) -> Callable[[], None]:
     def step() -> None:
         batch, shares = next(built.custom.batches)
-        built.custom.step(batch, shares).loss_and_examples.numpy()
+        built.custom.step(batch, shares).numpy()
 
     return step
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import numpy as np
 import tensorflow as tf
 
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.recorder.marks import to_ns
 from strategy_core.recorder.step import RecordedStep
-from strategy_core.step import Step
+from strategy_core.step import Outcome, Step
 
 
 class Loop(Protocol):
@@ -40,15 +40,15 @@ class CustomLoop:
     def run_step(self, recorded: RecordedStep) -> int:
         with recorded.input():
             batch, shares = next(self.batches)
-        told = () if self.agreement is None else (tf.constant(self.agreement.told()),)
-        outcome = self.step(batch, shares, *told)
+        told = [] if self.agreement is None else [self.agreement.told()]
+        result = self.step(batch, shares, *map(tf.constant, told))
         # Reading the numbers is the step's only wait for the devices.
-        loss, examples, *summed = outcome.loss_and_examples.numpy()
+        outcome = Outcome.read(result, len(told[0]) if told else 0)
         if self.agreement is not None:
-            self.agreement.hear(np.asarray(summed))
-        marks = None if outcome.marks is None else outcome.marks.numpy()
-        recorded.result(loss=float(loss), marks=marks, examples=int(examples))
-        return int(examples)
+            self.agreement.hear(outcome.summed)
+        marks = None if outcome.marks_s is None else to_ns(outcome.marks_s)
+        recorded.result(loss=outcome.loss, marks=marks, examples=outcome.examples)
+        return outcome.examples
 
     def on_the_way(self) -> Iterator[None]:
         return iter(())

@@ -12,32 +12,47 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.delay import delayed
-from strategy_core.recorder.marks import clock_s, to_ns
+from strategy_core.recorder.marks import clock_s
 from strategy_core.workload import Workload
 
-Step = Callable[..., "Outcome"]
-"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> Outcome."""
+Step = Callable[..., tf.Tensor]
+"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> what
+`Outcome.read` reads: one tensor, since a step waits for each that it returns."""
 
-ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
 """What each replica does with its part: (its part of the mean loss, its last two marks)."""
+
+NUM_MARKS = 3
 
 Clock = Callable[..., tf.Tensor]
 """The time, float64 seconds, at which the tensors that it is given are there."""
 
 
 class Outcome(NamedTuple):
-    """What a step returns, as tensors on the host."""
+    """What a step gave, on the host."""
 
-    loss_and_examples: tf.Tensor
-    """float32 (2 + n,): mean loss over the global batch, its number of examples, what else was
-    summed over the replicas."""
-    marks: tf.Tensor | None
-    """int64 (num_replicas, 3): inputs ready, gradients ready, reduced; ns since the epoch."""
+    loss: float
+    """The mean over the global batch."""
+    examples: int
+    summed: npt.NDArray[np.floating[Any]]
+    """(n,): what else was summed over the replicas."""
+    marks_s: npt.NDArray[np.float64] | None
+    """(local replicas, 3): inputs ready, gradients ready, reduced; seconds since the epoch."""
+
+    @classmethod
+    def read(cls, result: tf.Tensor, num_summed: int = 0) -> Outcome:
+        """Wait for a step's result: loss, examples, sums, and three marks per replica."""
+        numbers = result.numpy()
+        end = 2 + num_summed
+        marks = numbers[end:].reshape(-1, NUM_MARKS) if len(numbers) > end else None
+        return cls(float(numbers[0]), int(numbers[1]), numbers[2:end], marks)
 
 
 def build_step(
@@ -51,6 +66,8 @@ def build_step(
     split: Callable[[Any], Any] = lambda features: features,
 ) -> Step:
     """The step of `workload` under `strategy`, traced when it is first called.
+
+    What it returns is float32 without marks, float64 with them.
 
     Args:
       delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
@@ -70,14 +87,16 @@ def build_step(
         loss, later_marks = replica_step(batch, shares)
         examples = tf.cast(tf.size(shares), tf.float32)
         parts = tf.concat([[loss], [examples], *also], axis=0)
-        return parts, tf.stack([inputs_ready, *tf.unstack(later_marks)])
+        return parts, tf.stack([inputs_ready, *later_marks])
 
     @tf.function(autograph=False)
-    def train_step(batch: Any, shares: Any, *also: tf.Tensor) -> Outcome:
+    def train_step(batch: Any, shares: Any, *also: tf.Tensor) -> tf.Tensor:
         parts, marks = strategy.run(marked_step, args=(batch, shares, *also))
         total = strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
+        if not with_marks:
+            return total
         per_replica = strategy.experimental_local_results(marks)
-        return Outcome(total, to_ns(tf.stack(per_replica)) if with_marks else None)
+        return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
 
     return train_step
 
@@ -88,7 +107,7 @@ def lesson_step(
     """The textbook step: forward, backward, all-reduce, update."""
     private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
 
-    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         replica = tf.distribute.get_replica_context()
         features, labels = batch
 
@@ -106,7 +125,7 @@ def lesson_step(
         reduced = clock(gradients)
 
         optimizer.apply(gradients, weights)
-        return loss, tf.stack([gradients_ready, reduced])
+        return loss, [gradients_ready, reduced]
 
     return replica_step
 
@@ -131,14 +150,14 @@ def own_step(
 
     private_tf.replace_all_reduce(optimizer, all_reduce)
 
-    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         replica = tf.distribute.get_replica_context()
         loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
         if loss.shape.rank != 0:
             raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
         # What the user's step never reduced has no marks but its end.
         marks = marks_by_replica.get(_number(replica)) or [clock(loss)] * 2
-        return loss * tf.reduce_sum(shares), tf.stack(marks)
+        return loss * tf.reduce_sum(shares), marks
 
     return replica_step
 

@@ -8,6 +8,7 @@ after the step that shows that all of them have it, and all see that in the same
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,23 +33,24 @@ class Agreement:
         self._received: list[protocol.Command] = []
         self._num_obeyed = 0
         self._num_agreed = 0
+        self._told = self._tell()
 
     def receive(self, commands: Sequence[protocol.Command]) -> None:
         """Commands that reached this worker, in the order in which they were sent to all."""
-        self._received.extend(commands)
+        if commands:
+            self._received.extend(commands)
+            self._told = self._tell()
 
     def told(self) -> npt.NDArray[np.float32]:
         """What each of this worker's replicas adds to the next step's sum: (num_workers + 1,).
 
         The last number counts the replicas.
         """
-        told = np.zeros(self._num_workers + 1, np.float32)
-        told[self._process], told[-1] = len(self._received), 1
-        return told
+        return self._told
 
-    def hear(self, summed: npt.NDArray[np.float32]) -> None:
+    def hear(self, summed: npt.NDArray[np.floating[Any]]) -> None:
         """The sum over all replicas that the step gave: (num_workers + 1,)."""
-        self._num_agreed = int(self._counts(summed).min())
+        self._num_agreed = min(self._counts(summed))
 
     def agreed(self) -> list[protocol.Command]:
         """Commands to obey now, each once: every worker has them."""
@@ -56,10 +58,16 @@ class Agreement:
         self._num_obeyed = max(self._num_obeyed, self._num_agreed)
         return ready
 
-    def _counts(self, summed: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _tell(self) -> npt.NDArray[np.float32]:
+        told = np.zeros(self._num_workers + 1, np.float32)
+        told[self._process], told[-1] = len(self._received), 1
+        return told
+
+    def _counts(self, summed: npt.NDArray[np.floating[Any]]) -> list[int]:
         """Commands that each worker has: every one of its replicas added them."""
-        replicas_per_worker = summed[-1] / self._num_workers
-        return np.rint(summed[:-1] / replicas_per_worker)
+        # Plain numbers: after every step, arrays of three would take longer.
+        *counts, num_replicas = summed.tolist()
+        return [round(count * self._num_workers / num_replicas) for count in counts]
 
 
 class SharedStop(Agreement):
@@ -69,8 +77,8 @@ class SharedStop(Agreement):
     it in the same step, and stop there.
     """
 
-    def hear(self, summed: npt.NDArray[np.float32]) -> None:
-        self._num_agreed = int(self._counts(summed).max())
+    def hear(self, summed: npt.NDArray[np.floating[Any]]) -> None:
+        self._num_agreed = max(self._counts(summed))
 
     def agreed(self) -> list[protocol.Command]:
         is_new = self._num_agreed > self._num_obeyed

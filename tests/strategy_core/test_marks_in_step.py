@@ -1,0 +1,81 @@
+"""Light marks cost few ops and no fetch of their own: a step gives one tensor, with them or not."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+NUM_REPLICAS = 2
+OPS_PER_REPLICA = 6
+"""Three timestamps, the batch that waits for the first (features, labels), and their stack."""
+OPS_PER_STEP = 2
+"""The sums as float64, and all that the step gives in one tensor."""
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["bare", "marked"])
+def segment(request: pytest.FixtureRequest) -> Any:
+    from strategy_core import segment
+
+    return segment.build(_spec(request.param))
+
+
+def _spec(marks: bool) -> Any:
+    from profiles.spec import parse_spec
+
+    fields = {"devices": f"cpu:{NUM_REPLICAS}", "workload": "digits-mlp", "global_batch_size": 8}
+    return parse_spec(fields).with_changes({"capture.marks": marks})
+
+
+def _ops(marks: bool) -> Counter[str]:
+    """The ops of the traced step, by type."""
+    from strategy_core import segment
+
+    built = segment.build(_spec(marks))
+    traced = built.custom.step.get_concrete_function(*next(built.custom.batches))
+    assert len(traced.outputs) == 1
+    return Counter(op.type for op in traced.graph.get_operations())
+
+
+def test_marks_add_few_ops() -> None:
+    bare, marked = _ops(marks=False), _ops(marks=True)
+    added = marked - bare
+    assert added["Timestamp"] == 3 * NUM_REPLICAS
+    assert added.total() <= OPS_PER_REPLICA * NUM_REPLICAS + OPS_PER_STEP
+
+
+def test_the_one_tensor_has_everything(segment: Any) -> None:
+    from strategy_core.recorder.marks import to_ns
+    from strategy_core.step import Outcome
+
+    before_ns = time.time_ns()
+    outcome = Outcome.read(segment.custom.step(*next(segment.custom.batches)))
+    after_ns = time.time_ns()
+    assert 0 < outcome.loss < 100
+    assert outcome.examples == 8
+    assert outcome.summed.size == 0
+    if not segment.spec.capture.marks:
+        assert outcome.marks_s is None
+        return
+    assert outcome.marks_s is not None
+    marks_ns = to_ns(outcome.marks_s)
+    assert marks_ns.shape == (NUM_REPLICAS, 3)
+    assert np.all(np.diff(marks_ns, axis=1) >= 0)
+    assert before_ns - 1000 <= marks_ns.min() <= marks_ns.max() <= after_ns + 1000
+
+
+def test_what_else_was_summed_comes_before_the_marks() -> None:
+    import tensorflow as tf
+
+    from strategy_core.step import Outcome
+
+    result = tf.constant([0.5, 8, 21, 22, 1, 2, 3, 4, 5, 6], tf.float64)
+    outcome = Outcome.read(result, num_summed=2)
+    assert outcome.summed.tolist() == [21, 22]
+    assert outcome.marks_s is not None
+    assert outcome.marks_s.tolist() == [[1, 2, 3], [4, 5, 6]]

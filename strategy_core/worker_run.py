@@ -32,7 +32,7 @@ from strategy_core.environment import environment
 from strategy_core.live_change import changed_spec, ended_delays
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
-from strategy_core.recorder import Recorder
+from strategy_core.recorder import Recorder, converter
 from strategy_core.training import Training
 
 Say = Callable[[dict[str, Any]], None]
@@ -51,8 +51,10 @@ _SCRIPTED = 0
 
 
 def warm_up() -> None:
-    """What every run will import sooner or later, while nobody waits."""
+    """What every run will import or start sooner or later, while nobody waits."""
     import sklearn.datasets  # noqa: F401
+
+    converter.prepare()
 
 
 class _RunEnded(Exception):  # noqa: N818 - not an error

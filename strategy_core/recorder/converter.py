@@ -19,8 +19,18 @@ from strategy_core.processes.family import without_mark
 Answer = dict[str, Any]
 
 
+_spare: list[subprocess.Popen[bytes]] = []
+"""A helper that waits for the first converter of this process."""
+
+
+def prepare() -> None:
+    """Start a helper before there is anything to train, so that its imports cost no run a core."""
+    if not _spare:
+        _spare.append(_start())
+
+
 class Converter:
-    """One helper process, started with the first job; jobs are answered in order."""
+    """One helper process, there with the first job at the latest; jobs are answered in order."""
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -33,9 +43,9 @@ class Converter:
         return len(self._waiting)
 
     def warm_up(self) -> None:
-        """Start the helper's imports beside the training, before the first job needs them."""
+        """Have a helper: the one that waits, or a new one that imports beside the training."""
         if self._process is None:
-            self._process = _start()
+            self._process = _take_spare() or _start()
 
     def submit(self, job: Job) -> None:
         self.warm_up()
@@ -93,6 +103,11 @@ class Converter:
                     pipe.close()
             process.kill()
             process.wait()
+
+
+def _take_spare() -> subprocess.Popen[bytes] | None:
+    spare = _spare.pop() if _spare else None
+    return spare if spare is not None and spare.poll() is None else None
 
 
 def _start() -> subprocess.Popen[bytes]:

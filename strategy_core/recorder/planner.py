@@ -1,21 +1,28 @@
 """When to capture: as often as the overhead budget allows, and once early so that there is a view.
 
 What a window costs is measured: starting and stopping the profiler, the conversion, and how much
-slower its steps ran than those before it. A window is begun when all that has been spent, and what
-one more is expected to take, is within the budget's share of the run's time so far. The first
-window of a segment comes early and is small; later ones wait until it is paid for. A run that ends
-before that was too short for its budget: its `capture` summary says what share it really cost.
+slower its steps, and the one after them, ran than those before. So is what it takes to write every
+step down. A window is begun when all that has been spent, and what one more is expected to take, is
+within the budget's share of the run's time so far. The first window of a segment comes early and is
+small; later ones wait until it is paid for. A run that ends before that was too short for its
+budget: its `capture` summary says what share it really cost.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections import deque
+from collections.abc import Sequence
 
 EARLY_STEP = 2
 """Steps of a segment before its first window: tracing, and one to settle."""
 EARLY_NUM_STEPS = 5
 _RECENT_STEPS = 32
+_OUTLIER = 3.0
+"""A step that took so many times the usual was held up by something else."""
+_SHARE_OF_WINDOWS = 0.5
+"""At least this share of the budget is for windows, where steps are so short that writing them down
+alone takes more than the rest."""
 _LONGEST_EARLY_MS = 10_000.0
 _LONGEST_BACK_TO_BACK_MS = 1000.0
 """The page is that far behind, at most, where every step is captured."""
@@ -24,18 +31,19 @@ _LONGEST_BACK_TO_BACK_MS = 1000.0
 class WindowPlanner:
     """Says before each step whether a window begins with it. All times are in milliseconds."""
 
-    def __init__(
-        self, overhead_budget: float, window_steps: int, every_step: bool, num_cpus: int = 1
-    ) -> None:
+    def __init__(self, overhead_budget: float, window_steps: int, every_step: bool) -> None:
         self.overhead_budget = overhead_budget
         self.window_steps = window_steps
         self.every_step = every_step
-        self._num_cpus = num_cpus
         self.elapsed_ms = 0.0
         self.spent_ms = 0.0
+        """By windows."""
+        self.recording_ms = 0.0
+        """By writing steps down."""
         self._cost_per_step_ms: float | None = None
         self._bare: deque[float] = deque(maxlen=_RECENT_STEPS)
         self._in_window: list[float] = []
+        self._is_after_window = False
         self._steps_of_segment = 0
         self._wants_early = True
 
@@ -56,7 +64,8 @@ class WindowPlanner:
         if self._cost_per_step_ms is None:
             return 0  # the first one is not converted yet: what it costs is not known
         expected = self._cost_per_step_ms * self.window_steps
-        allowed = self.overhead_budget * self.elapsed_ms
+        budget = self.overhead_budget * self.elapsed_ms
+        allowed = max(budget - self.recording_ms, budget * _SHARE_OF_WINDOWS)
         return self.window_steps if self.spent_ms + expected <= allowed else 0
 
     def step_done(self, wall_ms: float, captured: bool) -> None:
@@ -65,8 +74,15 @@ class WindowPlanner:
         # The first step is tracing, not training.
         if captured:
             self._in_window.append(wall_ms)
+        elif self._is_after_window:  # it finds the caches full of the profiler's events
+            self.spent_ms += self._longer([wall_ms])
         elif self._steps_of_segment > 1:
             self._bare.append(wall_ms)
+        self._is_after_window = False
+
+    def step_written(self, took_ms: float) -> None:
+        """What it took to write a step down, beside the step and beside windows."""
+        self.recording_ms += took_ms
 
     def window_begun(self) -> None:
         self._wants_early = False
@@ -74,23 +90,32 @@ class WindowPlanner:
 
     def window_stopped(self, profiler_ms: float) -> float:
         """A window ended. Returns what it cost so far: profiler and slower steps."""
-        slower = 0.0
-        if self._bare and self._in_window:
-            each = statistics.median(self._in_window) - statistics.median(self._bare)
-            slower = max(each, 0.0) * len(self._in_window)
-        cost = profiler_ms + slower
+        cost = profiler_ms + self._longer(self._in_window)
         self.spent_ms += cost
+        self._is_after_window = True
         return cost
 
     def window_converted(self, cost_ms: float, convert_ms: float, num_steps: int) -> None:
         """Its conversion is done; `cost_ms` is what `window_stopped` returned.
 
-        `convert_ms` is CPU time of a process beside the training: it costs the run that time of
-        one CPU among all.
+        `convert_ms` is CPU time of a process beside the training. It counts in full, as in what
+        the run's summary tells: it may have been the training's.
         """
-        shared_ms = convert_ms / self._num_cpus
-        self.spent_ms += shared_ms
-        self._cost_per_step_ms = (cost_ms + shared_ms) / max(num_steps, 1)
+        self.spent_ms += convert_ms
+        self._cost_per_step_ms = (cost_ms + convert_ms) / max(num_steps, 1)
+
+    def _longer(self, steps_ms: Sequence[float]) -> float:
+        """How much longer these steps took together than as many bare ones; 0 if they did not.
+
+        Means, because what a few steps lose counts; without outliers, which are nobody's cost.
+        """
+        if not self._bare or not steps_ms:
+            return 0.0
+        most = _OUTLIER * statistics.median(self._bare)
+        bare, ours = (
+            statistics.fmean(min(step, most) for step in steps) for steps in (self._bare, steps_ms)
+        )
+        return max(ours - bare, 0.0) * len(steps_ms)
 
     def _back_to_back_steps(self) -> int:
         """More short steps at a time than asked for: a window has costs of its own."""

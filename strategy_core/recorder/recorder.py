@@ -70,6 +70,7 @@ class Recorder:
         self.clock: ClusterClock | None = None
         """Exchanges messages with the peers' clocks, where there are any."""
         self._sample_due_ns = 0
+        self._begin_took_ns = 0
         self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
 
@@ -161,11 +162,15 @@ class Recorder:
         self._log.close()
 
     def _begin(self) -> RecordedStep:
-        if self._segment is None:
+        begin_ns = time.monotonic_ns()
+        segment = self._segment
+        if segment is None:
             raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
-        step = RecordedStep(self._next_step, self._segment.segment)
-        self._observing.enter_context(self._contexts())
+        step = RecordedStep(self._next_step, segment.segment)
+        if self.capture.contexts and step.number == segment.first_step:
+            self._observing.enter_context(self._contexts(segment))
         self._observing.enter_context(self._windows.observe(step.number))
+        self._begin_took_ns = time.monotonic_ns() - begin_ns
         step.begin(self._windows.is_capturing)
         return step
 
@@ -176,12 +181,8 @@ class Recorder:
             self._observing.close()
 
     @contextmanager
-    def _contexts(self) -> Iterator[None]:
+    def _contexts(self, segment: SegmentOpened) -> Iterator[None]:
         """Around a segment's first step, where its contexts were asked for: they are traced."""
-        segment = self._segment
-        if segment is None or not self.capture.contexts or self._next_step != segment.first_step:
-            yield
-            return
         from strategy_core.contexts.record import save
         from strategy_core.contexts.tracer import trace_contexts
 
@@ -195,6 +196,7 @@ class Recorder:
             self.write(Note("warning", f"The contexts could not be kept: {error}"))
 
     def _record(self, step: RecordedStep) -> None:
+        begin_ns = time.monotonic_ns()
         segment = self._segment
         assert segment is not None
         self._next_step = step.number + 1
@@ -220,6 +222,8 @@ class Recorder:
         if is_due:
             self._write_all(memory.sample(segment.replica_devices, step.number))
             self._write_all(self._clock_events())
+        took_ns = self._begin_took_ns + time.monotonic_ns() - begin_ns
+        self._windows.step_written(took_ns / 1e6)
 
     def _count_links(self) -> list[Event]:
         if self.links is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,8 +45,10 @@ class Windows:
         self._folder = folder
         self._capture = capture
         self._planner = WindowPlanner(
-            capture.overhead_budget, capture.window_steps, capture.every_step, os.cpu_count() or 1
+            capture.overhead_budget, capture.window_steps, capture.every_step
         )
+        self._profiler_ms = 0.0
+        """What starts and stops took since `step_written`."""
         self._converter = Converter()
         self._trace: GraphTrace | None = None
         self._open: Window | None = None
@@ -110,6 +111,11 @@ class Windows:
             events += self._stop()
         return events + self._placement() + self._collect(self._converter.answers())
 
+    def step_written(self, took_ms: float) -> None:
+        """After each step: the recorder's own time around it, starts and stops included."""
+        self._planner.step_written(max(0.0, took_ms - self._profiler_ms))
+        self._profiler_ms = 0.0
+
     def settle(self) -> list[Event]:
         """End the open window and wait for all conversions."""
         events = self._stop()
@@ -138,12 +144,14 @@ class Windows:
         self._number += 1
         self._planner.window_begun()
         self._open.start()
+        self._profiler_ms += self._open.start_ms
 
     def _stop(self) -> list[Event]:
         window, self._open = self._open, None
         if window is None or self._trace is None:
             return []
         window.stop()
+        self._profiler_ms += window.stop_ms
         cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
         self._to_submit.append(_Captured(window, self._trace, cost_ms))
         return self._submit_ready()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiles.capture.helper import Job
-from strategy_core.recorder.converter import Converter
+from strategy_core.recorder.converter import Converter, prepare
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import children_of, is_living
 from tests.profiles.capture.xspace_builder import CaptureBuilder
@@ -54,6 +54,29 @@ def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
     assert converter.finish(PATIENCE_S)[0]["error"] is None
     converter.close()
     assert not helper.is_running()
+
+
+def test_a_helper_that_waits_is_taken(tmp_path: Path) -> None:
+    prepare()
+    prepare()
+    (waiting,) = _helpers(os.getpid())
+    converter = Converter()
+    converter.submit(_job(tmp_path, 0))
+    assert _helpers(os.getpid()) == [waiting]
+    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    converter.close()
+    assert not waiting.is_running()
+
+
+def test_a_helper_that_died_waiting_is_not_taken(tmp_path: Path) -> None:
+    prepare()
+    (waiting,) = _helpers(os.getpid())
+    waiting.kill()
+    waiting.wait(PATIENCE_S)
+    converter = Converter()
+    converter.submit(_job(tmp_path, 0))
+    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    converter.close()
 
 
 def test_a_helper_that_died_says_so(tmp_path: Path) -> None:

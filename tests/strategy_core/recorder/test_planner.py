@@ -10,7 +10,13 @@ from strategy_core.recorder.planner import EARLY_NUM_STEPS, EARLY_STEP, WindowPl
 
 
 def _run(
-    planner: WindowPlanner, steps: int, step_ms: float, stop_ms: float, convert_ms: float
+    planner: WindowPlanner,
+    steps: int,
+    step_ms: float,
+    stop_ms: float,
+    convert_ms: float,
+    written_ms: float = 0.0,
+    slower: float = 1.0,
 ) -> list[int]:
     """Drives a planner as the recorder does; returns the first step of every window."""
     begun, left, size = [], 0, 0
@@ -19,7 +25,8 @@ def _run(
             planner.window_begun()
             begun.append(step)
             left = size
-        planner.step_done(step_ms, left > 0)
+        planner.step_done(step_ms * (slower if left else 1.0), left > 0)
+        planner.step_written(written_ms)
         if left:
             left -= 1
             if not left:
@@ -71,10 +78,62 @@ def test_short_steps_are_captured_more_at_a_time() -> None:
     assert _run(planner, 210, 10, 500, 500) == [2, 102, 202]
 
 
-def test_a_conversion_costs_one_cpu_of_all() -> None:
-    planner = WindowPlanner(0.01, 4, every_step=False, num_cpus=4)
+def test_a_conversion_counts_in_full() -> None:
+    planner = WindowPlanner(0.01, 4, every_step=False)
     planner.window_converted(0.0, 100.0, 4)
-    assert planner.spent_ms == 25
+    assert planner.spent_ms == 100
+
+
+def test_the_step_after_a_window_counts() -> None:
+    planner = WindowPlanner(0.01, 4, every_step=False)
+    for _ in range(10):
+        planner.step_done(10, captured=False)
+    planner.window_begun()
+    planner.step_done(10, captured=True)
+    planner.window_stopped(0)
+    planner.step_done(13, captured=False)
+    planner.step_done(13, captured=False)
+    assert planner.spent_ms == pytest.approx(3)
+
+
+def test_a_step_that_something_else_held_up_does_not_use_up_the_budget() -> None:
+    planner = WindowPlanner(0.01, 4, every_step=False)
+    for _ in range(10):
+        planner.step_done(10, captured=False)
+    planner.window_begun()
+    for wall_ms in (10, 10_000, 10, 10):
+        planner.step_done(wall_ms, captured=True)
+    assert planner.window_stopped(0) <= 3 * 10
+
+
+def test_writing_steps_down_is_paid_from_the_budget() -> None:
+    windows = [
+        len(_run(WindowPlanner(0.01, 10, every_step=False), 20_000, 10, 50, 50, written_ms))
+        for written_ms in (0.0, 0.04, 10.0)
+    ]
+    assert windows[0] > windows[1] > windows[2] > 2
+    assert windows[2] == pytest.approx(windows[0] / 2, rel=0.1)
+
+
+@given(
+    budget=st.sampled_from([0.01, 0.05]),
+    step_ms=st.floats(2, 100),
+    slower=st.floats(1, 1.5),
+    stop_ms=st.floats(1, 100),
+    convert_ms=st.floats(1, 100),
+)
+def test_the_cost_that_is_told_is_within_the_budget(
+    budget: float, step_ms: float, slower: float, stop_ms: float, convert_ms: float
+) -> None:
+    """By the formula of `profiles.analysis.capture_cost`, once the first window is paid for."""
+    planner = WindowPlanner(budget, 10, every_step=False)
+    begun = _run(planner, 5000, step_ms, stop_ms, convert_ms, slower=slower)
+    num_captured = EARLY_NUM_STEPS + 10 * (len(begun) - 1)
+    between = len(begun) * (stop_ms + convert_ms)
+    longer = num_captured * step_ms * (slower - 1)
+    total = planner.elapsed_ms + between
+    first = stop_ms + convert_ms + EARLY_NUM_STEPS * step_ms * (slower - 1)
+    assert (between + longer) / total <= max(budget * 1.01, first / total)
 
 
 def test_a_new_segment_gets_an_early_window_of_its_own() -> None:

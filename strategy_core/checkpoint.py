@@ -32,7 +32,7 @@ class Checkpoint:
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint; raises LabError where the disk refuses it."""
-    beside = path.with_name(path.name + ".part")
+    beside, before = (path.with_name(path.name + end) for end in (".part", ".before"))
     position = {
         "step": checkpoint.step,
         "examples": checkpoint.examples,
@@ -44,8 +44,12 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         beside.mkdir(parents=True)
         np.savez(beside / "state.npz", *checkpoint.state)
         (beside / "position.json").write_text(json.dumps(position), encoding="utf-8")
-        shutil.rmtree(path, ignore_errors=True)
+        # Who is killed here leaves one or the other: only between two renamings is there none.
+        shutil.rmtree(before, ignore_errors=True)
+        if path.exists():
+            path.rename(before)
         beside.rename(path)
+        shutil.rmtree(before, ignore_errors=True)
     except OSError as error:
         raise LabError(
             "The run folder takes the checkpoint", f"{path} ({error.strerror})", "Free some space"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,30 @@ def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
     archive.write_bytes(archive.read_bytes()[:-100])
     with pytest.raises(LabError, match="A checkpoint can be read"):
         checkpoint.load(tmp_path / "checkpoint")
+
+
+def test_the_checkpoint_before_is_there_until_the_next_one_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strategy_core import checkpoint, state
+
+    path, kept = tmp_path / "checkpoint", [np.ones(3, np.float32)]
+
+    def save(step: int) -> None:
+        checkpoint.save(path, checkpoint.Checkpoint(kept, step, 8, 1, state.checksum(kept)))
+
+    save(1)
+    seen = []
+    remove = shutil.rmtree
+
+    def look_and_remove(folder: Path, *, ignore_errors: bool) -> None:
+        seen.append(checkpoint.load(path).step)
+        remove(folder, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", look_and_remove)
+    save(2)
+    assert seen == [1, 1, 2], "whenever something is removed, one is there"
+    assert [left.name for left in tmp_path.iterdir()] == ["checkpoint"]
 
 
 def test_more_devices_than_this_process_has_ask_for_a_fresh_worker() -> None:

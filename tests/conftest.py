@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
 from tests.patience import PATIENCE_S, wait_until
-from tests.processes import children_of, command_of
+from tests.processes import all_below, command_of
 
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
@@ -114,5 +114,5 @@ def _no_process_left() -> Iterator[None]:
     """Nothing that the tests started outlives them."""
     yield
     with contextlib.suppress(AssertionError):
-        wait_until(lambda: not children_of(), 60)
-    assert not (left := children_of()), [" ".join(command_of(child)) for child in left]
+        wait_until(lambda: not all_below(), 60)
+    assert not (left := all_below()), [" ".join(command_of(child)) for child in left]

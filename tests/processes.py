@@ -22,6 +22,11 @@ def command_of(process: psutil.Process) -> list[str]:
 
 
 def children_of(pid: int | None = None, *, command: str = "") -> list[psutil.Process]:
-    """Living children of a process (None: this one), and their own, whose command has this."""
-    found = psutil.Process(pid).children(recursive=True)
+    """Living children of a process (None: this one) whose command has this."""
+    found = psutil.Process(pid).children()
     return [c for c in found if is_living(c.pid) and command in " ".join(command_of(c))]
+
+
+def all_below(pid: int | None = None) -> list[psutil.Process]:
+    """Living children of a process (None: this one), their own, and so on."""
+    return [c for c in psutil.Process(pid).children(recursive=True) if is_living(c.pid)]

@@ -17,7 +17,7 @@ from profiles.spec import RunSpec
 from profiles.status import derive_status
 from strategy_core.processes import protocol
 from tests.patience import PATIENCE_S, wait_until
-from tests.processes import children_of, is_living
+from tests.processes import all_below, children_of, is_living
 
 pytestmark = pytest.mark.run
 PRETENDED = Path(__file__).parent / "pretend_worker.py"
@@ -49,7 +49,7 @@ def launching(run: Path, accident: str) -> Iterator[tuple[subprocess.Popen[bytes
         try:
             wait_until(lambda: process.poll() is not None or has_come_far(process, run))
             assert process.poll() is None
-            yield process, [child.pid for child in children_of(process.pid)]
+            yield process, [below.pid for below in all_below(process.pid)]
         finally:
             process.kill()
 

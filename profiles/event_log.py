@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from profiles.errors import RunFolderError
-from profiles.events import Event, to_record
+from profiles.events import Event, StepDone, to_record
+from profiles.step_line import step_line
 
 _ENCODER = json.JSONEncoder(allow_nan=False, default=str)
 """`json.dumps` would make a new one for every event."""
@@ -29,12 +30,7 @@ class EventLog:
 
     def write(self, event: Event) -> None:
         """Append one event; raises RunFolderError where the disk refuses it."""
-        record = to_record(event, self._now_ns())
-        try:
-            line = _ENCODER.encode(record)
-        except ValueError:
-            line = _ENCODER.encode(_finite(record))
-        data = line.encode() + b"\n"
+        data = line_of(event, self._now_ns()).encode() + b"\n"
         try:
             written = self._file.write(data)
         except OSError as error:
@@ -46,6 +42,17 @@ class EventLog:
 
     def close(self) -> None:
         self._file.close()
+
+
+def line_of(event: Event, at_ns: int) -> str:
+    """The JSON object of an event, in one line."""
+    if isinstance(event, StepDone) and (line := step_line(event, at_ns)) is not None:
+        return line
+    record = to_record(event, at_ns)
+    try:
+        return _ENCODER.encode(record)
+    except ValueError:
+        return _ENCODER.encode(_finite(record))
 
 
 def read_events(path: Path, cursor: int = 0) -> tuple[list[dict[str, Any]], int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +61,14 @@ class ProgramRecorder:
         self._variables = variables
         self._is_open = False
 
-    @contextmanager
-    def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
+    def step(self, examples: int | None = None) -> AbstractContextManager[RecordedStep]:
         """Around one training step: the call of the `tf.function`, and what it is fed.
 
         With `dataset()` the step counts from asking for its batch. Raises nothing of its own
         once the run folder is made: recording that fails never ends the training.
         """
         self.open()
-        given = examples if examples is not None else self._global_batch_size
-        with self.recorder.step(given) as step:
-            yield step
+        return self.recorder.step(examples if examples is not None else self._global_batch_size)
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches; the time that the program waits for each counts as its step's input."""

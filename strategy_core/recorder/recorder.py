@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from profiles.errors import RunFolderError
@@ -63,6 +64,7 @@ class Recorder:
         self._next_step = 0
         self._windows = Windows(folder, self.capture)
         self._observing = ExitStack()
+        self._is_observed = False
         self._ahead: RecordedStep | None = None
         """A step that began with asking for its batch, and waits to be entered."""
         self.links: LinkMeter | None = None
@@ -121,17 +123,33 @@ class Recorder:
         self._next_step = segment.first_step
         self.write(segment)
 
-    @contextmanager
-    def step(self, examples: int | None = None) -> Iterator[RecordedStep]:
+    def step(self, examples: int | None = None) -> AbstractContextManager[RecordedStep]:
         """Around one step, from asking for its batch until its result is there."""
+        return _Around(self, examples)
+
+    def enter_step(self, examples: int | None) -> RecordedStep:
+        """The step begins, or did so already with asking for its batch."""
         ahead, self._ahead = self._ahead, None
         step = ahead or self._begin()
         if examples is not None:
             step.examples = examples
-        with self._observing:
-            yield step
-            step.end()
-        self._record(step)
+        return step
+
+    def leave_step(self, step: RecordedStep, *raised: Any) -> None:
+        """The step ends: recorded, unless it `raised` (type, value, traceback)."""
+        is_done = raised[0] is None
+        try:
+            if is_done:
+                step.end()
+        except BaseException:
+            raised = sys.exc_info()
+            raise
+        finally:
+            if self._is_observed:
+                self._is_observed = False
+                self._observing.__exit__(*raised)
+        if is_done:
+            self._record(step)
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches. The step that follows each of them begins with asking for it."""
@@ -168,8 +186,9 @@ class Recorder:
             raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
         step = RecordedStep(self._next_step, segment.segment)
         if self.capture.contexts and step.number == segment.first_step:
-            self._observing.enter_context(self._contexts(segment))
-        self._observing.enter_context(self._windows.observe(step.number))
+            self._observe(self._contexts(segment))
+        if window := self._windows.observe(step.number):
+            self._observe(window)
         self._begin_took_ns = time.monotonic_ns() - begin_ns
         step.begin(self._windows.is_capturing)
         return step
@@ -178,7 +197,13 @@ class Recorder:
         """A batch was asked for, but no step followed."""
         if self._ahead is not None:
             self._ahead = None
+            self._is_observed = False
             self._observing.close()
+
+    def _observe(self, context: AbstractContextManager[Any]) -> None:
+        """Have the step that begins inside a context."""
+        self._is_observed = True
+        self._observing.enter_context(context)
 
     @contextmanager
     def _contexts(self, segment: SegmentOpened) -> Iterator[None]:
@@ -237,3 +262,23 @@ class Recorder:
     def _write_all(self, events: Iterable[Event]) -> None:
         for event in events:
             self.write(event)
+
+
+class _Around:
+    """`Recorder.step` as a `with` block: a generator would cost several times as much, each step.
+
+    After a step the caches have forgotten Python's code, so every line of it counts.
+    """
+
+    __slots__ = ("_examples", "_recorder", "_step")
+
+    def __init__(self, recorder: Recorder, examples: int | None) -> None:
+        self._recorder = recorder
+        self._examples = examples
+
+    def __enter__(self) -> RecordedStep:
+        self._step = self._recorder.enter_step(self._examples)
+        return self._step
+
+    def __exit__(self, *raised: Any) -> None:
+        self._recorder.leave_step(self._step, *raised)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -38,16 +37,13 @@ class RecordedStep:
         self._is_captured = is_captured
         self.start_ns, self._begin_ns = time.time_ns(), time.monotonic_ns()
 
-    @contextmanager
-    def input(self) -> Iterator[None]:
+    def input(self) -> AbstractContextManager[None]:
         """Around asking for the batch: the host time in which the step waited for it."""
-        shown = tf.profiler.experimental.Trace(INPUT_EVENT) if self._is_captured else nullcontext()
-        begin = time.monotonic_ns()
-        try:
-            with shown:
-                yield
-        finally:
-            self._input_ns = (self._input_ns or 0) + time.monotonic_ns() - begin
+        return _Asking(self, self._is_captured)
+
+    def asked(self, took_ns: int) -> None:
+        """It took so long to have the batch, or a part of it."""
+        self._input_ns = (self._input_ns or 0) + took_ns
 
     def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
         """What the step gave: a scalar loss, and per replica its marks (int64 ns).
@@ -73,3 +69,23 @@ class RecordedStep:
     @property
     def input_ms(self) -> float | None:
         return None if self._input_ns is None else self._input_ns / 1e6
+
+
+class _Asking:
+    """`RecordedStep.input` as a `with` block, without a generator: it is entered in every step."""
+
+    __slots__ = ("_begin_ns", "_shown", "_step")
+
+    def __init__(self, step: RecordedStep, is_captured: bool) -> None:
+        self._step = step
+        self._shown = tf.profiler.experimental.Trace(INPUT_EVENT) if is_captured else None
+
+    def __enter__(self) -> None:
+        self._begin_ns = time.monotonic_ns()
+        if self._shown is not None:
+            self._shown.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        if self._shown is not None:
+            self._shown.__exit__(*raised)
+        self._step.asked(time.monotonic_ns() - self._begin_ns)

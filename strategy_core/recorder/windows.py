@@ -86,13 +86,13 @@ class Windows:
             events.append(Note("warning", _MAY_CRASH))
         return events
 
-    def observe(self, step: int) -> AbstractContextManager[Any]:
-        """Around a step: in a window that is open, or begins here, or nothing at all."""
+    def observe(self, step: int) -> AbstractContextManager[Any] | None:
+        """What a step is to be in: a window that is open, or begins here. None: in nothing."""
         if self._open is None and self._trace is not None and self._may_capture:
             num_steps = self._planner.steps_to_capture()
             if num_steps:
                 self._begin(step, num_steps)
-        return self._open.annotate(step) if self._open and self.is_capturing else nullcontext()
+        return self._open.annotate(step) if self._open and self.is_capturing else None
 
     @property
     def _may_capture(self) -> bool:

@@ -10,7 +10,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +62,11 @@ class CoordinatorLoop:
         self._served = served
         self._first_worker = first_worker
         self._results: queue.SimpleQueue[_Result] = queue.SimpleQueue()
-        self._waiting = ThreadPoolExecutor(self._num_ahead, thread_name_prefix="closure")
         self._closed = threading.Event()
+        self._sent: queue.SimpleQueue[tuple[Any, int] | None] = queue.SimpleQueue()
+        # Threads of its own: an executor's bookkeeping costs a short step more than its result.
+        for _ in range(self._num_ahead):
+            threading.Thread(target=self._await_each, name="closure", daemon=True).start()
         self._is_holding = False
         self._is_told = False
 
@@ -103,7 +105,8 @@ class CoordinatorLoop:
 
     def close(self) -> None:
         self._closed.set()
-        self._waiting.shutdown(wait=False, cancel_futures=True)
+        for _ in range(self._num_ahead):
+            self._sent.put(None)
 
     def _may_schedule(self, step: int) -> bool:
         stop = next((stop for stop in self._stops if stop > step), step)
@@ -114,7 +117,11 @@ class CoordinatorLoop:
         scheduled_ns = time.time_ns()
         value = self._schedule()
         self.num_outstanding += 1
-        self._waiting.submit(self._await, value, scheduled_ns)
+        self._sent.put((value, scheduled_ns))
+
+    def _await_each(self) -> None:
+        while (taken := self._sent.get()) is not None and not self._closed.is_set():
+            self._await(*taken)
 
     def _await(self, value: Any, scheduled_ns: int) -> None:
         try:

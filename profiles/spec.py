@@ -51,7 +51,8 @@ class Capture(_Model):
     """How much of the run is recorded in full."""
 
     overhead_budget: float = Field(0.01, gt=0, le=1)
-    """Share of the run's time that windows may cost, stop and conversion included."""
+    """Share of the run's time that windows may cost, stop and conversion included, and that writing
+    steps down takes. Each segment's first window comes before it is paid for."""
     every_step: bool = False
     window_steps: int = Field(10, ge=1, le=1000)
     marks: bool = True

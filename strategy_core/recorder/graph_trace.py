@@ -50,7 +50,7 @@ class GraphTrace:
         return str(path) if path.exists() else None
 
     def first_step_done(self) -> None:
-        """Export the trace; the rest happens in a thread of its own."""
+        """Export the trace; `write` does the rest."""
         self.is_tracing = False
         try:
             metadata = placement.end_trace(self._scratch)
@@ -65,7 +65,6 @@ class GraphTrace:
         held = self._variables() if callable(self._variables) else self._variables
         rows = placement.variable_rows(held)
         self._thread = threading.Thread(target=self._write, args=(metadata, rows), daemon=True)
-        self._thread.start()
 
     def abandon(self) -> None:
         """The first step never was: nothing to export."""
@@ -73,8 +72,18 @@ class GraphTrace:
             self.is_tracing = False
             tf.summary.trace_off()
 
+    def write(self) -> None:
+        """Begin to write what was exported, once, in a thread of its own.
+
+        It takes Python's lock for milliseconds at a time: steps beside it last longer.
+        """
+        if self._thread is not None and self._thread.ident is None:
+            self._thread.start()
+
     def outcome(self, wait: bool = False) -> PlacementRecorded | None:
         """The event to write, once; None while there is none (or where it was given already)."""
+        if wait:
+            self.write()
         if wait and self._thread is not None:
             self._thread.join()
         outcome, self._outcome = self._outcome, None
@@ -83,7 +92,9 @@ class GraphTrace:
     @property
     def is_settled(self) -> bool:
         """Nothing more will come: the graph is written, or never will be."""
-        return not self.is_tracing and (self._thread is None or not self._thread.is_alive())
+        if self.is_tracing or self._thread is None:
+            return not self.is_tracing
+        return self._thread.ident is not None and not self._thread.is_alive()
 
     def _write(self, metadata: Any, variables: list[placement.Row]) -> None:
         try:

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 EARLY_STEP = 2
 """Steps of a segment before its first window: tracing, and one to settle."""
 EARLY_NUM_STEPS = 5
+QUIET_STEP_MS = 200.0
+"""Steps shorter than this are disturbed by what runs beside them, and soon over."""
 _RECENT_STEPS = 32
 _OUTLIER = 3.0
 """A step that took so many times the usual was held up by something else."""
@@ -46,12 +48,14 @@ class WindowPlanner:
         self._is_after_window = False
         self._steps_of_segment = 0
         self._wants_early = True
+        self._is_first = True
 
     def open_segment(self) -> None:
         """A new configuration: its steps cost something else, and nothing of it was seen yet."""
         self._bare.clear()
         self._steps_of_segment = 0
         self._wants_early = True
+        self._is_first = True
 
     def steps_to_capture(self) -> int:
         """How many steps a window that begins now should have; 0 for none."""
@@ -67,6 +71,16 @@ class WindowPlanner:
         budget = self.overhead_budget * self.elapsed_ms
         allowed = max(budget - self.recording_ms, budget * _SHARE_OF_WINDOWS)
         return self.window_steps if self.spent_ms + expected <= allowed else 0
+
+    @property
+    def is_first_view_near(self) -> bool:
+        """Whether the segment's first window is still to come, or open, and soon done.
+
+        What can wait waits for it: it is to show steps as they usually are.
+        """
+        if self._steps_of_segment < EARLY_STEP:
+            return True
+        return self._is_first and self.typical_ms < QUIET_STEP_MS
 
     def step_done(self, wall_ms: float, captured: bool) -> None:
         self.elapsed_ms += wall_ms
@@ -85,11 +99,13 @@ class WindowPlanner:
         self.recording_ms += took_ms
 
     def window_begun(self) -> None:
+        self._is_first = self._wants_early
         self._wants_early = False
         self._in_window.clear()
 
     def window_stopped(self, profiler_ms: float) -> float:
         """A window ended. Returns what it cost so far: profiler and slower steps."""
+        self._is_first = False
         cost = profiler_ms + self._longer(self._in_window)
         self.spent_ms += cost
         self._is_after_window = True

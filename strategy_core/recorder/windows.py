@@ -109,6 +109,8 @@ class Windows:
             self._trace.first_step_done()
         if self._open is not None and (self._open.is_full or self._open.error):
             events += self._stop()
+        if self._trace is not None and not (self._may_capture and self._planner.is_first_view_near):
+            self._trace.write()
         return events + self._placement() + self._collect(self._converter.answers())
 
     def step_written(self, took_ms: float) -> None:

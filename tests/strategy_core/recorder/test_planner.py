@@ -148,3 +148,23 @@ def test_steps_of_seconds_are_captured_fewer_at_a_time() -> None:
     planner.step_done(60_000, captured=False)
     planner.step_done(5_000, captured=False)
     assert 1 <= planner.steps_to_capture() < EARLY_NUM_STEPS
+
+
+@pytest.mark.parametrize(("step_ms", "waits"), [(10.0, True), (1000.0, False)])
+def test_what_can_wait_waits_for_the_first_window_of_short_steps(
+    step_ms: float, waits: bool
+) -> None:
+    planner = WindowPlanner(0.01, 10, every_step=False)
+    planner.step_done(5000, captured=False)
+    assert planner.is_first_view_near
+    planner.step_done(step_ms, captured=False)
+    assert planner.is_first_view_near == waits
+    planner.window_begun()
+    planner.step_done(step_ms, captured=True)
+    assert planner.is_first_view_near == waits
+    planner.window_stopped(1)
+    assert not planner.is_first_view_near
+    planner.window_begun()
+    assert not planner.is_first_view_near
+    planner.open_segment()
+    assert planner.is_first_view_near

@@ -217,6 +217,32 @@ def test_a_program_that_fails_leaves_what_it_did(tmp_path: Path) -> None:
     assert not _of(events, "finished")
 
 
+def test_the_graph_is_written_when_the_first_window_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+    from strategy_core.recorder import planner
+
+    monkeypatch.setattr(planner, "QUIET_STEP_MS", float("inf"))
+    strategy, dataset, train_step = _tutorial()
+    batch = next(iter(dataset))
+    last = planner.EARLY_STEP + planner.EARLY_NUM_STEPS - 1
+    for name, num_steps in (("long", last + 3), ("short", planner.EARLY_STEP + 1)):
+        again = train_step if name == "long" else _tutorial()[2]
+        with lab.record(tmp_path / name, strategy) as recorder:
+            for _ in range(num_steps):
+                with recorder.step():
+                    again(batch)
+        events = _events(tmp_path / name)
+        (placement,) = _of(events, "placement")
+        (window,) = _of(events, "window")
+        assert window["error"] is None
+        if name == "long":
+            (last_captured,) = [s for s in _of(events, "step") if s["step"] == last]
+            assert last_captured["captured"]
+            assert events.index(placement) > events.index(last_captured)
+
+
 def test_a_full_disk_ends_the_recording_with_one_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,11 +133,16 @@ class WindowPlanner:
         )
         return max(ours - bare, 0.0) * len(steps_ms)
 
+    @property
+    def typical_ms(self) -> float:
+        """How long the next step should take, from those of late; a guess before there are any."""
+        seen = self._bare or self._in_window
+        return statistics.median(seen) if seen else _LONGEST_BACK_TO_BACK_MS
+
     def _back_to_back_steps(self) -> int:
         """More short steps at a time than asked for: a window has costs of its own."""
-        seen = self._bare or self._in_window
-        typical = statistics.median(seen) if seen else _LONGEST_BACK_TO_BACK_MS
-        return max(self.window_steps, min(100, int(_LONGEST_BACK_TO_BACK_MS / max(typical, 1e-3))))
+        fitting = int(_LONGEST_BACK_TO_BACK_MS / max(self.typical_ms, 1e-3))
+        return max(self.window_steps, min(100, fitting))
 
     def _affordable_early(self) -> int:
         """Fewer steps where a step takes seconds, so that the first view is there in seconds."""

@@ -49,10 +49,21 @@ def mirrored_strategy(
         _collective_key_base = key_base
 
     strategy = MirroredStrategy(list(devices), cross_device_ops)
-    if options is not None:
-        extended = strategy.extended
-        extended._communication_options = extended._communication_options.merge(options)
+    strategy.extended._stock_communication_options = strategy.extended._communication_options
+    reduce_by(strategy, cross_device_ops, options)
     return strategy
+
+
+def reduce_by(strategy: Any, cross_device_ops: Any, options: Any) -> None:
+    """Have a strategy from `mirrored_strategy` reduce as if it had been made with these.
+
+    What was traced before stays as it is. A stock strategy is given its algorithm once, and model
+    and optimizer belong to it: for another one, all of their variables would be made again.
+    """
+    extended = strategy.extended
+    extended._cross_device_ops = cross_device_ops or extended._collective_ops
+    stock = extended._stock_communication_options
+    extended._communication_options = stock if options is None else stock.merge(options)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,11 +31,14 @@ from strategy_core.parameter_server.coordinate import coordinator_loop
 from strategy_core.parameter_server.loop import CoordinatorLoop
 from strategy_core.parameter_server.parts import Held, PartedModel, check_parts
 from strategy_core.step import Step, build_step
+from strategy_core.traced_steps import TracedStep, TracedSteps, kind_of
 
 STEP_FIELDS = frozenset(
     ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
 )
 """Fields of a spec that neither its strategy nor its model depends on."""
+REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
+"""Fields that a MirroredStrategy which is there can follow: it is how it reduces, not what."""
 
 
 @dataclass
@@ -52,12 +56,39 @@ class Segment:
     notes: list[str] = field(default_factory=list)
     parted: PartedModel | None = None
     """Parts of the weights on parameter servers, where they are cut."""
+    steps: TracedSteps = field(default_factory=TracedSteps)
+    """The custom loop's steps that were traced on these variables."""
+    traced: TracedStep | None = None
+    """The one of them that the loop calls."""
 
     @property
     def custom(self) -> CustomLoop:
         """The loop, where it is the custom one: its batches and its step one by one."""
         assert isinstance(self.loop, CustomLoop)
         return self.loop
+
+    def take_effect(self) -> None:
+        """Set what steps and strategy share with other segments, before the first step."""
+        if self.traced is not None:
+            self.traced.delays_ms.update(_delays_ms(self.spec, self.plan))
+        strategies.reduce_by(self.strategy, self.spec, self.algorithm)
+
+    @property
+    def recorded_as(self) -> int | None:
+        """The segment that had this very graph and put it on record; None before there is one."""
+        if self.traced is None:
+            return None
+        return self.traced.recorded.get(self.spec.global_batch_size)
+
+    def has_recorded(self, number: int) -> None:
+        """The graph is on record as that of segment `number`."""
+        if self.traced is not None:
+            self.traced.recorded.setdefault(self.spec.global_batch_size, number)
+
+    def forget_step(self) -> None:
+        """Have the step traced anew: this one failed."""
+        if self.traced is not None:
+            self.steps.forget(self.traced)
 
     def take_state(self) -> state.State:
         """The training state, copied."""
@@ -142,53 +173,86 @@ def build(
         state.put(state.variables(model, optimizer), carried)
     notes = [algorithm.note] if algorithm.note else []
     loop: Loop
-    parted = None
+    parted, steps, traced = None, TracedSteps(), None
     if spec.strategy == "parameter-server":
         if is_cut:
             parted = PartedModel(spec, work, strategy, model, optimizer)
         held = parted.held if parted else Held.whole(model, optimizer)
         loop, told = coordinator_loop(spec, strategy, model, held, work, dataset)
         notes += told
+    elif spec.loop == "fit":
+        loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
     else:
-        loop = _loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
-    return Segment(spec, planned, algorithm, work, strategy, model, optimizer, loop, notes, parted)
+        traced = _step(spec, planned, algorithm, work, strategy, model, optimizer, steps)
+        loop = CustomLoop(distributed(strategy, dataset), traced.step, agreement)
+    return Segment(
+        spec,
+        planned,
+        algorithm,
+        work,
+        strategy,
+        model,
+        optimizer,
+        loop,
+        notes=notes,
+        parted=parted,
+        steps=steps,
+        traced=traced,
+    )
+
+
+def fixed_fields(spec: RunSpec) -> list[str]:
+    """Fields of a spec that its strategy and model are made from: another value, other ones."""
+    free = STEP_FIELDS | (REDUCTION_FIELDS if spec.strategy == "mirrored" else set())
+    return [name for name in RunSpec.model_fields if name not in free]
 
 
 def can_adapt(before: Segment, spec: RunSpec) -> bool:
     """Whether `adapt` can make a segment for `spec` of the one before."""
-    fixed = (name for name in RunSpec.model_fields if name not in STEP_FIELDS)
     is_own = isinstance(before.loop, CustomLoop | CoordinatorLoop) and spec.strategy != "tpu"
-    return is_own and all(getattr(spec, name) == getattr(before.spec, name) for name in fixed)
+    return is_own and all(
+        getattr(spec, name) == getattr(before.spec, name) for name in fixed_fields(spec)
+    )
 
 
 def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
     """The segment for `spec` on the strategy, model and variables of the one before.
 
     Its data begin at an example, or (None) go on where those of the one before are. Its step is
-    new, so that the one before stays whole but for the values of its variables, its optimizer's
-    all-reduce and data that they share. Raises LabError.
+    one that was traced on these variables before, or a new one: the one before stays whole but for
+    the values of its variables, what `take_effect` sets, and data that they share. Raises LabError.
     """
     check_batch(spec.global_batch_size, before.plan.num_in_step)
+    algorithm = algorithms.decide(spec, before.plan)
     dataset = None
     if first_example is not None:
         if spec.data is None:
             dataset = global_batches(spec, before.work, first_example)
         else:
             dataset = _own_data(spec, first_example, before.model)
-    return replace(before, spec=spec, loop=_adapted_loop(before, spec, dataset), notes=[])
+    is_told = algorithm == before.algorithm or not algorithm.note
+    notes = [] if is_told else [str(algorithm.note)]
+    adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
+    if spec.capture.contexts:  # they are seen while a step is traced
+        adapted.steps = TracedSteps()
+    adapted.loop = _adapted_loop(adapted, dataset)
+    return adapted
 
 
-def _adapted_loop(before: Segment, spec: RunSpec, dataset: tf.data.Dataset | None) -> Loop:
-    """A loop for `spec` over a data set, or (None) over what the one before has not read yet."""
-    strategy, model, optimizer = before.strategy, before.model, before.optimizer
+def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
+    """A loop for a segment that still has that of the one before: over a data set, or (None) over
+    what has not been read yet."""
+    spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
     if isinstance(before.loop, CoordinatorLoop):
         held = before.parted.held if before.parted else Held.whole(model, optimizer)
         feed = before.loop.feed if dataset is None else dataset
         loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
         return loop
     batches = before.custom.batches if dataset is None else distributed(strategy, dataset)
-    step = _step(spec, before.plan, before.work, strategy, model, optimizer)
-    return CustomLoop(batches, step, before.custom.agreement)
+    before.traced = _step(
+        spec, before.plan, before.algorithm, before.work, strategy, model, optimizer, before.steps
+    )
+    return CustomLoop(batches, before.traced.step, before.custom.agreement)
 
 
 def _own_data(spec: RunSpec, first_example: int, model: Any) -> tf.data.Dataset:
@@ -196,7 +260,7 @@ def _own_data(spec: RunSpec, first_example: int, model: Any) -> tf.data.Dataset:
     return data.read(spec.data).batches(spec.global_batch_size, spec.seed, first_example, model)
 
 
-def _loop(
+def _fit_loop(
     spec: RunSpec,
     planned: DevicePlan,
     work: workload.Workload,
@@ -205,42 +269,45 @@ def _loop(
     optimizer: Any,
     dataset: tf.data.Dataset,
     agreement: Agreement | None,
-) -> Loop:
-    """What drives the steps: the custom loop, or Keras fit."""
+) -> FitLoop:
     delays_ms = _delays_ms(spec, planned)
-    if spec.loop == "fit":
-        return FitLoop(
-            strategy,
-            model,
-            optimizer,
-            work,
-            dataset,
-            global_batch_size=spec.global_batch_size,
-            marks=FitMarks(strategy, model, optimizer, delays_ms, wanted=spec.capture.marks),
-            agreement=agreement,
-        )
-    batches = distributed(strategy, dataset)
-    step = _step(spec, planned, work, strategy, model, optimizer)
-    return CustomLoop(batches, step, agreement)
+    return FitLoop(
+        strategy,
+        model,
+        optimizer,
+        work,
+        dataset,
+        global_batch_size=spec.global_batch_size,
+        marks=FitMarks(strategy, model, optimizer, delays_ms, wanted=spec.capture.marks),
+        agreement=agreement,
+    )
 
 
 def _step(
     spec: RunSpec,
     planned: DevicePlan,
+    algorithm: algorithms.Algorithm,
     work: workload.Workload,
     strategy: tf.distribute.Strategy,
     model: Any,
     optimizer: Any,
-) -> Step:
-    return build_step(
-        strategy,
-        model,
-        optimizer,
-        work,
-        delays_ms=_delays_ms(spec, planned),
-        with_marks=spec.capture.marks,
-        split=tpu_strategy.splitter(strategy, spec),
-    )
+    steps: TracedSteps,
+) -> TracedStep:
+    """The custom loop's step: of `steps` where it is among them, else new and among them now."""
+
+    def build(delays_ms: Mapping[int, float]) -> Step:
+        return build_step(
+            strategy,
+            model,
+            optimizer,
+            work,
+            delays_ms=delays_ms,
+            with_marks=spec.capture.marks,
+            split=tpu_strategy.splitter(strategy, spec),
+        )
+
+    delays_ms = _delays_ms(spec, planned)
+    return steps.get(kind_of(spec, algorithm, delays_ms), delays_ms, build)
 
 
 def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:

@@ -105,9 +105,9 @@ def lesson_step(
     model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
 ) -> ReplicaStep:
     """The textbook step: forward, backward, all-reduce, update."""
-    private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
         replica = tf.distribute.get_replica_context()
         features, labels = batch
 
@@ -148,9 +148,8 @@ def own_step(
         marks_by_replica[_number(replica)] = [before, after]
         return reduced
 
-    private_tf.replace_all_reduce(optimizer, all_reduce)
-
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        private_tf.replace_all_reduce(optimizer, all_reduce)  # another step may have put its own
         replica = tf.distribute.get_replica_context()
         loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
         if loss.shape.rank != 0:

@@ -36,19 +36,31 @@ def _one_device(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -
     return tf.distribute.OneDeviceStrategy(devices[0])
 
 
+def reduce_by(strategy: tf.distribute.Strategy, spec: RunSpec, algorithm: Algorithm) -> None:
+    """Have a MirroredStrategy reduce as `spec` asks, in steps that are traced from now on.
+
+    Nothing is done to others: they have no choice once they are there.
+    """
+    if spec.strategy == "mirrored":
+        ops = _cross_device_ops(spec, algorithm)
+        private_tf.reduce_by(strategy, ops, _communication(spec, algorithm))
+
+
 def _mirrored(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> Any:
-    options = None
+    ops = _cross_device_ops(spec, algorithm)
+    return private_tf.mirrored_strategy(devices, ops, _communication(spec, algorithm))
+
+
+def _communication(spec: RunSpec, algorithm: Algorithm) -> Any:
+    """CommunicationOptions of a MirroredStrategy's collectives; None where it uses none."""
     if algorithm.name == "collective-ring":
-        options = tf.distribute.experimental.CommunicationOptions(
+        return tf.distribute.experimental.CommunicationOptions(
             bytes_per_pack=spec.bytes_per_pack,
             implementation=tf.distribute.experimental.CommunicationImplementation.RING,
         )
-    elif algorithm.is_tensorflows_choice:
-        options = tf.distribute.experimental.CommunicationOptions(
-            bytes_per_pack=spec.bytes_per_pack
-        )
-    ops = _cross_device_ops(spec, algorithm)
-    return private_tf.mirrored_strategy(devices, ops, options)
+    if algorithm.is_tensorflows_choice:
+        return tf.distribute.experimental.CommunicationOptions(bytes_per_pack=spec.bytes_per_pack)
+    return None
 
 
 def _multi_worker_mirrored(spec: RunSpec, _devices: Sequence[str], algorithm: Algorithm) -> Any:

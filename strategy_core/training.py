@@ -16,6 +16,7 @@ from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cluster.agreement import Agreement
 from strategy_core.cluster.parting import all_can, part_together
 from strategy_core.input_pipeline import explaining_bad_batches
+from strategy_core.kept_segments import KeptSegments
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 
@@ -39,11 +40,14 @@ class Training:
         self._resume = resume
         self._agreement = agreement
         self._segment: Segment | None = None
-        self._is_expansion_told = False
+        self._is_first_step_told = False
         self._left: Segment | None = None
         """The segment to go back to while the one in force has not done a step."""
         self._left_state: state.State = []
         """Its training state, for a segment in force that has the same variables."""
+        self._kept = KeptSegments()
+        self.num_traced = 0
+        """Graphs of steps that were traced so far."""
 
     def open(self) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
@@ -79,9 +83,11 @@ class Training:
             raise LabError("The first step of a change succeeds", said) from error
         if self._left is not None:
             self._left.loop.close()
+            if self._left.model is not self._current.model:
+                self._kept.keep(self._left, self._left_state)
             self._left = None
-        if not self._is_expansion_told:
-            self._tell_expansion()
+        if not self._is_first_step_told:
+            self._tell_first_step()
 
     def can_adapt(self, spec: RunSpec) -> bool:
         """Whether `reconfigure` keeps strategy, model and variables."""
@@ -111,10 +117,14 @@ class Training:
         """The segment for `spec`, which takes up at the next example; raises LabError."""
         before = self._current
         try:
-            if not segment.can_adapt(before, spec):
+            if segment.can_adapt(before, spec):
+                is_same_data = spec.global_batch_size == before.spec.global_batch_size
+                return segment.adapt(before, spec, None if is_same_data else self._examples)
+            kept = self._kept.find(spec)
+            if kept is None:
                 return segment.build(spec, carried=carried, first_example=self._examples)
-            is_same_data = spec.global_batch_size == before.spec.global_batch_size
-            return segment.adapt(before, spec, None if is_same_data else self._examples)
+            kept.put_state(carried)
+            return segment.adapt(kept, spec, self._examples)
         except (tf.errors.OpError, MemoryError) as error:
             said = str(error).strip().partition("\n")[0]
             raise LabError("The devices can hold the run as it is asked for", said) from error
@@ -177,21 +187,27 @@ class Training:
         self, built: Segment, checksum_before: str | None = None, moved: str | None = None
     ) -> None:
         """Put a built segment in force and record it."""
+        built.take_effect()
         opened = built.opened(
             self._num_segments, self.step, checksum_before=checksum_before, moved=moved
         )
         self._recorder.capture = built.spec.capture
-        self._recorder.open_segment(opened, built.placed_variables)
+        self._recorder.open_segment(opened, built.placed_variables, built.recorded_as)
         for note in built.notes:
             self._recorder.write(Note("info", note))
         self._segment, self.spec = built, built.spec
-        self._is_expansion_told = False
+        self._is_first_step_told = False
         self._num_segments += 1
 
-    def _tell_expansion(self) -> None:
-        """Put on record how the step that was just traced is spread over TPU cores, if it is."""
-        self._is_expansion_told = True
-        told = tpu_strategy.expansion(self._current.strategy, self._num_segments - 1)
+    def _tell_first_step(self) -> None:
+        """The step was just traced, or had been before: its graph is on record, and so is how it
+        is spread over TPU cores, if it is."""
+        self._is_first_step_told = True
+        number = self._num_segments - 1
+        if self._current.recorded_as is None:
+            self.num_traced += 1
+        self._current.has_recorded(number)
+        told = tpu_strategy.expansion(self._current.strategy, number)
         if told is not None:
             self._recorder.write(told)
 
@@ -210,6 +226,8 @@ class Training:
         before, self._left = self._left, None
         failed = self._current
         failed.loop.close()
+        self._kept.drop(failed.spec)
+        failed.forget_step()
         if failed.model is before.model:
             before.put_state(self._left_state)
             before = segment.adapt(before, before.spec, self._examples)

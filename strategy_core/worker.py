@@ -33,13 +33,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.write(protocol.message_line(message))
         pipe.flush()
 
-    from strategy_core import devices, worker_run  # TensorFlow: seconds
+    from strategy_core import devices, garbage, worker_run  # TensorFlow: seconds
     from strategy_core.cluster.server_run import ServerRun, serves
 
     say({"ready": True, "inventory": devices.inventory().to_json()})
     if commands.is_empty():
         worker_run.warm_up()
     command = commands.next_run()
+    garbage.leave_imports_alone()
     role = ServerRun if serves(command) else worker_run.WorkerRun
     run = role(command, commands, say)
     code = run.run()

@@ -20,7 +20,7 @@ from profiles.errors import LabError, RunFolderError
 from profiles.events import CommandAnswered, Failed, Note
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
-from strategy_core import devices, preflight
+from strategy_core import devices, garbage, preflight
 from strategy_core.cause import cause
 from strategy_core.cluster import outside, tasks
 from strategy_core.cluster.agreement import Agreement, SharedStop
@@ -37,8 +37,8 @@ from strategy_core.training import Training
 
 Say = Callable[[dict[str, Any]], None]
 MAX_CHANGES = 50
-"""Changes in one worker. Each leaves graphs of the segment before behind (5 to 20 MB), which
-TensorFlow does not give back; a fresh worker starts without them."""
+"""Changes in one worker that had a graph traced. Each leaves it behind (5 to 20 MB), and TensorFlow
+does not give it back; a fresh worker starts without them."""
 _PEER_ERRORS = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
@@ -87,7 +87,6 @@ class WorkerRun:
         self._training = Training(self._spec, self._recorder, resume, self._agreement)
         self._has_opened = False
         self._scripted_up_to = -1
-        self._num_changes = 0
 
     def run(self) -> int:
         """The whole run; returns the exit code of the process."""
@@ -200,9 +199,9 @@ class WorkerRun:
             if self._needs_fresh_worker(spec):
                 self._hand_over(number, spec, began_ns)
                 return
-            self._training.reconfigure(spec)
-            self._training.run_step()
-            self._num_changes += 1
+            with garbage.postponed():
+                self._training.reconfigure(spec)
+                self._training.run_step()
         except LabError as error:
             self._answer(number, "rejected", str(error), (time.monotonic() - began) * 1e3)
             return
@@ -235,7 +234,7 @@ class WorkerRun:
         one member stays one only where strategy and variables stay."""
         is_crew = self._member is not None or bool(tasks.roles(spec))
         return (
-            self._num_changes >= MAX_CHANGES
+            self._training.num_traced > MAX_CHANGES
             or (is_crew and not self._training.can_adapt(spec))
             or devices.needs_fresh_worker(spec) is not None
         )

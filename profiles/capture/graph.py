@@ -6,6 +6,7 @@ The recorder writes this table once per segment from the partition graphs of the
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -221,4 +222,11 @@ def write_graph(nodes: Sequence[Node], path: Path) -> None:
     columns = {name: [getattr(node, name) for node in nodes] for name in GRAPH_SCHEMA.names}
     temporary = path.with_name(f".{path.name}.part")
     pq.write_table(pa.table(columns, schema=GRAPH_SCHEMA), temporary, compression="zstd")
+    temporary.rename(path)
+
+
+def copy_graph(source: Path, path: Path) -> None:
+    """Write the graph of another segment as this one's, in the same way."""
+    temporary = path.with_name(f".{path.name}.part")
+    shutil.copyfile(source, temporary)
     temporary.rename(path)

@@ -1,4 +1,7 @@
-"""The graph of one segment: traced with its first step, read and written beside the next ones."""
+"""The graph of one segment: traced with its first step, read and written beside the next ones.
+
+A step that comes back from an earlier segment is not traced again: its graph is copied.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.capture.graph import replica_of, write_graph
+from profiles.capture.graph import copy_graph, replica_of, write_graph
 from profiles.events import PlacementRecorded
 from profiles.layout import WorkerFolder
 from strategy_core.recorder import placement
@@ -26,17 +29,21 @@ class GraphTrace:
         replica_devices: Sequence[str],
         variables: Variables = (),
         core_devices: Sequence[Sequence[str]] = (),
+        same_as: int | None = None,
     ) -> None:
         self.segment = segment
         self.replica_devices = list(replica_devices)
         self.core_devices = [list(devices) for devices in core_devices]
+        self._same_as = same_as
         self._variables = variables
         self._folder = folder
         self._scratch = folder.path / f".trace-{segment:03d}"
         self._thread: threading.Thread | None = None
         self._outcome: PlacementRecorded | None = None
         self.is_tracing = True
-        placement.begin_trace()
+        """The first step is still to come."""
+        if same_as is None:
+            placement.begin_trace()
 
     @property
     def replica_of(self) -> dict[str, int]:
@@ -52,6 +59,9 @@ class GraphTrace:
     def first_step_done(self) -> None:
         """Export the trace; `write` does the rest."""
         self.is_tracing = False
+        if self._same_as is not None:
+            self._begin(self._copy, self._same_as)
+            return
         try:
             metadata = placement.end_trace(self._scratch)
         except (OSError, tf.errors.OpError) as error:
@@ -63,14 +73,14 @@ class GraphTrace:
             )
             return
         held = self._variables() if callable(self._variables) else self._variables
-        rows = placement.variable_rows(held)
-        self._thread = threading.Thread(target=self._write, args=(metadata, rows), daemon=True)
+        self._begin(self._write, metadata, placement.variable_rows(held))
 
     def abandon(self) -> None:
         """The first step never was: nothing to export."""
         if self.is_tracing:
             self.is_tracing = False
-            tf.summary.trace_off()
+            if self._same_as is None:
+                tf.summary.trace_off()
 
     def write(self) -> None:
         """Begin to write what was exported, once, in a thread of its own.
@@ -95,6 +105,19 @@ class GraphTrace:
         if self.is_tracing or self._thread is None:
             return not self.is_tracing
         return self._thread.ident is not None and not self._thread.is_alive()
+
+    def _begin(self, write: Callable[..., None], *args: Any) -> None:
+        self._thread = threading.Thread(target=write, args=args, daemon=True)
+
+    def _copy(self, before: int) -> None:
+        source, path = self._folder.placement(before), self._folder.placement(self.segment)
+        try:
+            count = placement.copy_placement(source, self.segment, path)
+            copy_graph(self._folder.graph(before), self._folder.graph(self.segment))
+            self._outcome = PlacementRecorded(self.segment, path.name, count)
+        except (OSError, ValueError) as error:
+            why = f"Its step is that of segment {before}, which has no graph on record: {error}"
+            self._outcome = self._none(why)
 
     def _write(self, metadata: Any, variables: list[placement.Row]) -> None:
         try:

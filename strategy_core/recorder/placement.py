@@ -79,10 +79,25 @@ def write_placement(
         "bytes": size,
         "function": function,
     }
-    temporary = path.with_name(f".{path.name}.part")
-    pq.write_table(pa.table(columns, schema=TABLES["placement"]), temporary, compression="zstd")
-    temporary.rename(path)
+    _write(pa.table(columns, schema=TABLES["placement"]), path)
     return len(rows)
+
+
+def copy_placement(source: Path, segment: int, path: Path) -> int:
+    """Write the placement of another segment as that of `segment`; returns its rows."""
+    table = pq.read_table(source)
+    schema = TABLES["placement"]
+    at = schema.get_field_index("segment")
+    numbers = pa.array([segment] * table.num_rows, schema.field(at).type)
+    _write(table.set_column(at, schema.field(at), numbers), path)
+    return int(table.num_rows)
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """Whole, then renamed: a reader never sees half of it."""
+    temporary = path.with_name(f".{path.name}.part")
+    pq.write_table(table, temporary, compression="zstd")
+    temporary.rename(path)
 
 
 def _or(process: int | None, worker: int) -> int:

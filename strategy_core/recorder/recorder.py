@@ -104,13 +104,16 @@ class Recorder:
         """End the window that is open, and wait until every capture so far is in its tables."""
         self._write_all(self._windows.settle())
 
-    def open_segment(self, segment: SegmentOpened, variables: Variables = ()) -> None:
+    def open_segment(
+        self, segment: SegmentOpened, variables: Variables = (), same_as: int | None = None
+    ) -> None:
         """A configuration comes into force; its first step is traced for its placement.
 
         `variables`, or what gives them once the first step is done, are listed in the placement
         under their own names; without them they are found in the graph, as it names them.
         """
         trace = GraphTrace(
+        `same_as` is a segment of this recorder whose step comes back, and is not traced again.
             self.folder,
             segment.segment,
             segment.replica_devices,
@@ -118,6 +121,7 @@ class Recorder:
             segment.core_devices or (),
         )
         runs_here = not is_served(segment)
+            same_as,
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step

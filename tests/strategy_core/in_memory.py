@@ -18,13 +18,20 @@ class InMemoryRecorder:
     def __init__(self) -> None:
         self.capture: Any = None
         self.segments: list[SegmentOpened] = []
+        self.same_as: list[int | None] = []
         self.events: list[Event] = []
         self.losses: list[float] = []
         self.marks: list[Any] = []
         self.examples: list[int] = []
 
-    def open_segment(self, segment: SegmentOpened, variables: Any = None) -> None:  # noqa: ARG002
+    def open_segment(
+        self,
+        segment: SegmentOpened,
+        variables: Any = None,  # noqa: ARG002
+        same_as: int | None = None,
+    ) -> None:
         self.segments.append(segment)
+        self.same_as.append(same_as)
 
     def write(self, event: Event) -> None:
         self.events.append(event)

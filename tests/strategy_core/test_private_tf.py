@@ -37,6 +37,24 @@ def test_communication_options_reach_every_collective_of_a_strategy() -> None:
     assert strategy.extended._communication_options.bytes_per_pack == 123
 
 
+def test_a_mirrored_strategy_reduces_by_what_it_is_given_later() -> None:
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    strategy = private_tf.mirrored_strategy(["CPU:0", "CPU:1"])
+    stock = strategy.extended._get_cross_device_ops(tf.constant(0.0))
+    one_device = tf.distribute.ReductionToOneDevice()
+    private_tf.reduce_by(strategy, one_device, None)
+    asked = strategy.extended._get_cross_device_ops(tf.constant(0.0))
+    assert asked is one_device, "MirroredStrategy no longer asks _cross_device_ops"
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=123)
+    for given, expected in ((options, 123), (None, 0)):
+        private_tf.reduce_by(strategy, None, given)
+        assert strategy.extended._get_cross_device_ops(tf.constant(0.0)) is stock
+        assert strategy.extended._communication_options.bytes_per_pack == expected
+
+
 def test_a_keras_optimizer_asks_the_replaced_all_reduce() -> None:
     import keras
     import tensorflow as tf

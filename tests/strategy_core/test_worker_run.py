@@ -20,7 +20,7 @@ class InstantTraining:
     def __init__(self, spec: RunSpec, _recorder: Any, resume: Any, agreement: Any) -> None:
         assert resume is None
         assert agreement is None
-        self.spec, self.step = spec, 0
+        self.spec, self.step, self.num_traced = spec, 0, 1
 
     def open(self) -> None: ...
 
@@ -29,6 +29,7 @@ class InstantTraining:
 
     def reconfigure(self, spec: RunSpec) -> None:
         self.spec = spec
+        self.num_traced += 1
 
     def save(self, path: Path) -> None: ...
 
@@ -52,7 +53,7 @@ def test_the_change_after_the_last_one_goes_to_a_fresh_worker(
     most = worker_run.MAX_CHANGES
     monkeypatch.setattr(worker_run, "Training", InstantTraining)
     monkeypatch.setattr(worker_run.lifeline, "print_into", lambda folder: folder.mkdir())
-    monkeypatch.setattr(worker_run.devices, "create_logical_devices", lambda _spec: None)
+    monkeypatch.setattr(worker_run.devices, "create_logical_devices", lambda *_: None)
     changes = [
         {"step": number, "changes": {"global_batch_size": 2 * number}}
         for number in range(1, 2 * (most + 1) + 1, 2)

@@ -111,17 +111,17 @@ class Recorder:
 
         `variables`, or what gives them once the first step is done, are listed in the placement
         under their own names; without them they are found in the graph, as it names them.
+        `same_as` is a segment of this recorder whose step comes back, and is not traced again.
         """
         trace = GraphTrace(
-        `same_as` is a segment of this recorder whose step comes back, and is not traced again.
             self.folder,
             segment.segment,
             segment.replica_devices,
             variables,
             segment.core_devices or (),
+            same_as,
         )
         runs_here = not is_served(segment)
-            same_as,
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step

@@ -53,9 +53,8 @@ def test_how_long_a_delay_is_needs_no_trace() -> None:
     training.reconfigure(training.spec.with_changes({"inject": [{"replica": 1, "ms": 80}]}))
     run_steps(training, 2)
     assert recorder.same_as == [None, 0]
-    _, ready, _ = np.asarray(recorder.marks[-1]).T
-    late_ms = (ready[1] - np.delete(ready, 1).max()) / 1e6
-    assert late_ms > 30, "80 ms, less what a busy machine makes the others late"
+    inputs, ready, _ = np.asarray(recorder.marks[-1]).T
+    assert (ready[1] - inputs[1]) / 1e6 > 79, "its gradients are ready 80 ms late, or later"
 
 
 def test_another_algorithm_is_another_graph_and_the_former_comes_back(tmp_path: Path) -> None:

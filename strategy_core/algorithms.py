@@ -56,7 +56,7 @@ def _automatic(plan: DevicePlan) -> Algorithm:
         return Algorithm(
             "collective-ring",
             is_tensorflows_choice=True,
-            note="Logical GPUs share a card here, and NCCL wants one card per rank: "
+            note="Replicas share a card here, and NCCL wants one card per rank: "
             "gradients go around a ring instead",
         )
     return Algorithm("nccl" if plan.kind == "GPU" else "collective-ring", True)
@@ -76,7 +76,7 @@ def _asked_for(spec: RunSpec, plan: DevicePlan) -> Algorithm:
         raise _refusal(
             spec,
             "NCCL wants one card per rank, and logical GPUs share one",
-            f"{name} with {plan.per_card} logical GPUs on a card",
+            f"{name} with {plan.per_card * plan.workers_per_card} logical GPUs on a card",
         )
     if name == "hierarchical-copy" and len(plan.indices) % 2:
         raise _refusal(

@@ -13,6 +13,7 @@ from profiles.spec import (
     RunSpec,
     check_cores,
 )
+from strategy_core.cards import Seat, share_out
 from strategy_core.inventory import Inventory
 
 AUTO_CPUS = 4
@@ -34,6 +35,8 @@ class DevicePlan:
     """Logical device numbers, by replica or core."""
     per_card: int = 1
     """Logical GPUs on each card; 1 where cards are whole."""
+    workers_per_card: int = 1
+    """Workers on one machine that share each card."""
     cores_per_replica: int = 1
     """Devices that one replica takes: more than one for a TPU's replica of several cores."""
     num_workers: int = 1
@@ -67,7 +70,7 @@ class DevicePlan:
 
     @property
     def shares_cards(self) -> bool:
-        return self.per_card > 1
+        return self.per_card * self.workers_per_card > 1
 
     @property
     def num_logical(self) -> int:
@@ -75,16 +78,19 @@ class DevicePlan:
         return max(self.indices) + 1
 
 
-def plan(spec: RunSpec, inventory: Inventory) -> DevicePlan:
-    """The devices that `spec` asks for on a machine with `inventory`; raises SpecError."""
+def plan(spec: RunSpec, inventory: Inventory, seat: Seat | None = None) -> DevicePlan:
+    """The devices that `spec` asks for on a machine with `inventory`; raises SpecError.
+
+    `seat` is a worker's among those of its run there; None: the machine has all of them.
+    """
     if spec.strategy == POD_STRATEGY:
         return _pod(spec, inventory) if spec.is_cluster else _tpu(spec, inventory)
     if spec.strategy in CLUSTER_STRATEGIES:
-        return _of_each_worker(spec, inventory)
+        return _of_each_worker(spec, inventory, seat or Seat(0, spec.workers))
     return _plain(spec, inventory)
 
 
-def _of_each_worker(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+def _of_each_worker(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePlan:
     """The devices of one worker of a cluster, which has as many workers alike."""
     request, gpus = spec.device_request, inventory.count("GPU")
     in_sync = spec.strategy != "parameter-server"
@@ -99,8 +105,17 @@ def _of_each_worker(spec: RunSpec, inventory: Inventory) -> DevicePlan:
             "Take cpu:1 and more workers",
             field="devices",
         )
-    found = _plain(spec, inventory) if is_gpu else DevicePlan("CPU", (0,))
+    found = _cards_of(spec, inventory, seat) if is_gpu else DevicePlan("CPU", (0,))
     return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
+
+
+def _cards_of(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePlan:
+    """A worker's logical GPUs: it sees its own cards only, and counts from 0."""
+    if not inventory.count("GPU"):
+        return _plain(spec, inventory)
+    share = share_out(spec, inventory.count("GPU"), seat)
+    indices = tuple(range(share.count))
+    return DevicePlan("GPU", indices, share.per_card, workers_per_card=share.workers_per_card)
 
 
 def _check_served_on_cpu(spec: RunSpec) -> None:

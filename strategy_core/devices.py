@@ -12,13 +12,20 @@ import os
 
 import tensorflow as tf
 
-from profiles.spec import RunSpec
+from profiles.spec import CLUSTER_STRATEGIES, RunSpec
+from strategy_core.cards import Seat, share_out
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.inventory import Inventory, PhysicalDevice
 
 MIN_LOGICAL_CPUS = 8
 """Created up front, so that a later change to more replicas stays in the worker. A spare one
 takes no thread, no memory and no time: `python -m benchmarks.spare_devices`."""
+
+
+class _Here:
+    """This process on its machine."""
+
+    seat: Seat | None = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -32,21 +39,34 @@ def inventory() -> Inventory:
     return Inventory(tuple(physical), tf.__version__)
 
 
-def create_logical_devices(spec: RunSpec) -> None:
+def create_logical_devices(spec: RunSpec, seat: Seat | None = None) -> None:
     """Create the logical devices of a run; only before TensorFlow's runtime starts.
 
-    Logical CPUs share the host's cores, logical GPUs a card's memory in equal limited parts.
+    Logical CPUs share the host's cores, logical GPUs a card's memory in equal limited parts. A
+    worker of a cluster, which has a `seat` on its machine, sees the cards of its own alone.
     Raises SpecError where the machine cannot have what the spec asks for.
     """
-    wanted = plan(spec, inventory())
+    _Here.seat = seat
+    wanted = planned(spec)
     spare = 1 if spec.is_cluster else MIN_LOGICAL_CPUS
     cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
     # A delayed replica sleeps on a thread of this pool: the others must still find one.
     tf.config.threading.set_inter_op_parallelism_threads(max(cpus, os.cpu_count() or 1))
-    for card in tf.config.list_physical_devices("GPU"):
+    cards = tf.config.list_physical_devices("GPU")
+    if cards and spec.strategy in CLUSTER_STRATEGIES:
+        # The strategy takes every GPU that it sees, whatever the plan says.
+        own = share_out(spec, len(cards), seat or Seat()).cards if wanted.kind == "GPU" else ()
+        cards = [cards[number] for number in own]
+        tf.config.set_visible_devices(cards, "GPU")
+    for card in cards:
         _prepare_card(card, wanted, spec.gpu_memory_mb)
+
+
+def planned(spec: RunSpec) -> DevicePlan:
+    """What this process takes of its machine's devices for `spec`; raises SpecError."""
+    return plan(spec, inventory(), _Here.seat if spec.strategy in CLUSTER_STRATEGIES else None)
 
 
 def needs_fresh_worker(spec: RunSpec) -> str | None:
@@ -55,7 +75,7 @@ def needs_fresh_worker(spec: RunSpec) -> str | None:
     Logical devices are fixed once TensorFlow's runtime has started. Raises SpecError where no
     process of this machine could run it.
     """
-    wanted = plan(spec, inventory())
+    wanted = planned(spec)
     logical = tf.config.list_logical_devices(wanted.kind)
     if wanted.num_logical > len(logical):
         return (
@@ -63,7 +83,7 @@ def needs_fresh_worker(spec: RunSpec) -> str | None:
             f"and {spec.devices} needs {wanted.num_logical}"
         )
     if wanted.kind == "GPU":
-        per_card = len(logical) // max(1, inventory().count("GPU"))
+        per_card = len(logical) // max(1, len(tf.config.get_visible_devices("GPU")))
         if wanted.per_card != per_card:
             return f"this worker's cards are split into {per_card}, not {wanted.per_card}"
     return None

@@ -12,6 +12,7 @@ see `strategy_core.processes.lifeline`.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from profiles.errors import LabError, RunFolderError
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec
 from strategy_core import preflight
+from strategy_core.cards import Seat, seat_of
 from strategy_core.cluster.attendance import check_own_port
 from strategy_core.cluster.containment import Entrance
 from strategy_core.inventory import Inventory
@@ -129,14 +131,18 @@ class Launcher:
                     stop_grace_s=self._stop_grace_s,
                 )
 
-        return self._start(spec, folder, start)
+        place = part.place
+        seat = seat_of(place.cluster, place.process, True, os.environ)
+        return self._start(spec, folder, start, seat)
 
-    def _start(self, spec: RunSpec, folder: Path, start: Callable[[], RunHandle]) -> RunHandle:
+    def _start(
+        self, spec: RunSpec, folder: Path, start: Callable[[], RunHandle], seat: Seat | None = None
+    ) -> RunHandle:
         with self._lock:
             if self._closed:
                 raise LabError("A closed launcher starts no runs", str(folder))
             self._check_vacancy()
-            preflight.check(spec, self.inventory())
+            preflight.check(spec, self.inventory(), seat)
             try:
                 handle = start()
             except OSError as error:

@@ -12,17 +12,21 @@ from pathlib import Path
 from profiles.errors import SpecError
 from profiles.spec import RunSpec, check_batch, check_delays
 from strategy_core import algorithms, catalog, workloads
+from strategy_core.cards import Seat
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory
 from strategy_core.live_change import changed_spec
 
 
-def check(spec: RunSpec, inventory: Inventory | None = None) -> None:
-    """Raise SpecError where the run, or a change that it plans, cannot be had here."""
+def check(spec: RunSpec, inventory: Inventory | None = None, seat: Seat | None = None) -> None:
+    """Raise SpecError where the run, or a change that it plans, cannot be had here.
+
+    `seat` is a worker's among those of its run on this machine; None: all of them are here.
+    """
     for planned in _with_planned_changes(spec):
         _check_files(planned)
         if inventory is not None:
-            _check_devices(planned, inventory)
+            _check_devices(planned, inventory, seat)
 
 
 def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
@@ -46,11 +50,11 @@ def _check_files(spec: RunSpec) -> None:
         raise SpecError("The data is a file or a folder that exists", spec.data, field="data")
 
 
-def _check_devices(spec: RunSpec, inventory: Inventory) -> None:
+def _check_devices(spec: RunSpec, inventory: Inventory, seat: Seat | None) -> None:
     reason = catalog.row(spec.strategy).unavailable(inventory)
     if reason is not None:
         raise SpecError("The strategy can run on this machine", reason, field="strategy")
-    planned = plan(spec, inventory)
+    planned = plan(spec, inventory, seat)
     num_replicas = planned.num_replicas
     check_batch(spec.global_batch_size, planned.num_in_step)
     check_delays(spec, num_replicas)

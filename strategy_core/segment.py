@@ -21,7 +21,7 @@ from strategy_core import (
     workload,
 )
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.device_plan import DevicePlan, plan
+from strategy_core.device_plan import DevicePlan
 from strategy_core.fit import FitLoop
 from strategy_core.fit_marks import FitMarks
 from strategy_core.input_pipeline import distributed, global_batches
@@ -152,7 +152,7 @@ def build(
 
     Raises LabError; nothing of another segment is touched.
     """
-    planned = plan(spec, devices.inventory())
+    planned = devices.planned(spec)
     check_batch(spec.global_batch_size, planned.num_in_step)
     algorithm = algorithms.decide(spec, planned)
     # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.

@@ -21,6 +21,7 @@ from profiles.events import CommandAnswered, Failed, Note
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, garbage, preflight
+from strategy_core.cards import Seat
 from strategy_core.cause import cause
 from strategy_core.cluster import outside, tasks
 from strategy_core.cluster.agreement import Agreement, SharedStop
@@ -83,6 +84,7 @@ class WorkerRun:
             self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
             self._recorder.clock = join_clock(self._member.cluster, self._member.process)
         self._agreement = _agreement(self._member)
+        self._seat = self._member.seat if self._member is not None else None
         resume = Path(command.resume) if command.resume else None
         self._training = Training(self._spec, self._recorder, resume, self._agreement)
         self._has_opened = False
@@ -91,8 +93,8 @@ class WorkerRun:
     def run(self) -> int:
         """The whole run; returns the exit code of the process."""
         try:
-            preflight.check(self._spec, devices.inventory())
-            devices.create_logical_devices(self._spec)
+            preflight.check(self._spec, devices.inventory(), self._seat_for_good)
+            devices.create_logical_devices(self._spec, self._seat)
             self._open()
             self._do_steps()
             self._close("finished")
@@ -193,7 +195,7 @@ class WorkerRun:
         began_ns, began = time.time_ns(), time.monotonic()
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
-            preflight.check(spec, devices.inventory())
+            preflight.check(spec, devices.inventory(), self._seat_for_good)
             for told in ended_delays(self._training.spec, spec):
                 self._recorder.write(Note("info", told))
             if self._needs_fresh_worker(spec):
@@ -238,6 +240,12 @@ class WorkerRun:
             or (is_crew and not self._training.can_adapt(spec))
             or devices.needs_fresh_worker(spec) is not None
         )
+
+    @property
+    def _seat_for_good(self) -> Seat | None:
+        """The seat in whatever this run becomes: one launcher's crew may change its size."""
+        is_hosted = self._member is not None and self._member.has_own_launcher
+        return self._seat if is_hosted else None
 
     @property
     def _is_leader(self) -> bool:

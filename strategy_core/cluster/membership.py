@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from profiles.spec import RunSpec
 from strategy_core import private_tf
+from strategy_core.cards import Seat, seat_of
 from strategy_core.cluster.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
 
@@ -34,6 +35,11 @@ class Membership:
     def is_leader(self) -> bool:
         """Whether this process writes what is to be written once."""
         return self.process == 0
+
+    @property
+    def seat(self) -> Seat:
+        """Where this process is among the workers on its machine."""
+        return seat_of(self.cluster, self.process, self.has_own_launcher, os.environ)
 
     def join(self, spec: RunSpec) -> None:
         """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""

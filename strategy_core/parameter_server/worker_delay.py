@@ -27,14 +27,14 @@ def delayed(tensors: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]
 
 
 def _sleep(length_us: tf.Tensor) -> tf.Tensor:
-    """A data set of one element that takes so long, read."""
-    one = tf.data.Dataset.range(2)
-    slow = tf.raw_ops.SleepDataset(
-        input_dataset=tf.data.experimental.to_variant(one),
-        sleep_microseconds=length_us,
-        output_types=[tf.int64],
-        output_shapes=[tf.TensorShape([])],
-    )
-    elements = tf.data.experimental.from_variant(slow, one.element_spec)
+    """A data set of one element that takes so long, read.
+
+    By raw ops: what tf.data does to a pipeline before its first element would take as long again.
+    """
+    kind = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
+    two = tf.data.experimental.to_variant(tf.data.Dataset.range(2))
+    slow = tf.raw_ops.SleepDataset(input_dataset=two, sleep_microseconds=length_us, **kind)
     # The op sleeps before the end of its data, too: that is never asked for.
-    return elements.take(1).reduce(tf.constant(0, tf.int64), lambda total, value: total + value)
+    one = tf.raw_ops.TakeDataset(input_dataset=slow, count=tf.constant(1, tf.int64), **kind)
+    (element,) = tf.raw_ops.DatasetToSingleElement(dataset=one, **kind)
+    return element

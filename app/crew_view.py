@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.plain import dumps, integer, plain
+from app.served_view import ServedView
 from profiles.analysis.losses import Loss, find_loss
 from profiles.processes import Process, ProcessBook
 from profiles.sources import Record
@@ -20,8 +21,8 @@ class CrewView:
         """Counts the changes: what a viewer's cursor remembers."""
         self.memory: dict[str, int] = {}
         """Resident bytes by process number, the newest sample of each."""
-        self.closures: dict[str, int] = {}
-        """By number of a worker of parameter servers how many steps it has done."""
+        self.served = ServedView()
+        """What workers of parameter servers do."""
         self._book = ProcessBook()
         self._strategy: str | None = None
         self._loss: Loss | None = None
@@ -32,9 +33,7 @@ class CrewView:
         if record["kind"] == "memory":
             self._take_memory(record)
         elif record["kind"] == "closure":
-            worker = integer(record.get("worker"))
-            if worker is not None:
-                self.closures[str(worker)] = self.closures.get(str(worker), 0) + 1
+            self.served.take(record)
         elif self._book.take(record):
             if record["kind"] == "launched":
                 self.memory.pop(str(record["worker"]), None)  # that was the process before it

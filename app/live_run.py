@@ -105,7 +105,7 @@ class LiveRun:
             after = f"{self._rows.total}-{len(self._news)}-{self._crew.version}"
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
-                f'"memory":{dumps(self._crew.memory)},"closures":{dumps(self._crew.closures)},'
+                f'"memory":{dumps(self._crew.memory)},"served":{dumps(self._crew.served.told())},'
                 f'"crew":{crew},'
                 f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from app.components.packaged import Packaged
+from profiles.analysis.parameter_server import PHASES
 from profiles.definitions import hover_texts
-from profiles.palette import PHASE_COLOURS, REPLICA_COLOURS
+from profiles.palette import PHASE_COLOURS, REPLICA_COLOURS, SERVING_COLOURS
 from profiles.schema import CATEGORIES
 
 _live = Packaged("live")
@@ -24,6 +25,8 @@ def live_view(run_id: str, *, can_kill: bool = False) -> int | None:
             "canKill": can_kill,
             "phases": list(CATEGORIES),
             "phaseColours": PHASE_COLOURS,
+            "servedParts": list(PHASES),
+            "servedColours": SERVING_COLOURS,
             "replicaColours": list(REPLICA_COLOURS),
             "definitions": hover_texts(),
         },

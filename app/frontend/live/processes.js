@@ -38,7 +38,7 @@ export class Processes {
     this.grid.replaceChildren();
   }
 
-  draw(crew, { steps, memory, closures, isOver, canKill }) {
+  draw(crew, { steps, memory, served, isOver, canKill }) {
     const { processes = [], arriving = [], loss = [] } = crew ?? {};
     const isCluster = processes.length > 1 || arriving.length > 0;
     this.root.hidden = !isCluster;
@@ -53,7 +53,7 @@ export class Processes {
       const isKeeping = row.state === "running" && arriving.length > 0;
       const state = isSilent ? "silent" : isKeeping ? "keeping" : row.state;
       const step = state === "arriving" ? undefined : steps.get(row.worker);
-      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: closures[row.worker], bytes: memory[row.worker], canKill: canKill && state === "running" });
+      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: served[row.worker]?.steps, bytes: memory[row.worker], canKill: canKill && state === "running" });
     }
     this.root.classList.toggle("many", shown.length > MANY);
     const running = shown.filter(({ state }) => state === "running").length;

@@ -19,7 +19,7 @@ const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
 const LEVEL_MS = 0.01; // nobody is slower than the others by less
-const AT_SERVERS = "Workers of parameter servers share no step: what each does is on the Servers page.";
+const NOT_TOLD = "The workload's own train_step pulls and pushes as it goes: its parts cannot be told apart.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can end the others.";
 
 export class LiveView {
@@ -50,7 +50,10 @@ export class LiveView {
     this.charts = new Charts(this.history, this.axis, data.replicaColours, () => this.redraw());
     this.marksBars = this.bars("phases", "Where the step went");
     this.captureBars = this.bars("capture", "Latest full capture");
+    this.servedBars = this.bars("served", "Each worker's step", data.servedParts, data.servedColours);
     this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, definitions), this.marksBars.canvas);
+    const saidOf = Object.fromEntries(data.servedParts.map((part) => [part, definitions.served_step]));
+    this.servedBars.block.insertBefore(phaseLegend(data.servedParts, data.servedColours, saidOf), this.servedBars.canvas);
     this.traffic = el("div");
     this.trafficPanel = panel("collectives", "Collectives", this.traffic);
     this.newsList = el("ol", { class: "news" });
@@ -66,6 +69,7 @@ export class LiveView {
           "div",
           { class: "side" },
           this.marksBars.block,
+          this.servedBars.block,
           this.captureBars.block,
           this.trafficPanel.block,
           panel("news", "What happened", this.newsList).block,
@@ -74,14 +78,14 @@ export class LiveView {
     );
   }
 
-  bars(name, title) {
+  bars(name, title, phases = this.data.phases, colours = this.data.phaseColours) {
     const canvas = el("canvas", { role: "img", "aria-label": title });
     const hint = el("p", { class: "quiet" });
     const made = panel(name, title, canvas, hint);
-    const bars = new Breakdown(canvas, this.data.phases, this.data.phaseColours, (text) => {
+    const bars = new Breakdown(canvas, phases, colours, (text) => {
       canvas.title = text ?? "";
     });
-    return { ...made, canvas, hint, bars };
+    return { ...made, canvas, hint, bars, phases };
   }
 
   // Called again on every rerun of the page: only another run starts anew.
@@ -112,7 +116,7 @@ export class LiveView {
     this.processes.forget();
     this.crew = null;
     this.memory = {};
-    this.closures = {};
+    this.served = {};
     this.capture = null;
     this.newsList.replaceChildren();
     this.shownCapture = undefined;
@@ -134,7 +138,7 @@ export class LiveView {
     }
     this.crew = message.crew ?? this.crew;
     this.memory = message.memory ?? this.memory;
-    this.closures = message.closures ?? this.closures;
+    this.served = message.served ?? this.served;
     this.redraw();
   }
 
@@ -169,8 +173,10 @@ export class LiveView {
     this.drawTiles(last);
     this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries);
-    this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
+    this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
+    this.servedBars.block.hidden = !this.hasServers;
     this.drawBars(this.axis.cursor ?? this.history.settled());
+    this.drawServed();
     this.drawCapture();
     this.root.dataset.step = last < 0 ? "" : String(this.history.step[last]);
     this.root.dataset.status = this.state?.state ?? "";
@@ -191,13 +197,22 @@ export class LiveView {
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
     this.drawTraffic();
-    const odd = history.oddOneOut();
+    const odd = this.hasServers ? this.slowestServed() : history.oddOneOut();
     tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], odd ? this.lateness(odd) : "needs two replicas with marks");
   }
 
-  lateness({ replica, lateMs }) {
+  // The worker of parameter servers whose steps take longest; its replica has its number.
+  slowestServed() {
+    const walls = Object.entries(this.served).filter(([, { parts }]) => parts).map(([worker, { parts }]) => ({ worker: Number(worker), wall: sum(parts) }));
+    if (walls.length < 2) return null;
+    walls.sort((a, b) => b.wall - a.wall);
+    const [{ worker, wall }, ...others] = walls;
+    return { replica: worker - 1, worker, lateMs: wall - median(others.map((other) => other.wall)) };
+  }
+
+  lateness({ replica, worker, lateMs }) {
     if (lateMs < LEVEL_MS) return "level with the others";
-    const where = this.isCluster ? `, on ${this.titleOf(this.history.workerOf[replica])}` : "";
+    const where = this.isCluster ? `, on ${this.titleOf(worker ?? this.history.workerOf[replica])}` : "";
     return `+${joined(units.ms(lateMs))} over the others${where}`;
   }
 
@@ -216,8 +231,8 @@ export class LiveView {
 
   drawProcesses() {
     const isOver = this.state !== undefined && this.state.state !== "running";
-    const { crew, steps, memory, closures } = this;
-    this.processes.draw(crew, { steps, memory, closures, isOver, canKill: this.data.canKill && !isOver });
+    const { crew, steps, memory, served } = this;
+    this.processes.draw(crew, { steps, memory, served, isOver, canKill: this.data.canKill && !isOver });
   }
 
   drawTraffic() {
@@ -236,7 +251,7 @@ export class LiveView {
     const single = this.axis.cursor !== null;
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : at < 0 ? "Comes with the first step." : this.hasServers ? AT_SERVERS : "This run has no marks: turn them on in the capture settings.");
+    setText(bars.hint, present.length ? "" : at < 0 ? "Comes with the first step." : "This run has no marks: turn them on in the capture settings.");
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
@@ -248,6 +263,19 @@ export class LiveView {
       parts: this.data.phases.map((_, phase) => part(replica, phase)),
     }));
     this.drawRows(bars, rows);
+  }
+
+  // Workers of parameter servers share no step: of each the mean over its own newest ones.
+  drawServed() {
+    if (!this.hasServers) return;
+    const bars = this.servedBars;
+    const told = Object.entries(this.served).filter(([, { parts }]) => parts);
+    bars.canvas.hidden = !told.length;
+    setText(bars.source, told.length ? `each one's last ${AVERAGED} steps, timestamps` : "");
+    const isDone = Object.keys(this.served).length > 0;
+    setText(bars.hint, told.length ? "" : isDone ? NOT_TOLD : "Comes with the first step.");
+    if (!told.length) return;
+    this.drawRows(bars, told.map(([worker, { parts }]) => ({ replica: worker - 1, label: this.titleOf(Number(worker)), parts })));
   }
 
   drawCapture() {
@@ -279,14 +307,14 @@ export class LiveView {
     return this.isCluster ? `${this.titleOf(worker)} / replica ${replica}` : `replica ${replica}`;
   }
 
-  drawRows({ bars, canvas, block }, rows) {
+  drawRows({ bars, canvas, block, phases }, rows) {
     const scale = Math.max(...rows.map(({ parts }) => parts.reduce((sum, ms) => sum + (ms || 0), 0)));
     const colours = this.data.replicaColours;
     bars.draw(rows, scale, block.clientWidth - 2, this.theme, (replica) => colours[replica % colours.length]);
     // Read aloud on demand: once a second is often enough for what is not seen.
     if (performance.now() - (canvas.saidAt ?? -SAID_EVERY_MS) < SAID_EVERY_MS) return;
     canvas.saidAt = performance.now();
-    const said = rows.map(({ label, parts }) => `${label}: ${parts.map((ms, i) => `${this.data.phases[i]} ${number(ms)} ms`).join(", ")}`);
+    const said = rows.map(({ label, parts }) => `${label}: ${parts.map((ms, i) => `${phases[i]} ${number(ms)} ms`).join(", ")}`);
     canvas.setAttribute("aria-label", said.join("; "));
   }
 

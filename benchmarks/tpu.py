@@ -1,6 +1,7 @@
 """The emulated TPUStrategy against MirroredStrategy: a step and its tracing on the same devices.
 
     python -m benchmarks.tpu [--quick] [--cores 4] [--workload digits-cnn resnet50]
+    python -m benchmarks.tpu --pod [--quick] [--cores 8]        two hosts against one process
 
 Each contestant lives in a process of its own (ring collectives of several strategies cannot share
 one) and they take turns, so that a busy spell of the machine meets all of them; ratios are taken
@@ -20,7 +21,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.paired import median_ratio
-from benchmarks.tpu_contestant import BATCH_PER_CORE, CONTESTANTS
+from benchmarks.tpu_contestant import BATCH_PER_CORE, CONTESTANTS, NUM_HOSTS, ON_HOSTS
 
 ROUNDS = {"digits-cnn": (40, 20), "resnet50": (10, 1)}
 """Rounds, and steps of each contestant in a round."""
@@ -32,6 +33,8 @@ def main() -> None:
     options = _options()
     for workload in options.workload:
         _compare(workload, options)
+    if options.pod:
+        return
     command = [sys.executable, "-m", "benchmarks.tpu_partitioned", "--cores", str(options.cores)]
     subprocess.run([*command, *(["--quick"] if options.quick else [])], check=True)
 
@@ -73,7 +76,8 @@ def _compare(workload: str, options: argparse.Namespace) -> None:
     rounds, length = (8, 10) if options.quick else ROUNDS[workload]
     with ExitStack() as stack:
         every = [
-            stack.enter_context(Contestant(name, workload, options.cores)) for name in CONTESTANTS
+            stack.enter_context(Contestant(name, workload, options.cores))
+            for name in (ON_HOSTS if options.pod else CONTESTANTS)
         ]
         for turn in range(2 if options.quick else TRACES[workload]):
             for each in _in_turn(every, turn):
@@ -85,7 +89,21 @@ def _compare(workload: str, options: argparse.Namespace) -> None:
                 taken = each.ask(steps=length)
                 each.step_s.append(taken["s"])
                 each.cpu_s.append(taken["cpu_s"])
-    _report(workload, options, every)
+    report = _report_pod if options.pod else _report
+    report(workload, options, every)
+
+
+def _report_pod(workload: str, options: argparse.Namespace, every: Sequence[Contestant]) -> None:
+    pod, alone = every
+    each = options.cores // NUM_HOSTS
+    print(f"\n{workload}, {options.cores} cores, batch {BATCH_PER_CORE[workload]} each")
+    for what, found in ((f"{NUM_HOSTS} hosts of {each} cores", pod), ("one process", alone)):
+        step_ms = statistics.median(found.step_s) * 1e3
+        trace_s = statistics.median(found.traced_s)
+        print(f"  {what:34} step {step_ms:9.2f} ms   tracing {trace_s:6.2f} s")
+    print(f"  step    pod / one process          {median_ratio(pod.step_s, alone.step_s)}")
+    print(f"  its CPU time, of all processes     {median_ratio(pod.cpu_s, alone.cpu_s)}")
+    print(f"  tracing pod / one process          {median_ratio(pod.traced_s, alone.traced_s)}")
 
 
 def _report(workload: str, options: argparse.Namespace, every: Sequence[Contestant]) -> None:
@@ -116,9 +134,11 @@ def _in_turn(every: Sequence[Any], turn: int) -> list[Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="digits-cnn only, few rounds")
-    parser.add_argument("--cores", type=int, default=4)
+    parser.add_argument("--cores", type=int, default=None)
+    parser.add_argument("--pod", action="store_true", help="the cores on hosts of their own")
     parser.add_argument("--workload", nargs="+", choices=BATCH_PER_CORE, default=None)
     options = parser.parse_args()
+    options.cores = options.cores or (8 if options.pod else 4)
     options.workload = options.workload or list(BATCH_PER_CORE)[: 1 if options.quick else 2]
     return options
 

@@ -196,8 +196,7 @@ class RunSpec(_Model):
     @property
     def is_cluster(self) -> bool:
         """Whether the run takes several processes."""
-        is_pod = self.strategy == POD_STRATEGY and self.workers > 1
-        return is_pod or self.strategy in CLUSTER_STRATEGIES
+        return is_cluster(self.strategy, self.workers)
 
     @property
     def is_served(self) -> bool:
@@ -213,6 +212,11 @@ class RunSpec(_Model):
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
+
+
+def is_cluster(strategy: str, num_workers: int) -> bool:
+    """Whether a run of a strategy takes several processes: a TPU does on several hosts, a pod."""
+    return strategy in CLUSTER_STRATEGIES or (strategy == POD_STRATEGY and num_workers > 1)
 
 
 class DeviceRequest(_Model):

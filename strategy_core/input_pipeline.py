@@ -13,6 +13,7 @@ from profiles.errors import SpecError
 from profiles.spec import RunSpec
 from strategy_core import private_tf
 from strategy_core.data import images
+from strategy_core.dataset_graph import as_graph
 from strategy_core.user_code import explained
 from strategy_core.workload import Workload
 
@@ -56,10 +57,25 @@ def explaining_bad_batches(spec: RunSpec, step: int) -> Iterator[None]:
 
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
-    """(per-replica batch, per-replica shares), fetched ahead of the steps."""
+    """(per-replica batch, per-replica shares), fetched ahead of the steps.
+
+    Raises SpecError where the hosts of a TPU pod would have to run this process's Python.
+    """
     ahead = for_distribution(with_shares(dataset))
+    if isinstance(strategy, tf.distribute.TPUStrategy) and strategy.extended.num_hosts > 1:
+        _check_can_leave(ahead)
     with private_tf.iterators_without_autotune():
         return iter(strategy.experimental_distribute_dataset(ahead))
+
+
+def _check_can_leave(dataset: tf.data.Dataset) -> None:
+    if as_graph(dataset) is None:
+        raise SpecError(
+            "The hosts of a pod read for themselves: their data set is made of tf.data ops",
+            "a data set that runs Python code (from_generator, py_function, numpy_function)",
+            "Set workers=1: then all cores are in one process",
+            field="data",
+        )
 
 
 def for_distribution(dataset: tf.data.Dataset) -> tf.data.Dataset:

@@ -83,6 +83,7 @@ class WorkerRun:
         if self._member is not None:
             self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
             self._recorder.clock = join_clock(self._member.cluster, self._member.process)
+            self._recorder.profilers = self._member.cluster.profilers
         self._agreement = _agreement(self._member)
         self._seat = self._member.seat if self._member is not None else None
         resume = Path(command.resume) if command.resume else None

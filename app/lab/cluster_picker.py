@@ -4,13 +4,13 @@ for."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
 from app.lab.complaints import Complaints
 from profiles.errors import SpecError
-from profiles.spec import CLUSTER_STRATEGIES, ClusterOptions, parse_devices
+from profiles.spec import CLUSTER_STRATEGIES, POD_STRATEGY, ClusterOptions, parse_devices
 
 DEFAULT_WORKERS = 2
 DEFAULT_SERVERS = 1
@@ -28,10 +28,11 @@ def pick_cluster(
     bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker where there is anything to pick; `workers` and `parameter_servers`."""
+    bind: Literal["query-params"] | None = "query-params" if bound else None
     if strategy not in CLUSTER_STRATEGIES:
+        workers = _pick_hosts(key, applied or {}, bind) if strategy == POD_STRATEGY else 1
         complaints.below("workers")
-        return {"workers": 1, "parameter_servers": 0}
-    bind = "query-params" if bound else None
+        return {"workers": workers, "parameter_servers": 0}
     workers = st.number_input(
         "Workers",
         min_value=1,
@@ -58,6 +59,22 @@ def pick_cluster(
     )
     complaints.below("parameter_servers")
     return {"workers": workers, "parameter_servers": servers}
+
+
+def _pick_hosts(key: str, applied: Mapping[str, Any], bind: Literal["query-params"] | None) -> int:
+    is_kept = applied.get("strategy") == POD_STRATEGY
+    count: int = st.number_input(
+        "Hosts",
+        min_value=1,
+        max_value=MAX_PROCESSES,
+        value=int(applied.get("workers") or 1) if is_kept else 1,
+        step=1,
+        key=f"{key}_hosts",
+        help="The TPU's cores are shared out over so many worker processes, each with an input "
+        "pipeline of its own: a pod. A coordinator comes beside. 1: all cores in one process.",
+        bind=bind,
+    )
+    return count
 
 
 def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:

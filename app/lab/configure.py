@@ -22,7 +22,7 @@ from app.lab.tpu_layout import pick_layout
 from app.lab.workload_picker import pick_workload
 from app.parts.picker import LAST_RUN
 from profiles.errors import LabError, SpecError
-from profiles.spec import CLUSTER_STRATEGIES, RunSpec, parse_spec
+from profiles.spec import RunSpec, is_cluster, parse_spec
 from strategy_core import preflight
 
 CONFIGURING = "configuring"
@@ -62,7 +62,7 @@ def configure_page() -> None:
         document |= pick_workload(complaints) | {"strategy": strategy}
     if strategy == "tpu":
         with place_of_layout:
-            document["tpu"] = pick_layout(document["devices"], complaints)
+            document["tpu"] = pick_layout(document["devices"], document["workers"], complaints)
     with middle:
         st.markdown("#### Training")
         document |= _training(complaints)
@@ -71,12 +71,15 @@ def configure_page() -> None:
         document |= pick_algorithm(strategy, complaints)
         document["capture"] = _capture()
         complaints.below("capture")
-        if strategy in CLUSTER_STRATEGIES:
-            document["network"] = pick_network(strategy, complaints, key="network", bound=True)
+        num_workers = document["workers"]
+        if is_cluster(strategy, num_workers):
+            document["network"] = pick_network(
+                strategy, complaints, key="network", num_workers=num_workers, bound=True
+            )
             document["cluster"] = pick_patience(strategy, complaints)
         with st.expander("Slow a replica down"):
             document["inject"] = pick_delays(
-                num_replicas(document), key="new", num_workers=document["workers"]
+                num_replicas(document), key="new", num_workers=num_workers
             )
         complaints.below("inject")
     spec = _checked(document, complaints)

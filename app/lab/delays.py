@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from profiles.spec import SINGLE_REPLICA_STRATEGIES
+from profiles.spec import POD_STRATEGY, SINGLE_REPLICA_STRATEGIES
 
 MAX_SLIDERS = 16
 MAX_MS = 100
@@ -62,7 +62,8 @@ def num_replicas(spec: Mapping[str, Any]) -> int:
     count = str(spec["devices"]).rpartition(":")[2]
     cores: int = (spec.get("tpu") or {}).get("cores_per_replica", 1)
     per_worker = max(1, int(count) // cores) if count.isdigit() else 1
-    return per_worker * int(spec.get("workers") or 1)
+    # A TPU's devices are those of all its hosts.
+    return per_worker * (1 if spec["strategy"] == POD_STRATEGY else int(spec.get("workers") or 1))
 
 
 def _note(moved: str) -> None:

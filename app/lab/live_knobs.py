@@ -86,7 +86,11 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         strategy, complaints, key=f"{key}_partition", applied=applied.get("parameter_server")
     )
     network = pick_network(
-        strategy, complaints, key=f"{key}_network", applied=applied.get("network")
+        strategy,
+        complaints,
+        key=f"{key}_network",
+        num_workers=processes["workers"],
+        applied=applied.get("network"),
     )
     devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
     complaints.below("devices")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.lab.complaints import Complaints
 from app.parts.text import as_markdown
-from profiles.spec import CLUSTER_STRATEGIES, NetworkOptions
+from profiles.spec import NetworkOptions, is_cluster
 from strategy_core.cluster.containment import why_not_emulated
 
 NOTHING: dict[str, Any] = {"rate_mbit": None, "delay_ms": None, "interfaces": False}
@@ -20,11 +20,12 @@ def pick_network(
     complaints: Complaints,
     *,
     key: str,
+    num_workers: int = 1,
     applied: Mapping[str, Any] | None = None,
     bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker where there are processes to connect; fields of `network`."""
-    if strategy not in CLUSTER_STRATEGIES:
+    if not is_cluster(strategy, num_workers):
         return dict(NOTHING)
     before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
     bind = "query-params" if bound else None

@@ -13,7 +13,7 @@ from profiles.spec import parse_devices
 from strategy_core.tpu import mesh as meshes
 
 
-def pick_layout(devices: str, complaints: Complaints) -> dict[str, Any]:
+def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[str, Any]:
     """Draw the knobs and the mesh that they make; the `tpu` part of a RunSpec."""
     count = parse_devices(devices).count
     left, right = st.columns([2, 3], gap="large")
@@ -61,7 +61,7 @@ def pick_layout(devices: str, complaints: Complaints) -> dict[str, Any]:
         "spmd": bool(spmd) and per_replica > 1,
     }
     with right:
-        _draw(layout, count)
+        _draw(layout, count, num_hosts)
     return layout
 
 
@@ -77,7 +77,7 @@ def _usual(count: int | None) -> str:
     return ", ".join(map(str, meshes.default_shape(count))) if count else "as the TPU has it"
 
 
-def _draw(layout: dict[str, Any], count: int | None) -> None:
+def _draw(layout: dict[str, Any], count: int | None, num_hosts: int) -> None:
     """The mesh with its replicas, where the knobs make one."""
     if count is None:
         st.caption("The TPU itself says how its cores are laid out.")
@@ -85,9 +85,11 @@ def _draw(layout: dict[str, Any], count: int | None) -> None:
     try:
         shape = layout["topology"] or meshes.default_shape(count)
         box = meshes.computation_shape(shape, layout["cores_per_replica"])
+        of_hosts = meshes.Mesh(tuple(shape), num_hosts).coordinates()
         places = [
-            CorePlace(at, replica, (f"device {ordinal}", f"core {core}"))
-            for ordinal, (at, replica, core) in enumerate(_assigned(shape, box))
+            CorePlace(at, replica, (*_device(host, ordinal, num_hosts), f"core {core}"))
+            for host, coordinates in enumerate(of_hosts)
+            for ordinal, (at, replica, core) in enumerate(_assigned(coordinates, shape, box))
         ]
     except (LabError, ValueError, TypeError):
         st.caption("No such mesh: see the message beside its field.")
@@ -96,12 +98,19 @@ def _draw(layout: dict[str, Any], count: int | None) -> None:
     st.caption("One colour per replica. The replicas get their numbers when the run starts.")
 
 
-def _assigned(shape: Any, box: Any) -> list[tuple[meshes.Coordinates, int, int]]:
-    """Each core in ordinal order with the box of its replica and its place in that box."""
+def _device(host: int, ordinal: int, num_hosts: int) -> tuple[str, ...]:
+    """What stands for a core: its device, and whose that is where there are several hosts."""
+    device = f"device {ordinal}"
+    return (f"host {host}", device) if num_hosts > 1 else (device,)
+
+
+def _assigned(
+    coordinates: list[meshes.Coordinates], shape: Any, box: Any
+) -> list[tuple[meshes.Coordinates, int, int]]:
+    """Each core of a host in ordinal order with the box of its replica and its place in it."""
     tiles = [size // part for size, part in zip(shape, box, strict=True)]
     found = []
-    (host,) = meshes.Mesh(tuple(shape)).coordinates()
-    for at in host:
+    for at in coordinates:
         replica = core = 0
         for place, part, tile in zip(at, box, tiles, strict=True):
             replica = replica * tile + place // part

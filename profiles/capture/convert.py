@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from profiles.capture import collectives, xspace
+from profiles.capture import collectives
 from profiles.capture.attribution import Attribution, attribute
 from profiles.capture.graph import Graph, read_graph
 from profiles.capture.joined import Joined, join
@@ -26,6 +26,7 @@ from profiles.capture.tables import (
     span_table,
     transfer_table,
 )
+from profiles.capture.together import decode_together
 from profiles.hosts import host_process
 from profiles.schema import TABLES
 
@@ -58,17 +59,20 @@ def convert(
     window: WindowOf,
     devices: Sequence[str],
     core_devices: Sequence[Sequence[str]] = (),
+    hosts: Sequence[Path] = (),
 ) -> Converted:
     """Write the window's tables into `folder`, which appears whole or not at all.
 
     `devices` are the replicas' devices by replica; `core_devices` those of a TPU's replicas by
-    replica and core. Without a graph the spans have no device.
+    replica and core; `hosts` are the captures of a pod's hosts. Without a graph the spans have no
+    device.
     Raises LabError where the capture or the graph cannot be read, OSError where the disk refuses.
     """
     begin = time.process_time_ns()
     cores = tuple(tuple(devices) for devices in core_devices)
     known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
-    joined = join(xspace.decode(xplane.read_bytes()), known)
+    captured = decode_together(xplane.read_bytes(), [host.read_bytes() for host in hosts])
+    joined = join(captured, known)
     tables = to_tables(joined, window)
     write_tables(tables, folder)
     return Converted(

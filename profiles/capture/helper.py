@@ -38,6 +38,8 @@ class Job:
     devices: list[str]
     core_devices: list[list[str]] = field(default_factory=list)
     """Under a TPU's strategy: devices by replica and core."""
+    hosts: list[str] = field(default_factory=list)
+    """Captures of a pod's hosts beside the coordinator's."""
 
     def run(self) -> dict[str, Any]:
         """Convert; the answer says what was found, or why it failed."""
@@ -49,6 +51,7 @@ class Job:
                 WindowOf(self.segment, self.worker),
                 self.devices,
                 self.core_devices,
+                [Path(host) for host in self.hosts],
             )
         except LabError as error:
             return {"number": self.number, "error": str(error)}

@@ -75,6 +75,9 @@ class XSpaceColumns:
     """Kernels by accelerator (`GPU:0`), on that device's own clock."""
     num_events: int = 0
     num_dropped: int = 0
+    from_ns: int = 0
+    until_ns: int = 0
+    """When the profiler was on; 0 where the capture does not tell."""
 
     def events(self, kind: int) -> Events:
         return self.by_kind.get(kind, _empty())
@@ -87,7 +90,8 @@ def decode(data: bytes) -> XSpaceColumns:
     except Exception as error:
         raise LabError("A capture is an XSpace file", f"{len(data)} bytes: {error}") from None
     columns = XSpaceColumns()
-    start_ns = _profile_start_ns(space)
+    start_ns = columns.from_ns = _profile_time_ns(space, b"profile_start_time")
+    columns.until_ns = _profile_time_ns(space, b"profile_stop_time")
     parts: dict[int, list[Events]] = {}
     names = _Names(columns)
     for plane in space.planes:
@@ -96,7 +100,7 @@ def decode(data: bytes) -> XSpaceColumns:
             _read_host_plane(plane, start_ns, names, parts, columns)
         else:
             columns.device_events[device[1]] = _read_device_plane(plane, start_ns, names, columns)
-    columns.by_kind = {kind: _concatenate(found) for kind, found in parts.items()}
+    columns.by_kind = {kind: concatenate(found) for kind, found in parts.items()}
     return columns
 
 
@@ -121,11 +125,11 @@ def split_op_name(text: str) -> tuple[str, str] | None:
     return (match["node"], match["op"]) if match else None
 
 
-def _profile_start_ns(space: Any) -> int:
+def _profile_time_ns(space: Any, name: bytes) -> int:
     for plane in space.planes:
         stats = {entry.key: entry.value.name for entry in plane.stat_metadata}
         for stat in plane.stats:
-            if stats.get(stat.metadata_id) == b"profile_start_time":
+            if stats.get(stat.metadata_id) == name:
                 return int(stat.uint64_value or stat.int64_value)
     return 0
 
@@ -293,7 +297,7 @@ def _read_device_plane(
         found.append(
             replace(_read_kind(OP, batch, ids, after, meaning, names), name=index[inverse])
         )
-    return _concatenate(found)
+    return concatenate(found)
 
 
 def _line_start_ns(line: Any, profile_start_ns: int) -> int:
@@ -305,7 +309,8 @@ def _empty() -> Events:
     return Events(*(np.zeros(0, np.int64) for _ in fields(Events)))
 
 
-def _concatenate(parts: Iterable[Events]) -> Events:
+def concatenate(parts: Iterable[Events]) -> Events:
+    """The events of several captures, or parts of one, as one."""
     found = list(parts)
     if not found:
         return _empty()

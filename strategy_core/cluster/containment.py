@@ -58,6 +58,8 @@ class Network:
     addresses: list[str]
     entrances: list[Entrance | None]
     """None: the process stays in the launcher's network."""
+    profilers: list[str] = field(default_factory=list)
+    """A second address of each process."""
     notes: list[Note] = field(default_factory=list)
     held: ExitStack = field(default_factory=ExitStack)
     ports: ExitStack = field(default_factory=ExitStack)
@@ -114,7 +116,8 @@ def why_not_emulated() -> str | None:
 def _open_network(num_processes: int, why: str) -> Network:
     """Ports of this host, held until the cluster's servers have them."""
     with ExitStack() as held:
-        ports = held.enter_context(reserved_ports(num_processes))
+        reserved = held.enter_context(reserved_ports(2 * num_processes))
+        ports, second = reserved[:num_processes], reserved[num_processes:]
         said = (
             "The cluster's ports are open on every interface of this host: TensorFlow's servers "
             f"ask nobody who they are, and the cluster has no network of its own ({why})"
@@ -122,6 +125,7 @@ def _open_network(num_processes: int, why: str) -> Network:
         return Network(
             [f"{LOCAL_HOST}:{port}" for port in ports],
             [None] * num_processes,
+            [f"{LOCAL_HOST}:{port}" for port in second],
             [Note("warning", said, {"ports": ports})],
             ports=held.pop_all(),
         )
@@ -133,14 +137,14 @@ def _contained_network(wanted: Wiring, num_processes: int) -> Network:
         user, networks = _ask_for(wanted, held)
         ways = [tuple(fd for fd in (user, network) if fd is not None) for network in networks]
         if wanted.num_interfaces:
-            addresses = [f"{address(process)}:{_FIRST_PORT}" for process in range(num_processes)]
+            places = [(address(process), _FIRST_PORT) for process in range(num_processes)]
         else:
-            addresses = [
-                f"{LOCAL_HOST}:{_FIRST_PORT + process}" for process in range(num_processes)
-            ]
+            places = [(LOCAL_HOST, _FIRST_PORT + process) for process in range(num_processes)]
             ways = ways * num_processes
+        addresses = [f"{host}:{port}" for host, port in places]
+        profilers = [f"{host}:{port + num_processes}" for host, port in places]
         entrances: list[Entrance | None] = [Entrance(way) for way in ways[:num_processes]]
-        return Network(addresses, entrances, [], held.pop_all())
+        return Network(addresses, entrances, profilers, [], held.pop_all())
 
 
 def _ask_for(wanted: Wiring, held: ExitStack) -> tuple[int | None, Sequence[int]]:

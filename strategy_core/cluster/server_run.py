@@ -97,6 +97,10 @@ class ServerRun:
             ),
         )
 
+        profiler = self._cluster.tasks[self._process].profiler
+        if profiler:  # the coordinator asks for captures there
+            tf.profiler.experimental.server.start(int(profiler.rpartition(":")[2]))
+
     def _environment(self) -> Environment:
         task = self._cluster.tasks[self._process]
         place = f"/job:{task.role}/replica:0/task:{task.index}"

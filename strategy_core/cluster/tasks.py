@@ -34,6 +34,8 @@ class Task:
     """Among the tasks of its role."""
     address: str
     """`host:port` of its gRPC server."""
+    profiler: str = ""
+    """The same of its profiler's; empty where it has none."""
 
     @property
     def title(self) -> str:
@@ -59,6 +61,11 @@ class Cluster:
     def is_served(self) -> bool:
         """Whether the first process, the coordinator, trains, and the others do what it sends."""
         return bool(self.tasks) and self.tasks[0].role == "chief"
+
+    @property
+    def profilers(self) -> list[str]:
+        """Addresses of the hosts' profilers."""
+        return [task.profiler for task in self.tasks if task.profiler]
 
     def tf_config(self, process: int) -> str:
         """The `TF_CONFIG` of a process."""
@@ -89,8 +96,11 @@ def roles(spec: RunSpec) -> list[tuple[Role, int]]:
     return []
 
 
-def cluster_of(spec: RunSpec, addresses: Sequence[str]) -> Cluster:
-    """The cluster of a spec at the given addresses, by process number; raises SpecError."""
+def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str] = ()) -> Cluster:
+    """The cluster of a spec at the given addresses, by process number; raises SpecError.
+
+    `profilers` are addresses for the profilers of those that have one, by process number too.
+    """
     wanted = roles(spec)
     if len(addresses) != len(wanted):
         raise SpecError(
@@ -98,5 +108,9 @@ def cluster_of(spec: RunSpec, addresses: Sequence[str]) -> Cluster:
             f"{len(addresses)} addresses",
             field="workers",
         )
-    pairs = zip(wanted, addresses, strict=True)
-    return Cluster(tuple(Task(role, index, address) for (role, index), address in pairs))
+    listening = [
+        profilers[process] if profilers and role == "host" else ""
+        for process, (role, _) in enumerate(wanted)
+    ]
+    places = zip(wanted, addresses, listening, strict=True)
+    return Cluster(tuple(Task(*what, address, profiler) for what, address, profiler in places))

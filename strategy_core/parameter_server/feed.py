@@ -11,14 +11,14 @@ from typing import Any
 
 import tensorflow as tf
 
-_PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+from strategy_core.dataset_graph import as_graph
 
 
 class Feed:
     """`argument()` is what a closure is given, `take_batch` how it gets its batch from that."""
 
     def __init__(self, coordinator: Any, dataset: tf.data.Dataset, num_workers: int) -> None:
-        graph = _serialized(dataset)
+        graph = as_graph(dataset)
         self.is_remote = graph is not None
         """Whether workers read for themselves."""
         self.take_batch: Callable[[Any], Any] = next if self.is_remote else _same
@@ -38,17 +38,6 @@ class Feed:
 
         iterators = iter(coordinator.create_per_worker_dataset(on_worker))
         self.argument = lambda: iterators
-
-
-def _serialized(dataset: tf.data.Dataset) -> bytes | None:
-    """The data set as a graph; None where it calls back into Python."""
-    graph: bytes = tf.raw_ops.DatasetToGraphV2(
-        input_dataset=tf.data.experimental.to_variant(dataset),
-        external_state_policy=1,  # ignore: a shuffle starts where its seed says
-    ).numpy()
-    definition = tf.compat.v1.GraphDef.FromString(graph)
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    return None if any(node.op in _PYTHON_OPS for node in nodes) else graph
 
 
 def _same(batch: Any) -> Any:

@@ -229,7 +229,8 @@ def start_crew(
     if not roles:
         return Crew([start_member(0, None, None)])
     network = lay_network(spec.network, len(roles))
-    crew = Crew([], tasks.cluster_of(spec, network.addresses), network=network)
+    cluster = tasks.cluster_of(spec, network.addresses, network.profilers)
+    crew = Crew([], cluster, network=network)
     try:
         for process, entrance in enumerate(network.entrances):
             crew.members.append(start_member(process, crew.cluster, entrance))

@@ -94,7 +94,7 @@ class HostedRun(RunHandle):
             has_own_launcher=True,
         )
         addresses = [task.address for task in place.cluster.tasks]
-        network = Network(addresses, [None], [_exposure(place)])
+        network = Network(addresses, [None], notes=[_exposure(place)])
         return Crew([self._start_member(command)], place.cluster, network=network)
 
     def _take_from_crew(self, message: Message) -> None:

@@ -21,7 +21,7 @@ from profiles.events import (
     StepDone,
     WorkerStarted,
 )
-from profiles.hosts import is_served
+from profiles.hosts import is_pod, is_served
 from profiles.layout import WorkerFolder
 from profiles.spec import Capture
 from strategy_core.cluster.clock import ClusterClock
@@ -71,6 +71,8 @@ class Recorder:
         """Counts the bytes between this process and its peers, where it has some."""
         self.clock: ClusterClock | None = None
         """Exchanges messages with the peers' clocks, where there are any."""
+        self.profilers: list[str] = []
+        """Addresses of the profilers of a TPU pod's hosts, where the steps run on such."""
         self._sample_due_ns = 0
         self._begin_took_ns = 0
         self._is_closed = False
@@ -121,7 +123,8 @@ class Recorder:
             segment.core_devices or (),
             same_as,
         )
-        runs_here = not is_served(segment)
+        self._windows.hosts = self.profilers if is_pod(segment) else ()
+        runs_here = not is_served(segment) or bool(self._windows.hosts)
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step

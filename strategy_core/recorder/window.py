@@ -51,10 +51,10 @@ class Window:
         """Start the profiler; `error` says why it did not."""
         begin = time.perf_counter_ns()
         try:
-            tf.profiler.experimental.start(str(self.scratch), profiler_options())
+            tf.profiler.experimental.start(str(self._own_scratch), profiler_options())
             private_tf.leave_out_thread_pool_events()
         except Exception as error:  # whatever the profiler says, training goes on
-            self.error = f"The profiler did not start: {_first_line(error)}"
+            self.error = f"The profiler did not start: {first_line(error)}"
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
 
     def annotate(self, step: int) -> AbstractContextManager[Any]:
@@ -83,10 +83,18 @@ class Window:
 
     def xplane(self) -> Path | None:
         """The capture; None, and `error` set, where there is none."""
-        found = None if self.error else next(self.scratch.rglob("*.xplane.pb"), None)
+        found = None if self.error else next(self._own_scratch.rglob("*.xplane.pb"), None)
         if found is None and self.error is None:
             self.error = "The profiler left no file (is the disk full?)"
         return found
+
+    def of_hosts(self) -> list[Path]:
+        """Captures of other processes that belong to it."""
+        return []
+
+    @property
+    def _own_scratch(self) -> Path:
+        return self.scratch
 
     def discard(self) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
@@ -95,7 +103,7 @@ class Window:
         try:
             export()
         except Exception as error:
-            self.error = f"The profiler did not stop cleanly: {_first_line(error)}"
+            self.error = f"The profiler did not stop cleanly: {first_line(error)}"
 
 
 class FollowedWindow(Window):
@@ -123,7 +131,7 @@ class FollowedWindow(Window):
                 break
             except Exception as error:
                 if not may_retry:
-                    self.error = f"{_ALREADY_RUNNING}: {_first_line(error)}"
+                    self.error = f"{_ALREADY_RUNNING}: {first_line(error)}"
                     break
             time.sleep(_POLL_S)
         if isinstance(before, FollowedWindow):
@@ -162,5 +170,6 @@ def profiler_options() -> Any:
     )
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0]

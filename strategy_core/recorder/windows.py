@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from profiles.spec import Capture
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import WindowPlanner
+from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.window import FollowedWindow, Window
 
 _LAST_CONVERSIONS_S = 120.0
@@ -57,6 +59,8 @@ class Windows:
         self._number = 0
         self._is_leader = folder.worker == 0
         self._runs_here = True
+        self.hosts: Sequence[str] = ()
+        """Where the profilers of a pod's hosts listen."""
 
     @property
     def is_capturing(self) -> bool:
@@ -138,7 +142,9 @@ class Windows:
         assert self._trace is not None
         scratch = self._folder.path / f".window-{self._number:06d}"
         what = (self._number, self._trace.segment, step, num_steps, scratch)
-        if self._planner.every_step:
+        if self.hosts:
+            self._open = PodWindow(*what, hosts=self.hosts, step_ms=self._planner.typical_ms)
+        elif self._planner.every_step:
             before = self._to_submit[-1].window if self._to_submit else None
             self._open = FollowedWindow(*what, before=before)
         else:
@@ -165,7 +171,8 @@ class Windows:
             captured = self._to_submit.pop(0)
             window, trace = captured.window, captured.trace
             xplane = window.xplane()
-            kept = self._keep(xplane, window.number) if xplane is not None else None
+            hosts = window.of_hosts()
+            kept, *kept_hosts = self._keep([xplane, *hosts] if xplane else [], window.number)
             event = self._event(captured, kept)
             if xplane is None:
                 window.discard()
@@ -185,6 +192,7 @@ class Windows:
                     self._folder.worker,
                     trace.replica_devices,
                     trace.core_devices,
+                    [str(host) for host in kept_hosts or hosts],
                 )
             )
         return events
@@ -208,16 +216,16 @@ class Windows:
             slower_ms=captured.cost_ms - window.start_ms - window.stop_ms,
         )
 
-    def _keep(self, xplane: Path, number: int) -> Path | None:
-        """Move a raw capture to where TensorBoard looks; None where it is not to be kept."""
-        if not self._capture.keep_xplane:
-            return None
+    def _keep(self, xplanes: list[Path], number: int) -> list[Path | None]:
+        """Move raw captures to where TensorBoard looks; `[None]` where they are not to be kept."""
+        if not self._capture.keep_xplane or not xplanes:
+            return [None]
         home = self._folder.xplane / "plugins" / "profile" / f"window_{number:06d}"
         try:
             home.mkdir(parents=True, exist_ok=True)
-            return xplane.rename(home / xplane.name)
+            return [xplane.rename(home / xplane.name) for xplane in xplanes]
         except OSError:
-            return None
+            return [None]
 
     def _placement(self, wait: bool = False) -> list[Event]:
         if self._trace is None:

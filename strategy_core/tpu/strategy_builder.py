@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from strategy_core.tpu import mesh
 from strategy_core.tpu.resolver import TPUClusterResolver
 from strategy_core.tpu.strategy import TPUStrategy
 from strategy_core.tpu.system import DeviceAssignment, connect_to_cluster, initialize_tpu_system
+
+
+def by_host(assignment: Any) -> Any:
+    """The same replicas, numbered host by host: then each host's input is that of its own replicas.
+
+    TensorFlow numbers them along a ring through the mesh, and a batch that a host reads goes to
+    the replicas in order of their number, wherever they are.
+    """
+    topology = assignment.topology
+    cores = assignment.core_assignment  # [replica, logical core, axis]
+    hosts = [topology.task_ordinal_at_coordinates(replica[0]) for replica in cores]
+    return DeviceAssignment(topology, cores[np.argsort(hosts, kind="stable")])
 
 
 def build(
@@ -40,6 +54,8 @@ def build(
         computation_shape=mesh.computation_shape(shape, cores_per_replica),
         num_replicas=fitting if num_replicas is None else num_replicas,
     )
+    if pod is not None:
+        assignment = by_host(assignment)
     return TPUStrategy(
         resolver,
         experimental_device_assignment=assignment,

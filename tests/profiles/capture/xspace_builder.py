@@ -33,6 +33,9 @@ class CaptureBuilder:
     names: dict[str, int] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
     is_absolute: bool = False
+    starts_ns: int = 0
+    stops_ns: int | None = None
+    """When the profiler was on, after `EPOCH_NS`."""
 
     def add(
         self, event: str, start_ns: float, end_ns: float, line: str = "main", **stats: int | str
@@ -62,14 +65,18 @@ class CaptureBuilder:
     def serialized(self) -> bytes:
         plane = message(2, b"/host:CPU")
         for number, events in enumerate(self.lines.values()):
-            at = integer(3, EPOCH_NS) if self.is_absolute else b""
+            is_told = self.is_absolute or self.starts_ns
+            at = integer(3, EPOCH_NS) if is_told else b""
             line = integer(1, number + 10) + at + b"".join(message(4, e) for e in events)
             plane += message(3, line)
         plane += b"".join(message(4, self._entry(k, v)) for k, v in self.names.items())
         plane += b"".join(message(5, self._entry(k, v)) for k, v in self.stats.items())
         started = message(2, b"Task Environment")
         started += message(5, self._entry("profile_start_time", 1))
-        started += message(6, integer(1, 1) + integer(3, EPOCH_NS))
+        started += message(6, integer(1, 1) + integer(3, EPOCH_NS + self.starts_ns))
+        if self.stops_ns is not None:
+            started += message(5, self._entry("profile_stop_time", 2))
+            started += message(6, integer(1, 2) + integer(3, EPOCH_NS + self.stops_ns))
         return message(1, plane) + message(1, started)
 
     def _stat(self, key: str, value: int | str) -> bytes:

@@ -1,0 +1,61 @@
+"""The captures of several processes as one: a TPU pod's coordinator, and its hosts.
+
+The coordinator has the steps and calls, the hosts the ops. All are processes of one machine, whose
+clock their times are told by. A step counts where all of them were capturing while it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from profiles.capture import xspace
+from profiles.capture.xspace import Events, XSpaceColumns
+
+_OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
+
+
+def decode_together(coordinator: bytes, hosts: Sequence[bytes]) -> XSpaceColumns:
+    """Columns of the serialized XSpaces. Raises LabError where one of them is none."""
+    whole = xspace.decode(coordinator)
+    parts = [xspace.decode(host) for host in hosts]
+    if not parts:
+        return whole
+    places = {key: i for i, key in enumerate(zip(whole.names, whole.ops, strict=True))}
+    found = {kind: [events] for kind, events in whole.by_kind.items()}
+    for part in parts:
+        names = [
+            places.setdefault(key, len(places)) for key in zip(part.names, part.ops, strict=True)
+        ]
+        index = np.asarray(names, np.int64)
+        for kind in _OF_HOSTS:
+            events = _while_on(part.events(kind), whole)
+            found.setdefault(kind, []).append(replace(events, name=index[events.name]))
+    by_kind = {kind: xspace.concatenate(events) for kind, events in found.items()}
+    if xspace.STEP in by_kind:
+        by_kind[xspace.STEP] = _inside(by_kind[xspace.STEP], parts)
+    return XSpaceColumns(
+        [name for name, _ in places],
+        [op for _, op in places],
+        by_kind,
+        whole.device_events,
+        sum(each.num_events for each in (whole, *parts)),
+        sum(each.num_dropped for each in (whole, *parts)),
+        whole.from_ns,
+        whole.until_ns,
+    )
+
+
+def _while_on(events: Events, coordinator: XSpaceColumns) -> Events:
+    """Those that begin while the coordinator captured: hosts were asked for longer."""
+    until_ns = coordinator.until_ns or np.iinfo(np.int64).max
+    return events.take((events.start_ns >= coordinator.from_ns) & (events.start_ns <= until_ns))
+
+
+def _inside(steps: Events, parts: Sequence[XSpaceColumns]) -> Events:
+    """The steps during which every host was capturing."""
+    from_ns = max(part.from_ns for part in parts)
+    until_ns = min(part.until_ns for part in parts)
+    return steps.take((steps.start_ns >= from_ns) & (steps.end_ns <= until_ns))

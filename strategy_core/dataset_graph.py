@@ -1,0 +1,18 @@
+"""A data set as a graph, for whoever reads it elsewhere: Python code cannot leave its process."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+_PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+
+
+def as_graph(dataset: tf.data.Dataset) -> bytes | None:
+    """The data set as a serialized GraphDef; None where it calls back into Python."""
+    graph: bytes = tf.raw_ops.DatasetToGraphV2(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        external_state_policy=1,  # ignore: a shuffle starts where its seed says
+    ).numpy()
+    definition = tf.compat.v1.GraphDef.FromString(graph)
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return None if any(node.op in _PYTHON_OPS for node in nodes) else graph

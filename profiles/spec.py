@@ -332,7 +332,14 @@ def _check_servers(spec: RunSpec) -> None:
 
 
 def check_delays(spec: RunSpec, num_replicas: int | None) -> None:
-    """Every planned delay names a replica that there is; raises SpecError."""
+    """Every planned delay names a replica that there is and can sleep; raises SpecError."""
+    if spec.inject and spec.strategy == POD_STRATEGY and spec.is_cluster:
+        raise SpecError(
+            "A TPU's replica is slowed down by Python, which does not run on the hosts of a pod",
+            f"inject with workers={spec.workers}",
+            "Set workers=1, or leave inject out",
+            field="inject",
+        )
     for delay in spec.inject:
         if delay.worker >= spec.workers:
             raise SpecError(

@@ -41,6 +41,14 @@ REPLICA_COLOURS = (
 )
 
 
+def ink_on(colour: str) -> str:
+    """White or a near black: what is easier to read on `#RRGGBB`, by the contrast of WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.063 else "#16202B"
+
+
 def replica_colour(replica: int) -> str:
     """The colour of a replica; they repeat after eight, where a label must tell them apart."""
     return REPLICA_COLOURS[replica % len(REPLICA_COLOURS)]

@@ -24,5 +24,5 @@ def memory(lines: Mapping[str, tuple[thin.Array, thin.Array]]) -> go.Figure:
             line={"color": replica_colour(number), "width": 2},
             hovertemplate="%{y:.3s}B<extra></extra>",
         )
-    chart.update_yaxes(tickformat=".3s", ticksuffix="B", rangemode="tozero")
+    chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app.charts.base import figure
-from profiles.palette import replica_colour
+from profiles.palette import ink_on, replica_colour
 
 _GAP = 0.35
 """Space between chips, in cores."""
@@ -43,7 +43,6 @@ def mesh(places: Sequence[CorePlace], shape: Sequence[int]) -> go.Figure:
             y1=top + 0.95,
             line={"color": colour, "width": 2},
             fillcolor=colour,
-            opacity=0.28,
             layer="below",
         )
         chart.add_scatter(
@@ -51,6 +50,7 @@ def mesh(places: Sequence[CorePlace], shape: Sequence[int]) -> go.Figure:
             y=[top + 0.5],
             mode="text",
             text=["<br>".join((f"<b>{place.lines[0]}</b>", *place.lines[1:]))],
+            textfont={"color": ink_on(colour)},
             hovertext=f"({x}, {y}, {z}, {core})",
             hoverinfo="text",
         )

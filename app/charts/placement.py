@@ -29,7 +29,7 @@ def ops_by_type(devices: Sequence[str], counts: Sequence[Mapping[str, int]]) -> 
 def variable_bytes(devices: Sequence[str], parts: Mapping[str, Sequence[float]]) -> go.Figure:
     """Stacked bars of bytes per device, by kind of variable."""
     chart = _bars(devices, parts, x_title="bytes of variables", hover="%{x:.3s}B")
-    chart.update_xaxes(tickformat=".3s", ticksuffix="B")
+    chart.update_xaxes(tickformat="~s", ticksuffix="B")
     return chart
 
 

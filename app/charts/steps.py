@@ -12,6 +12,8 @@ import plotly.graph_objects as go
 from app.charts import thin
 from app.charts.base import ACCENT, INK, WARN, alpha, figure, label, mark_moment
 
+EACH = "each step"
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentMark:
@@ -46,6 +48,8 @@ def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentM
     if step.size:
         room = max(float(step[-1] - step[0]) * 0.01, 0.5)
         chart.update_xaxes(range=[float(step[0]) - room, float(step[-1]) + room])
+    # A line alone needs no legend, and on a phone it would lie under what is said above.
+    chart.update_layout(showlegend=any(trace.name != EACH for trace in chart.data))
     if above.any():
         _say_above(chart, int(above.sum()), step[above], wall_ms[above])
     return chart
@@ -89,7 +93,7 @@ def _add_band(chart: go.Figure, band: thin.Band, *, first: bool, unit: str = " m
         y=band.median,
         mode="lines" if band.x.size > 1 else "markers",
         line={"color": ACCENT, "width": 2},
-        name="median" if not np.array_equal(band.low, band.high) else "each step",
+        name="median" if not np.array_equal(band.low, band.high) else EACH,
         legendgroup="line",
         showlegend=first,
         hovertemplate=f"step %{{x:.0f}}: %{{y:.4~g}}{unit}<extra></extra>",

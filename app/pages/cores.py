@@ -113,7 +113,7 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
         column_config={
             "replica": column.NumberColumn("Replica", width="small"),
             "core": column.NumberColumn("Core", width="small"),
-            "place": column.TextColumn("Place on the mesh", width="small"),
+            "place": column.TextColumn("On the mesh", width="small"),
             "device": column.TextColumn("Device", width="small"),
             "ops": column.NumberColumn("Ops", width="small", format="localized"),
             **{

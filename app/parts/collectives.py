@@ -89,7 +89,7 @@ def _row(call: CollectiveCall) -> dict[str, object]:
         "instance": _instances(call),
         "group": call.group_size,
         "per_step": call.per_step,
-        "megabytes": None if call.bytes is None else call.bytes / 1e6,
+        "bytes": call.bytes,
         "wait_ms": call.wait_ms,
         "transfer_ms": call.transfer_ms,
         "algbw": call.algbw_gbps,
@@ -119,8 +119,8 @@ def _columns() -> dict[str, object]:
         ),
         "group": column.NumberColumn("Group", width="small", help="n: replicas that take part."),
         "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
-        "megabytes": column.NumberColumn(
-            "MB", width="small", format="%.4g", help="S: size of one call, in 10^6 bytes."
+        "bytes": column.NumberColumn(
+            "Bytes", width="small", format="localized", help="S: size of one call."
         ),
         "wait_ms": column.NumberColumn(
             "Wait, ms", width=95, format="%.3f", help=DEFINITIONS["wait"].text

@@ -86,7 +86,7 @@ def show_phases(a: Side, b: Side) -> None:
     phases = {
         phase: [item.mean_ms(phase) if item else None for _, item in sides] for phase in CATEGORIES
     }
-    chart = breakdown([f"{side.name}: {side.title}" for side, _ in sides], phases)
+    chart = breakdown([side.name for side, _ in sides], phases)
     st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
     if missing:
         st.caption(as_markdown("; ".join(missing)))
@@ -109,8 +109,11 @@ def show_metrics(compared: RunComparison) -> None:
         for item in compared.metrics
     ]
     column = st.column_config
+    table = pd.DataFrame(rows)
+    if not table["remark"].any():
+        table = table.drop(columns="remark")
     st.dataframe(
-        pd.DataFrame(rows),
+        table,
         column_config={
             "metric": column.TextColumn("Mean of the replicas", width="medium"),
             "A": column.TextColumn("A", alignment="right", width="small"),

@@ -35,7 +35,7 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
         f"From **{as_markdown(segment_title(before))}** to "
         f"**{as_markdown(segment_title(segment))}**: {_counted(found)}."
     )
-    left, right = st.columns([3, 2])
+    left, right = st.columns([2, 1])
     with left:
         _show_variables(found)
     with right:
@@ -71,9 +71,9 @@ def _show_variables(found: PlacementChange) -> None:
         pd.DataFrame(rows),
         column_config={
             "how": column.TextColumn("Change", width="small"),
-            "name": column.TextColumn("Variable", width="medium"),
-            "before": column.ListColumn("Was on", width="medium"),
-            "after": column.ListColumn("Is on", width="medium"),
+            "name": column.TextColumn("Variable", width="large"),
+            "before": column.ListColumn("Was on"),
+            "after": column.ListColumn("Is on"),
         },
         hide_index=True,
         key="placement_changes",

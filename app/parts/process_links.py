@@ -114,7 +114,8 @@ def _show_table(found: Links) -> None:
         )
     if rest:
         small = units.size(sum(link.bytes or 0.0 for link in rest))
-        said.append(f"{len(rest)} further links carry {small} a step together")
+        many = f"{len(rest)} further links carry {small} a step together"
+        said.append(many if len(rest) > 1 else f"1 further link carries {small} a step")
     if found.reason:
         said.append(f"Not measured: {as_markdown(found.reason)}")
     st.caption(". ".join(said) + "." if said else "")
@@ -124,10 +125,10 @@ def _row(found: Links, link: Link) -> dict[str, object]:
     return {
         "from": plain(found.names.get(link.from_worker, "?")),
         "to": plain(found.names.get(link.to_worker, "?")),
-        "measured": _mb(link.bytes),
-        "derived": _mb(link.derived_bytes),
+        "measured": _readable(link.bytes),
+        "derived": _readable(link.derived_bytes),
         "overhead": None if link.overhead is None else 100 * link.overhead,
-        "again": _mb(link.retransmitted_bytes),
+        "again": _readable(link.retransmitted_bytes),
         "rtt": link.rtt_ms,
     }
 
@@ -135,14 +136,21 @@ def _row(found: Links, link: Link) -> dict[str, object]:
 def _columns() -> dict[str, object]:
     column = st.column_config
     return {
-        "from": column.TextColumn("From", width="small"),
-        "to": column.TextColumn("To", width="small"),
-        "measured": column.NumberColumn("Measured, MB", format="%.4g", width="small"),
-        "derived": column.NumberColumn("Derived, MB", format="%.4g", width="small"),
-        "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
-        "again": column.NumberColumn("Resent, MB", format="%.2g", width="small"),
-        "rtt": column.NumberColumn("RTT, ms", format="%.2f", width="small"),
+        "from": column.TextColumn("From", width=135),
+        "to": column.TextColumn("To", width=135),
+        "measured": column.NumberColumn("Measured, B", format="localized", width=105),
+        "derived": column.NumberColumn("Derived, B", format="localized", width=105),
+        "overhead": column.NumberColumn("Added, %", format="%.2f", width=75),
+        "again": column.NumberColumn("Resent, B", format="localized", width=80),
+        "rtt": column.NumberColumn("RTT, ms", format="%.2f", width=70),
     }
+
+
+def _readable(num_bytes: float | None) -> float | None:
+    """Whole bytes; of a mean of less than ten, two digits: it is not none."""
+    if num_bytes is None or num_bytes >= 10:
+        return None if num_bytes is None else float(round(num_bytes))
+    return float(f"{num_bytes:.2g}")
 
 
 def _mb(num_bytes: float | None) -> float | None:

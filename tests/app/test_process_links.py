@@ -40,7 +40,7 @@ def test_links_are_measured_and_derived_with_and_without_a_window(name: str, run
     assert list(kinds.options) == ["Measured on sockets", "Derived"]
     links = next(frame.value for frame in at.dataframe if "derived" in frame.value)
     assert len(links) == WORKERS
-    assert links["measured"].tolist() == [1.0] * WORKERS, "a megabyte each"
+    assert links["measured"].tolist() == [1_000_000.0] * WORKERS
     interfaces = next(frame.value for frame in at.dataframe if "interface" in frame.value)
     assert len(interfaces) == 2 * WORKERS
     assert interfaces["open"].abs().max() < 1e-6

@@ -30,6 +30,7 @@ export class Chart {
     for (const line of this.lines()) this.drawLine(context, axis, line);
     this.drawCursor(context, axis, theme);
     context.restore();
+    this.drawPeak(context, axis, theme);
   }
 
   y(value) {
@@ -77,11 +78,21 @@ export class Chart {
     }
     context.globalAlpha = 1;
     if (this.isLast) this.drawAxis(context, axis, theme);
-    if (this.peak !== null) {
-      context.fillStyle = theme.text;
-      context.textAlign = "right";
-      context.fillText(`▲ peaks up to ${number(this.peak)}`, axis.width - axis.right - 4, TOP + 5);
-    }
+  }
+
+  // Above the lines, with a rim of the ground's colour: the peaks themselves go through here.
+  drawPeak(context, axis, theme) {
+    if (this.peak === null) return;
+    const text = `▲ peaks up to ${number(this.peak)}`;
+    const [x, y] = [axis.width - axis.right - 4, TOP + 5];
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    context.strokeStyle = theme.background;
+    context.lineWidth = 5;
+    context.strokeText(text, x, y);
+    context.lineWidth = 1;
+    context.fillStyle = theme.text;
+    context.fillText(text, x, y);
   }
 
   drawAxis(context, axis, theme) {

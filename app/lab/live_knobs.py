@@ -142,7 +142,7 @@ def _checked(
         changes = {
             path: value for path, value in wanted.items() if _value_at(document, path) != value
         }
-        per_worker = num_replicas(wanted) // wanted["workers"]
+        per_worker = num_replicas({**document, **wanted}) // wanted["workers"]
         kept = [
             delay
             for delay in document["inject"]

@@ -46,7 +46,7 @@ export class Charts {
       ["wall", "Step time", "ms", { height: 130, lines: single((at) => history.wall[at], "#56B4E9", { skipFirst: true, text: (v) => joined(units.ms(v)) }) }],
       ["replicas", "Each replica until its gradients are ready", "ms", { height: 150, lines: () => this.replicaLines(), band: this.band() }],
       ["loss", "Loss", "", { height: 130, fromZero: false, lines: single((at) => history.loss[at], "#E69F00", { width: 2, text: (v) => joined(units.loss(v)) }) }],
-      ["throughput", "Throughput", "examples/s", { height: 120, lines: single((at) => history.throughput(at), "#009E73", { skipFirst: true, text: (v) => joined(units.rate(v)) }) }],
+      ["throughput", "Throughput, over 10 steps", "examples/s", { height: 120, lines: single((at) => history.throughput[at], "#009E73", { skipFirst: true, text: (v) => joined(units.rate(v)) }) }],
     ];
     return plain.map(([name, title, unit, options]) => {
       const made = chartBlock(name, title, unit);

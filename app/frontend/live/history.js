@@ -1,8 +1,9 @@
 // The steps of a run as columns: NaN where a value is missing, the oldest half thinned when full.
 
-const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "low", "middle", "high"];
+const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "throughput", "low", "middle", "high"];
 const MAX_STEPS = 16384;
 const RECENT = 50; // steps over which the odd one out is judged
+const PACE = 10; // steps over which throughput is taken: workers with paces of their own end steps back to back
 
 export class History {
   constructor(phases) {
@@ -34,6 +35,7 @@ export class History {
     this.wall[at] = wall ?? NaN;
     this.loss[at] = loss ?? NaN;
     this.examples[at] = examples ?? NaN;
+    this.throughput[at] = this.pace(at);
     this.low[at] = this.middle[at] = this.high[at] = NaN;
     for (const columns of this.replicas) for (const column of columns) column[at] = NaN;
     if (marks) this.setMarks(at, 0, marks, 0);
@@ -153,8 +155,9 @@ export class History {
     return Number.isFinite(this.own(replica, at));
   }
 
-  throughput(at) {
-    return (this.examples[at] / this.wall[at]) * 1000;
+  // Examples per second over the newest steps.
+  pace(at) {
+    return (sum(this.recent((i) => this.examples[i], at, PACE)) / sum(this.recent((i) => this.wall[i], at, PACE))) * 1000;
   }
 
   makeRoom() {

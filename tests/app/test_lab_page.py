@@ -102,6 +102,7 @@ def test_every_strategy_has_its_card_and_says_why_it_cannot_run(
     assert "Not here.** It needs a moon." in text_of(at)
 
 
+@pytest.mark.slow
 def test_run_launches_what_was_chosen_and_shows_it(lab: Path, launcher: PretendedLauncher) -> None:
     at = press(open_page("lab", lab), "CentralStorageStrategy")
     at.number_input(key="devices_many_cpu").set_value(2)
@@ -181,6 +182,7 @@ def live(at: AppTest, kind: str, name: str) -> Any:
     return next(item for item in at.get(kind) if str(item.key).endswith(name))
 
 
+@pytest.mark.slow
 def test_a_change_is_sent_on_apply_and_shown_as_applied_only_once_it_is(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
@@ -196,6 +198,7 @@ def test_a_change_is_sent_on_apply_and_shown_as_applied_only_once_it_is(
     assert live(at, "number_input", "devices_many_cpu").value == 2
 
 
+@pytest.mark.slow
 def test_a_rejected_change_shows_its_reason_and_the_knob_goes_back(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
@@ -208,6 +211,7 @@ def test_a_rejected_change_shows_its_reason_and_the_knob_goes_back(
     assert live(at, "number_input", "devices_many_cpu").value == 4
 
 
+@pytest.mark.slow
 def test_a_change_that_cannot_be_is_not_sent(lab: Path, launcher: PretendedLauncher) -> None:
     at, run, _ = running(lab, launcher)
     live(at, "number_input", "devices_many_cpu").set_value(3)
@@ -216,6 +220,7 @@ def test_a_change_that_cannot_be_is_not_sent(lab: Path, launcher: PretendedLaunc
     assert not run.asked
 
 
+@pytest.mark.slow
 def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
@@ -234,6 +239,7 @@ def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
     assert [asked["inject"][0]["ms"] for asked in run.asked] == [30.0, 50.0]
 
 
+@pytest.mark.slow
 def test_a_rejected_delay_is_not_asked_again(lab: Path, launcher: PretendedLauncher) -> None:
     at, run, log = running(lab, launcher)
     live(at, "slider", "delay_2").set_value(30)
@@ -245,6 +251,7 @@ def test_a_rejected_delay_is_not_asked_again(lab: Path, launcher: PretendedLaunc
     assert live(at, "slider", "delay_2").value == 0
 
 
+@pytest.mark.slow
 def test_stop_is_sent_once(lab: Path, launcher: PretendedLauncher) -> None:
     at, run, _ = running(lab, launcher)
     press(at, "Stop")
@@ -252,6 +259,7 @@ def test_stop_is_sent_once(lab: Path, launcher: PretendedLauncher) -> None:
     assert next(button for button in at.button if button.label == "Stop").disabled
 
 
+@pytest.mark.slow
 def test_a_second_browser_shows_the_run_that_is_active(
     lab: Path, launcher: PretendedLauncher
 ) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paired import median_ratio, total_ratio
-from benchmarks.waiting import line
+from benchmarks.waiting import compare_starts
 from profiles.spec import RunSpec
 from profiles.tail import Tail
 from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
@@ -43,21 +43,11 @@ def main() -> None:
     parser.add_argument("--only", choices=("start", "recording"))
     args = parser.parse_args()
     if args.only != "recording":
-        measure_start(2 if args.quick else 5)
+        turns = 2 if args.quick else 5
+        compare_starts(f"{WORKERS} workers", _plain_start_s, _lab_start_s, turns)
     if args.only != "start":
         for hidden, steps in MODELS:
             measure_recording(hidden, rounds=8 if args.quick else 24, steps=steps)
-
-
-def measure_start(turns: int) -> None:
-    ours, theirs = [], []
-    with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
-        for turn in range(turns):
-            theirs.append(_plain_start_s())
-            ours.append(_lab_start_s(launcher, Path(folder) / str(turn)))
-    print(line(f"{WORKERS} workers, plain TensorFlow", theirs))
-    print(line(f"{WORKERS} workers, the lab", ours))
-    print(f"start {median_ratio(ours, theirs)}, at most 1.3x allowed")
 
 
 def _plain_start_s() -> float:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paired import median_ratio
-from benchmarks.waiting import is_kind, line, wait_for
+from benchmarks.waiting import compare_starts, is_kind, wait_for
 from profiles.spec import RunSpec
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
@@ -51,20 +51,10 @@ def main() -> None:
     parser.add_argument("--only", choices=("start", "recording"))
     args = parser.parse_args()
     if args.only != "recording":
-        measure_start(2 if args.quick else 5)
+        turns = 2 if args.quick else 5
+        compare_starts("2 workers and a parameter server", _plain_start_s, _lab_start_s, turns)
     if args.only != "start":
         measure_recording(rounds=6 if args.quick else 16, steps=100)
-
-
-def measure_start(turns: int) -> None:
-    ours, theirs = [], []
-    with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
-        for turn in range(turns):
-            theirs.append(_plain_start_s())
-            ours.append(_lab_start_s(launcher, Path(folder) / str(turn)))
-    print(line("2 workers and a parameter server, TensorFlow", theirs))
-    print(line("2 workers and a parameter server, the lab", ours))
-    print(f"start {median_ratio(ours, theirs)}, at most 1.3x allowed", flush=True)
 
 
 def _plain_start_s() -> float:

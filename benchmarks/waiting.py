@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from benchmarks.paired import median_ratio
 from profiles.sources import Record
 from profiles.tail import Tail
-from strategy_core.launcher import RunHandle
+from strategy_core.launcher import Launcher, RunHandle
 
 _TIMEOUT_S = 120.0
 
@@ -41,3 +44,20 @@ def line(what: str, seconds: Sequence[float], limit_s: float | None = None) -> s
         f"{what:44} {statistics.median(seconds):6.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
     )
     return text if limit_s is None else f"{text}, at most {limit_s:g} s allowed"
+
+
+def compare_starts(
+    what: str,
+    theirs_s: Callable[[], float],
+    ours_s: Callable[[Launcher, Path], float],
+    turns: int,
+) -> None:
+    """Print how long TensorFlow alone and the lab take to start a cluster, in turns."""
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
+        for turn in range(turns):
+            theirs.append(theirs_s())
+            ours.append(ours_s(launcher, Path(folder) / str(turn)))
+    print(line(f"{what}, TensorFlow", theirs))
+    print(line(f"{what}, the lab", ours))
+    print(f"start {median_ratio(ours, theirs)}, at most 1.3x allowed", flush=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
@@ -27,20 +28,10 @@ class PodWindow(Window):
     `step_ms` is how long a step is expected to take.
     """
 
-    def __init__(
-        self,
-        number: int,
-        segment: int,
-        first_step: int,
-        num_steps: int,
-        scratch: Path,
-        *,
-        hosts: Sequence[str],
-        step_ms: float,
-    ) -> None:
-        super().__init__(number, segment, first_step, num_steps, scratch)
+    def __init__(self, *args: Any, hosts: Sequence[str], step_ms: float) -> None:
+        super().__init__(*args)
         self._hosts = hosts
-        self._length_ms = int(_SLACK_MS + _SLACK * num_steps * step_ms)
+        self._length_ms = int(_SLACK_MS + _SLACK * self.num_steps * step_ms)
         self._asking: threading.Thread | None = None
         self._trouble: str | None = None
 

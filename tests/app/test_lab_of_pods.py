@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import state
 from tests.app.looking import open_page, rerun
 from tests.app.test_lab_page import PretendedLauncher, errors, press
 
@@ -18,13 +17,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def launcher() -> PretendedLauncher:
     return PretendedLauncher()
-
-
-@pytest.fixture
-def lab(tmp_path: Path, launcher: PretendedLauncher, monkeypatch: pytest.MonkeyPatch) -> Path:
-    configure = state.configure
-    monkeypatch.setattr(state, "configure", lambda runs: configure(runs, launcher=launcher))
-    return tmp_path
 
 
 def _texts(at: AppTest) -> list[str]:

@@ -39,13 +39,6 @@ def launcher() -> ClusterLauncher:
     return ClusterLauncher()
 
 
-@pytest.fixture
-def lab(tmp_path: Path, launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch) -> Path:
-    configure = state.configure
-    monkeypatch.setattr(state, "configure", lambda runs: configure(runs, launcher=launcher))
-    return tmp_path
-
-
 def keys(at: AppTest) -> list[str]:
     return [str(item.key) for item in at.number_input]
 

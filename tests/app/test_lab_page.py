@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import state
 from profiles.errors import LabError
 from profiles.event_log import EventLog
 from profiles.events import CommandAnswered, SegmentOpened
@@ -68,14 +67,6 @@ class PretendedLauncher:
 @pytest.fixture
 def launcher() -> PretendedLauncher:
     return PretendedLauncher()
-
-
-@pytest.fixture
-def lab(tmp_path: Path, launcher: PretendedLauncher, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The runs folder of a lab with the pretended launcher."""
-    configure = state.configure
-    monkeypatch.setattr(state, "configure", lambda runs: configure(runs, launcher=launcher))
-    return tmp_path
 
 
 def press(at: AppTest, label: str) -> AppTest:

@@ -142,9 +142,27 @@ def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     if request.count == 0:
         raise SpecError("A run has at least one device", repr(spec.devices), field="devices")
     indices = request.indices or tuple(range(request.count or 1))
+    if spec.strategy == "default":
+        indices = _only_the_first(spec, indices, inventory)
     if request.kind == "cpu":
         return DevicePlan("CPU", indices)
     return _gpus(spec, indices, inventory.count("GPU"))
+
+
+def _only_the_first(
+    spec: RunSpec, indices: tuple[int, ...], inventory: Inventory
+) -> tuple[int, ...]:
+    """The default strategy leaves ops where TensorFlow puts them, however many devices exist."""
+    has_gpus = inventory.count("GPU") > 0
+    if 0 not in indices or (has_gpus and spec.device_request.kind == "cpu"):
+        first = "GPU" if has_gpus else "CPU"
+        raise SpecError(
+            f"The default strategy computes on the first {first} of this machine",
+            f"devices={spec.devices!r}",
+            "Choose one-device for another",
+            field="devices",
+        )
+    return (0,)
 
 
 def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:

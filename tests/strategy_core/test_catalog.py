@@ -49,10 +49,19 @@ def test_devices_by_name(devices: str, inventory: Inventory, names: list[str]) -
     assert [name.partition("device:")[2] for name in found] == names
 
 
+def test_the_default_strategy_is_one_replica_whatever_devices_there_are() -> None:
+    found = plan(RunSpec(strategy="default", devices="cpu:4"), LAPTOP)
+    assert found.num_replicas == 1
+    assert [name.partition("device:")[2] for name in found.names] == ["CPU:0"]
+
+
 @pytest.mark.parametrize(
     ("fields", "inventory", "rule"),
     [
         ({"devices": "gpu:2"}, LAPTOP, "this machine has none"),
+        ({"devices": "gpu:1", "strategy": "default"}, LAPTOP, "this machine has none"),
+        ({"devices": "cpu:1", "strategy": "default"}, TWO_CARDS, "on the first GPU"),
+        ({"devices": "cpu:3,cpu:2", "strategy": "default"}, LAPTOP, "on the first CPU"),
         ({"devices": "gpu:4"}, TWO_CARDS, "this machine has 2"),
         ({"devices": "cpu:2", "cross_device_ops": "nccl"}, TWO_CARDS, "between GPUs"),
         (

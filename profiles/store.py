@@ -1,7 +1,7 @@
-"""A run on disk, read once: `load(path)` gives a frozen `Profile`.
+"""A run on disk, read once: `load(path)` gives a frozen `Profile`, its events and its tables.
 
-    profile = profiles.load("runs/mine")
-    profile.status.state, profile.table("steps"), profile.sql("select ..."), profile.summary()
+    profile = load("runs/mine")
+    profile.status.state, profile.table("steps")
 
 A profile of a run that still runs is what was there when it was loaded; `profiles.tail` follows.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,23 @@ class Profile:
     status: Status
     _notes: list[str] = field(default_factory=list, repr=False)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
+        run = Path(path)
+        _check_is_run(run)
+        sources = read_sources(run)
+        files = table_files(run)
+        identity = read_run_file(run)
+        return cls(
+            path=run,
+            identity=identity,
+            sources=sources,
+            files=files,
+            status=derive_status(sources),
+            _notes=_first_notes(identity, sources, files),
+        )
 
     @property
     def name(self) -> str:
@@ -111,18 +128,6 @@ class Profile:
             self._tables[name] = self._build(name)
         return self._tables[name]
 
-    def sql(self, query: str) -> pa.Table:
-        """The answer to one SELECT over the tables; see `profiles.sql`."""
-        from profiles.sql import run_query
-
-        return run_query(self, query)
-
-    def summary(self) -> dict[str, Any]:
-        """The run in one JSON-ready mapping; see `profiles.analysis.summary`."""
-        from profiles.analysis.summary import summarize
-
-        return summarize(self)
-
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
             found = read_table(name, self.files[name], self._notes.append)
@@ -165,21 +170,7 @@ def _unheard(_note: str) -> None:
     """Notes of a table that is read only for another's sake: whoever asks for it hears them."""
 
 
-def load(path: str | Path) -> Profile:
-    """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
-    run = Path(path)
-    _check_is_run(run)
-    sources = read_sources(run)
-    files = table_files(run)
-    identity = read_run_file(run)
-    return Profile(
-        path=run,
-        identity=identity,
-        sources=sources,
-        files=files,
-        status=derive_status(sources),
-        _notes=_first_notes(identity, sources, files),
-    )
+load = Profile.load
 
 
 def _check_is_run(run: Path) -> None:

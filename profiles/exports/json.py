@@ -15,13 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from profiles.analysis.summary import summarize
 from profiles.exports.format import Format
 from profiles.schema import SCHEMA_VERSION, TABLES
 from profiles.store import Profile
 
 
 def _write(profile: Profile, path: Path) -> None:
-    summary = json.dumps(profile.summary(), allow_nan=False)
+    summary = json.dumps(summarize(profile), allow_nan=False)
     with path.open("w", encoding="utf-8") as file:
         file.write(f'{{"schema_version": {SCHEMA_VERSION},\n"summary": {summary},\n"tables": {{\n')
         for number, name in enumerate(TABLES):

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from profiles.analysis.columns import Ints, floats, ints, mean, of_segment, texts
 from profiles.analysis.steps import typical_steps
+from profiles.bus_factor import bus_factor
 from profiles.capture.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -77,22 +78,6 @@ class Communication:
     collective_bytes: float | None
     transfer_bytes: float | None
     reason: str | None = None
-
-
-def bus_factor(op: str, group_size: int) -> float | None:
-    """f of busbw = algbw * f; None for an op that has no agreed one."""
-    if group_size <= 1:
-        return None
-    n = group_size
-    scattered = (n - 1) / n
-    return {
-        "all-reduce": 2 * scattered,
-        "reduce-scatter": scattered,
-        "all-gather": scattered,
-        "all-to-all": scattered,
-        "broadcast": 1.0,
-        "reduce": 1.0,
-    }.get(op)
 
 
 def communication(profile: Profile, segment: SegmentOpened) -> Communication:

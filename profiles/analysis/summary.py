@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from profiles.analysis.capture_cost import CaptureCost
 from profiles.analysis.clocks import ClockAnswer, worker_clocks
-from profiles.analysis.communication import NO_WINDOW, Communication
+from profiles.analysis.communication import NO_WINDOW, CollectiveUse, Communication
 from profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from profiles.analysis.efficiency import efficiency
 from profiles.analysis.findings import Facts, findings, gather_facts
@@ -73,10 +73,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
         "cores": [_core(core) for core in cores(profile, segment).cores],
         **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
-        "collectives": [
-            _missing(asdict(use), "its size or its time is not known")
-            for use in facts.communication.collectives
-        ],
+        "collectives": [_collective(use) for use in facts.communication.collectives],
         "bytes_per_step": _bytes_per_step(facts.communication),
         **_links(links(profile, segment)),
         **serving_summary(profile, segment),
@@ -144,6 +141,17 @@ def _core(core: Core) -> Json:
         "device": core.device,
         "num_steps": core.split.num_steps if core.split else 0,
         **_missing(phases, NO_CORE_STEP),
+    }
+
+
+def _collective(use: CollectiveUse) -> Json:
+    known = asdict(use)
+    busbw = {"busbw_gbps": known.pop("busbw_gbps")}
+    unknown = "its size or its time is not known"
+    no_factor = f"nccl-tests has no factor for {use.op} in a group of {use.group_size}"
+    return {
+        **_missing(known, unknown),
+        **_missing(busbw, no_factor if use.algbw_gbps is not None else unknown),
     }
 
 

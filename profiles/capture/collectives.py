@@ -169,14 +169,6 @@ def _executions(
     return rows
 
 
-def bandwidth_factor(op: str, group_size: int) -> float:
-    """nccl-tests' factor from algorithm to bus bandwidth."""
-    n = group_size
-    if op == "all-reduce":
-        return 2 * (n - 1) / n
-    return (n - 1) / n if op in ("reduce-scatter", "all-gather", "all-to-all") else 1.0
-
-
 def _turns(step: Ints, device: Ints, key: Ints, start_ns: Ints) -> Ints:
     """How many events of the same step, device and key came before each."""
     label = _labels(step, device, key)

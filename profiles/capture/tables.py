@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from profiles.bus_factor import bus_factor
 from profiles.capture.attribution import Attribution, SplitSteps
-from profiles.capture.collectives import CollectiveRows, bandwidth_factor
+from profiles.capture.collectives import CollectiveRows
 from profiles.capture.graph import RECEIVES
 from profiles.capture.joined import CATEGORY_NAMES, INPUT, TRANSFER, WAIT, Joined, Occurrences
 
@@ -111,8 +112,8 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
     known = (rows.bytes >= 0) & (transfer_s > 0)
     algbw = np.divide(rows.bytes / 1e9, transfer_s, where=known, out=np.zeros(len(rows)))
     factor = np.asarray(
-        [bandwidth_factor(op, int(n)) for op, n in zip(rows.op, rows.group_size, strict=True)]
-    )
+        [bus_factor(op, int(n)) for op, n in zip(rows.op, rows.group_size, strict=True)], np.float64
+    )  # not a number where there is none
     ops = sorted(set(rows.op))
     return {
         "step": pa.array(_step_numbers(joined, rows.step)),
@@ -127,7 +128,7 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
         "wait_ms": pa.array(rows.wait_ns / 1e6),
         "transfer_ms": pa.array(rows.transfer_ns / 1e6),
         "algbw_gbps": pa.array(algbw, mask=~known),
-        "busbw_gbps": pa.array(algbw * factor if len(rows) else algbw, mask=~known),
+        "busbw_gbps": pa.array(algbw * factor, mask=~known | np.isnan(factor)),
         "source": _texts(np.zeros(len(rows), np.int64), [rows.source]),
         "bytes_source": _texts(np.where(rows.bytes >= 0, 0, -1), ["derived"]),
     }

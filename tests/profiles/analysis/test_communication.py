@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import profiles
-from profiles.analysis.communication import bus_factor, collective_uses, communication
+from profiles.analysis.communication import collective_uses, communication
 from profiles.analysis.overlap import overlaps
+from profiles.bus_factor import bus_factor
 from profiles.schema import TABLES
 from tests.synthetic import write_run
 
@@ -28,6 +29,7 @@ GB = 1e9
         ("reduce", 4, 1.0),
         ("all-reduce", 1, None),
         ("permute", 4, None),
+        ("gather", 4, None),
     ],
 )
 def test_bus_factor(op: str, group_size: int, factor: float | None) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import profiles
@@ -106,3 +108,16 @@ def test_a_nan_loss_is_null_and_not_zero(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30, nan_loss_from=20)
     (segment,) = profiles.load(run).summary()["segments"]
     assert segment["loss"]["last"] == pytest.approx(2.3 * 0.995**19 + 0.1, abs=1e-4)
+
+
+def test_a_collective_without_a_bus_factor_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=4, steps=40)
+    for file in run.rglob("collectives.parquet"):
+        table = pq.read_table(file)
+        ops = pa.array(["gather"] * table.num_rows)
+        pq.write_table(table.set_column(table.column_names.index("op"), "op", ops), file)
+    (segment,) = profiles.load(run).summary()["segments"]
+    (use,) = segment["collectives"]
+    assert use["algbw_gbps"] > 0
+    assert use["busbw_gbps"] is None
+    assert "no factor for gather" in use["busbw_gbps_reason"]

@@ -4,6 +4,7 @@ RUN/
   run.json                          the spec and the run's identity, written whole, once
   launcher.jsonl                    events of the launcher
   launcher-1.jsonl                  of worker 1's, where every task of a cluster has its own
+  commands/000001.json              what a launcher on another host is asked to do, one file each
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
     placement-000.parquet           one per segment
@@ -29,6 +30,7 @@ RUN_FILE = "run.json"
 LAUNCHER_EVENTS = "launcher.jsonl"
 WORKER_EVENTS = "events.jsonl"
 XPLANE_FOLDER = "xplane"
+COMMANDS_FOLDER = "commands"
 _WORKER = re.compile(r"worker-(\d+)-(\d+)")
 _LAUNCHER = re.compile(r"launcher-(\d+)\.jsonl")
 
@@ -80,6 +82,15 @@ def launcher_files(run: Path) -> list[Path]:
         if match:
             found[int(match[1])] = path
     return [found[process] for process in sorted(found)]
+
+
+def commands_folder(run: Path) -> Path:
+    """Where commands to a launcher on another host lie, if any was given."""
+    return run / COMMANDS_FOLDER
+
+
+def command_file(run: Path, number: int) -> Path:
+    return commands_folder(run) / f"{number:06d}.json"
 
 
 def worker_folder(run: Path, worker: int, generation: int = 0) -> WorkerFolder:

@@ -11,6 +11,11 @@ from profiles.spec import Delay, RunSpec
 FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Change one of these, and the training state or its data is another one's."""
 
+STEP_FIELDS = frozenset(
+    ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
+)
+"""Fields of a spec that neither its strategy nor its model depends on."""
+
 
 def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpec:
     """`spec` with the dotted paths of `changes` set, in force from `step` on; raises SpecError.

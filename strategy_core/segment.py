@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from strategy_core.device_plan import DevicePlan
 from strategy_core.fit import FitLoop
 from strategy_core.fit_marks import FitMarks
 from strategy_core.input_pipeline import distributed, global_batches
+from strategy_core.live_change import STEP_FIELDS
 from strategy_core.loops import CustomLoop, Loop
 from strategy_core.model import build_model
 from strategy_core.parameter_server.coordinate import coordinator_loop
@@ -33,10 +34,6 @@ from strategy_core.parameter_server.parts import Held, PartedModel, check_parts
 from strategy_core.step import Step, build_step
 from strategy_core.traced_steps import TracedStep, TracedSteps, kind_of
 
-STEP_FIELDS = frozenset(
-    ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
-)
-"""Fields of a spec that neither its strategy nor its model depends on."""
 REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
 """Fields that a MirroredStrategy which is there can follow: it is how it reduces, not what."""
 
@@ -145,10 +142,12 @@ def build(
     carried: state.State | None = None,
     first_example: int = 0,
     agreement: Agreement | None = None,
+    joined: Callable[[], None] = lambda: None,
 ) -> Segment:
     """Everything `spec` asks for, its state carried over and its data from an example on.
 
-    `agreement` is how this process and its peers come to the same commands, where it has peers.
+    `agreement` is how this process and its peers come to the same commands, where it has peers;
+    `joined` is called once the strategy is there, and all of its cluster's processes with it.
 
     Raises LabError; nothing of another segment is touched.
     """
@@ -157,6 +156,7 @@ def build(
     algorithm = algorithms.decide(spec, planned)
     # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
     strategy = strategies.build(spec, planned.names, algorithm)
+    joined()
     work = workload.load(spec.workload, spec.workload_options)
     is_cut = spec.parameter_server.partitioner != "none"
     if is_cut:

@@ -5,6 +5,7 @@ The worker drives it: `open`, then `run_step` until done, `reconfigure` between 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
@@ -14,7 +15,7 @@ from profiles.events import Note
 from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.cluster.parting import all_can, part_together
+from strategy_core.cluster.parting import all_can, part_together, share
 from strategy_core.input_pipeline import explaining_bad_batches
 from strategy_core.kept_segments import KeptSegments
 from strategy_core.recorder import Recorder
@@ -49,10 +50,13 @@ class Training:
         self.num_traced = 0
         """Graphs of steps that were traced so far."""
 
-    def open(self) -> None:
-        """Build what the spec asks for, from the checkpoint where there is one; raises LabError."""
+    def open(self, joined: Callable[[], None] = lambda: None) -> None:
+        """Build what the spec asks for, from the checkpoint where there is one; raises LabError.
+
+        `joined` is called as soon as the other processes of a cluster are there.
+        """
         if self._resume is None:
-            self._enter(segment.build(self.spec, agreement=self._agreement))
+            self._enter(segment.build(self.spec, agreement=self._agreement, joined=joined))
             return
         saved = checkpoint.load(self._resume)
         self.step, self._examples = saved.step, saved.examples
@@ -62,6 +66,7 @@ class Training:
             carried=saved.state,
             first_example=saved.examples,
             agreement=self._agreement,
+            joined=joined,
         )
         self._enter(built, saved.checksum, "fresh-worker")
 
@@ -149,6 +154,10 @@ class Training:
                 held, self.step, self._examples, self._num_segments, state.checksum(held)
             ),
         )
+
+    def share(self, process: int, num_workers: int, text: str) -> list[str]:
+        """What every worker of a cluster says at this moment, by its number."""
+        return share(self._current.strategy, process, num_workers, text)
 
     def part(self) -> None:
         """Wait until every worker of a cluster is through with its last step."""

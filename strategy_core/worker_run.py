@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
@@ -23,8 +23,8 @@ from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, garbage, preflight
 from strategy_core.cards import Seat
 from strategy_core.cause import cause
-from strategy_core.cluster import outside, tasks
-from strategy_core.cluster.agreement import Agreement, SharedStop
+from strategy_core.cluster import hosted_change, outside, tasks
+from strategy_core.cluster.agreement import Agreement, SharedCommands
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
@@ -84,7 +84,7 @@ class WorkerRun:
             self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
             self._recorder.clock = join_clock(self._member.cluster, self._member.process)
             self._recorder.profilers = self._member.cluster.profilers
-        self._agreement = _agreement(self._member)
+        self._agreement = self._agree()
         self._seat = self._member.seat if self._member is not None else None
         resume = Path(command.resume) if command.resume else None
         self._training = Training(self._spec, self._recorder, resume, self._agreement)
@@ -119,7 +119,7 @@ class WorkerRun:
             self._training.open()
         else:
             self._member.join(self._spec)
-            self._training.open()
+            self._training.open(lambda: self._say({"joined": True}))
             self._recorder.write(environment())  # starts the runtime: after the cluster is joined
         self._has_opened = True
 
@@ -175,7 +175,7 @@ class WorkerRun:
         in a cluster all wait until all are done."""
         self._recorder.close(status)
         if self._member is not None:
-            if self._member.has_own_launcher and self._agreement is not None:
+            if self._is_hosted and self._agreement is not None:
                 self._training.part()  # no launcher sees all of them
             self._say({"done": True})
             while not isinstance(self._commands.next(), protocol.Leave):
@@ -196,10 +196,12 @@ class WorkerRun:
         began_ns, began = time.time_ns(), time.monotonic()
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
-            preflight.check(spec, devices.inventory(), self._seat_for_good)
+            self._check(spec)
             for told in ended_delays(self._training.spec, spec):
                 self._recorder.write(Note("info", told))
             if self._needs_fresh_worker(spec):
+                if self._is_hosted:
+                    self._refuse_with_checkpoint(spec)
                 self._hand_over(number, spec, began_ns)
                 return
             with garbage.postponed():
@@ -209,6 +211,32 @@ class WorkerRun:
             self._answer(number, "rejected", str(error), (time.monotonic() - began) * 1e3)
             return
         self._answer(number, "applied", None, (time.monotonic() - began) * 1e3)
+
+    def _check(self, spec: RunSpec) -> None:
+        """Raise LabError where this process, or one on another host, cannot do as `spec` says."""
+        refusal = None
+        try:
+            preflight.check(spec, devices.inventory(), self._seat_for_good)
+        except LabError as error:
+            refusal = error
+        if self._is_hosted and self._agreement is not None:
+            said = self._share(str(refusal or ""))
+            told = [f"worker {number}: {text}" for number, text in enumerate(said) if text]
+            if told and refusal is None:
+                refusal = LabError("All workers can make a change, or none does", told[0])
+        if refusal is not None:
+            raise refusal
+
+    def _refuse_with_checkpoint(self, spec: RunSpec) -> NoReturn:
+        """Fresh processes on every host are for whoever started these: they can begin here."""
+        self._training.save(self._folder.checkpoint if self._is_leader else None)
+        fields = hosted_change.moving_fields(self._training.spec, spec)
+        raise LabError(
+            hosted_change.RULE,
+            f"a change of {', '.join(fields) or 'more than one process can make'}",
+            f"{hosted_change.AGAIN} {self._folder.checkpoint}, where the state after step "
+            f"{self._training.step} is now",
+        )
 
     def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:
         """Let a fresh worker go on from here; comes back only where none can. Raises LabError."""
@@ -245,8 +273,12 @@ class WorkerRun:
     @property
     def _seat_for_good(self) -> Seat | None:
         """The seat in whatever this run becomes: one launcher's crew may change its size."""
-        is_hosted = self._member is not None and self._member.has_own_launcher
-        return self._seat if is_hosted else None
+        return self._seat if self._is_hosted else None
+
+    @property
+    def _is_hosted(self) -> bool:
+        """Whether the other processes of this run have launchers of their own."""
+        return self._member is not None and self._member.has_own_launcher
 
     @property
     def _is_leader(self) -> bool:
@@ -255,6 +287,20 @@ class WorkerRun:
     def _follows(self, error: Exception) -> bool:
         """Whether the error only tells that a peer is gone, and a peer knows more."""
         return self._member is not None and isinstance(error, _PEER_ERRORS)
+
+    def _agree(self) -> Agreement | None:
+        """How this worker and its peers come to the same commands; None where it alone decides."""
+        member = self._member
+        if member is None or member.cluster.is_served:  # the coordinator alone commands
+            return None
+        if member.has_own_launcher:
+            return SharedCommands(member.process, member.cluster.num_workers, self._share)
+        return Agreement(member.process, member.cluster.num_workers)
+
+    def _share(self, text: str) -> list[str]:
+        """What every worker says, once all have come to say it."""
+        assert self._member is not None
+        return self._training.share(self._member.process, self._member.cluster.num_workers, text)
 
     def _answer(self, number: int, status: str, message: str | None, took_ms: float) -> None:
         if not self._is_leader:
@@ -278,10 +324,3 @@ def _membership(command: protocol.Run) -> Membership | None:
         return None
     cluster = Cluster.from_json(command.cluster)
     return Membership(cluster, command.worker, command.has_own_launcher)
-
-
-def _agreement(member: Membership | None) -> Agreement | None:
-    if member is None or member.cluster.is_served:  # the coordinator alone commands
-        return None
-    kind = SharedStop if member.has_own_launcher else Agreement
-    return kind(member.process, member.cluster.num_workers)

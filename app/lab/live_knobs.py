@@ -13,6 +13,7 @@ from app.lab.algorithm_picker import algorithms_of, has_no_choice
 from app.lab.cluster_picker import pick_cluster
 from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
+from app.lab.controls import Controls
 from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
 from app.lab.network_picker import live_changes, pick_network
@@ -28,7 +29,7 @@ from strategy_core.launcher import RunHandle
 from strategy_core.live_change import changed_spec
 
 
-def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
+def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     """Draw the knobs of a running run; a change is sent at once (delays) or on Apply (the rest)."""
     applied = live.applied_spec
     if applied is None:
@@ -40,8 +41,11 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
     key = _revision(run_id, live, commands)
     complaints = Complaints()
     st.markdown("#### Change it while it runs")
-    wanted = _knobs(applied, key, complaints)
-    changes = _checked(applied, wanted, live, complaints)
+    is_here = isinstance(handle, RunHandle)
+    wanted = (
+        _knobs(applied, key, complaints) if is_here else _knobs_of_hosts(applied, key, complaints)
+    )
+    changes = _checked(applied, wanted, live, complaints, is_here=is_here)
     texts = (
         describe(applied, parse_spec(applied).with_changes(changes).to_json()) if changes else []
     )
@@ -53,8 +57,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
         disabled=waiting,
         help="Training state is carried over; the run says when the change is in force.",
     )
-    if pressed and changes and texts:
-        sent[handle.reconfigure(changes)] = ", ".join(texts)
+    if pressed and changes and texts and _send(handle, changes, texts, sent):
         st.rerun()
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
@@ -62,10 +65,53 @@ def live_knobs(run_id: str, live: LiveRun, handle: RunHandle) -> None:
     show_commands(commands, is_over=False)
 
 
+def _send(
+    handle: Controls, changes: Mapping[str, Any], texts: list[str], sent: dict[int, str]
+) -> bool:
+    """Send a change; False where the run's folder takes none, which is said."""
+    try:
+        sent[handle.reconfigure(changes)] = ", ".join(texts)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return False
+    return True
+
+
 def _revision(run_id: str, live: LiveRun, commands: list[Command]) -> str:
     """Changes whenever the knobs must show again what is in force: applied, or rejected."""
     rejected = sum(command.is_rejected for command in commands)
     return f"live_{run_id}_{len(live.segments)}_{rejected}"
+
+
+def _knobs_of_hosts(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    """What the processes of a run can change that have a launcher on each host."""
+    st.caption(
+        "Its processes were started on hosts of their own, and stay: what takes fresh ones is "
+        "changed by stopping it and starting it again there, from a checkpoint."
+    )
+    return _batch(applied, key, complaints) | _capture(applied, key, complaints)
+
+
+def _batch(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    batch = st.number_input(
+        "Global batch size",
+        min_value=1,
+        value=int(applied.get("global_batch_size", 1)),
+        step=32,
+        key=f"{key}_batch",
+    )
+    complaints.below("global_batch_size")
+    return {"global_batch_size": batch}
+
+
+def _capture(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    every = st.toggle(
+        "Capture every step in full",
+        value=bool((applied.get("capture") or {}).get("every_step")),
+        key=f"{key}_every",
+    )
+    complaints.below("")
+    return {"capture.every_step": every}
 
 
 def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
@@ -94,14 +140,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     )
     devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
     complaints.below("devices")
-    batch = st.number_input(
-        "Global batch size",
-        min_value=1,
-        value=int(applied.get("global_batch_size", 1)),
-        step=32,
-        key=f"{key}_batch",
-    )
-    complaints.below("global_batch_size")
+    batch = _batch(applied, key, complaints)
     choices = algorithms_of(strategy)
     in_force = applied.get("cross_device_ops", "auto")
     ops = st.selectbox(
@@ -112,28 +151,28 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         disabled=has_no_choice(strategy),
     )
     complaints.below("cross_device_ops")
-    every = st.toggle(
-        "Capture every step in full",
-        value=bool((applied.get("capture") or {}).get("every_step")),
-        key=f"{key}_every",
-    )
-    complaints.below("")
+    capture = _capture(applied, key, complaints)
     return {
         "strategy": strategy,
         **processes,
         **cut_changes(cut),
         **live_changes(network),
         **devices,
-        "global_batch_size": batch,
+        **batch,
         "cross_device_ops": ops,
-        "capture.every_step": every,
+        **capture,
         # Each strategy packs gradients in its own way: what was asked of another has no meaning.
         **({} if strategy == before else {"num_packs": 1, "bytes_per_pack": 0}),
     }
 
 
 def _checked(
-    applied: Mapping[str, Any], wanted: Mapping[str, Any], live: LiveRun, complaints: Complaints
+    applied: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    live: LiveRun,
+    complaints: Complaints,
+    *,
+    is_here: bool,
 ) -> dict[str, Any] | None:
     """The changes where they make a spec that may run on; None where not, said at the field."""
     try:
@@ -142,17 +181,19 @@ def _checked(
         changes = {
             path: value for path, value in wanted.items() if _value_at(document, path) != value
         }
-        per_worker = num_replicas({**document, **wanted}) // wanted["workers"]
+        num_workers = wanted.get("workers", before.workers)
+        per_worker = num_replicas({**document, **wanted}) // num_workers
         kept = [
             delay
             for delay in document["inject"]
-            if delay["replica"] < per_worker and delay["worker"] < wanted["workers"]
+            if delay["replica"] < per_worker and delay["worker"] < num_workers
         ]
         if kept != document["inject"]:
             changes["inject"] = kept
         if changes:
             after = changed_spec(before, changes, live.last_step or 0)
-            preflight.check(after, state.lab().inventory())
+            # What another host's devices can do, that host says.
+            preflight.check(after, state.lab().inventory() if is_here else None)
     except LabError as error:
         complaints.show(error)
         return None
@@ -168,7 +209,7 @@ def _value_at(document: Mapping[str, Any], path: str) -> Any:
 
 def _delays(
     applied: Mapping[str, Any],
-    handle: RunHandle,
+    handle: Controls,
     sent: dict[int, str],
     key: str,
     *,
@@ -203,5 +244,5 @@ def _delays(
         return
     # Shown until the run answers: then the sliders show what is in force again.
     st.session_state[wish] = st.session_state[asked] = wanted
-    sent[handle.reconfigure({"inject": wanted})] = ", ".join(describe(applied, after))
-    st.rerun()
+    if _send(handle, {"inject": wanted}, describe(applied, after), sent):
+        st.rerun()

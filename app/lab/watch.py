@@ -7,6 +7,7 @@ import streamlit as st
 from app import state
 from app.components.live import live_view
 from app.lab.configure import launch, new_run
+from app.lab.controls import Controls, controls_of
 from app.lab.live_knobs import live_knobs
 from app.live_run import LiveRun
 from app.parts.links import page_link
@@ -53,22 +54,22 @@ def watch_page(run_id: str) -> None:
         st.error(as_markdown(error))
         st.button("New run", type="primary", on_click=new_run)
         return
-    handle = lab.handles.get(run_id)
-    active = handle if handle is not None and handle.verdict is None else None
+    active = controls_of(live, lab.handles.get(run_id))
     _head(run_id, live, active)
     with st.sidebar:
         if active is not None:
             live_knobs(run_id, live, active)
         else:
             _aside(live)
-    asked = live_view(run_id, can_kill=active is not None)
-    if asked is not None and active is not None:
-        active.kill_process(asked)
+    own = active if isinstance(active, RunHandle) else None
+    asked = live_view(run_id, can_kill=own is not None)
+    if asked is not None and own is not None:
+        own.kill_process(asked)
     if not live.status.is_over or active is not None:
         _look(run_id, _drawn(live, active))
 
 
-def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
+def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     left, middle, right = st.columns([6, 1, 1], vertical_alignment="center")
     left.markdown(f"### {as_markdown(run_id, 90)}")
     if active is not None:
@@ -95,8 +96,10 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
         key="new_button",
         width="stretch",
         on_click=new_run,
-        disabled=active is not None,
-        help="Runs share no processor: stop this one first." if active is not None else None,
+        disabled=isinstance(active, RunHandle),
+        help="Runs share no processor: stop this one first."
+        if isinstance(active, RunHandle)
+        else None,
     )
     if live.status.is_over:
         with st.container(horizontal=True, gap="medium"):
@@ -105,8 +108,11 @@ def _head(run_id: str, live: LiveRun, active: RunHandle | None) -> None:
                 page_link(page, label, run=run_id)
 
 
-def _stop(run_id: str, active: RunHandle) -> None:
-    state.lab().commands.setdefault(run_id, {})[active.stop()] = "stop"
+def _stop(run_id: str, active: Controls) -> None:
+    try:
+        state.lab().commands.setdefault(run_id, {})[active.stop()] = "stop"
+    except LabError as error:  # another host's folder, which takes nothing
+        st.error(as_markdown(error))
 
 
 def _run_again(live: LiveRun) -> None:
@@ -135,7 +141,7 @@ def _aside(live: LiveRun) -> None:
     st.markdown("  \n".join(rows))
 
 
-def _drawn(live: LiveRun, active: RunHandle | None) -> tuple[object, ...]:
+def _drawn(live: LiveRun, active: Controls | None) -> tuple[object, ...]:
     """What the native part of the page shows; it reruns only when this changes."""
     answers = sum(item["kind"] == "answer" for item in live.news())
     return live.status.state, len(live.segments), answers, active is not None
@@ -148,6 +154,5 @@ def _look(run_id: str, drawn: tuple[object, ...]) -> None:
         live = lab.hub.current(run_id)
     except LabError:
         st.rerun()
-    handle = lab.handles.get(run_id)
-    if _drawn(live, handle if handle is not None and handle.verdict is None else None) != drawn:
+    if _drawn(live, controls_of(live, lab.handles.get(run_id))) != drawn:
         st.rerun()

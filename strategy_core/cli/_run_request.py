@@ -109,12 +109,17 @@ def read_request(args: argparse.Namespace) -> Request:
     changes = {
         field: getattr(args, field) for _, field, _ in _FLAGS if getattr(args, field) is not None
     }
-    changes |= dict(_assignment(text, "--set") for text in args.set)
+    changes |= read_changes(args.set, "--set")
     if args.inject:
         changes["inject"] = [_delay(text) for text in args.inject]
     if args.reconfigure:
         changes["reconfigure"] = _script(args.reconfigure)
     return Request(load_spec(args.spec) if args.spec else RunSpec(), changes)
+
+
+def read_changes(texts: Sequence[str], flag: str = "A change") -> dict[str, Any]:
+    """`KEY=VALUE` texts as values by dotted path; raises SpecError."""
+    return dict(_assignment(text, flag) for text in texts)
 
 
 def build_spec(args: argparse.Namespace) -> RunSpec:

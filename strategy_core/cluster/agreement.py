@@ -7,7 +7,8 @@ after the step that shows that all of them have it, and all see that in the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,20 +71,39 @@ class Agreement:
         return [round(count * self._num_workers / num_replicas) for count in counts]
 
 
-class SharedStop(Agreement):
+class SharedCommands(Agreement):
     """The same between workers whose launchers do not know each other.
 
-    Stop is the only command that one of them can be sent, and one that has it is enough: all see
-    it in the same step, and stop there.
+    What one of them was sent, its peers were not. The step shows all of them that there is
+    something; right after it they tell each other what, and obey it there.
+
+    Args:
+      share: tells all workers a text each, and returns what each said, by process number. Entered
+        by all of them at once, and only where there is something to tell.
     """
 
+    def __init__(
+        self, process: int, num_workers: int, share: Callable[[str], Sequence[str]]
+    ) -> None:
+        super().__init__(process, num_workers)
+        self._share = share
+        self._heard = self._obeyed = [0] * num_workers
+
     def hear(self, summed: npt.NDArray[np.floating[Any]]) -> None:
-        self._num_agreed = max(self._counts(summed))
+        self._heard = self._counts(summed)
 
     def agreed(self) -> list[protocol.Command]:
-        is_new = self._num_agreed > self._num_obeyed
-        self._num_obeyed = max(self._num_obeyed, self._num_agreed)
-        if not is_new:
+        heard, before = self._heard, self._obeyed
+        if heard == before:
             return []
-        own = [command for command in self._received if isinstance(command, protocol.Stop)]
-        return [own[0] if own else protocol.Stop(HEARD_OF)]
+        self._obeyed = heard
+        # What has come since the step began is for a later one.
+        own = self._received[before[self._process] : heard[self._process]]
+        said = self._share("".join(protocol.command_line(command).decode() for command in own))
+        found: list[protocol.Command] = []
+        for process, text in enumerate(said):
+            lines = text.splitlines()
+            commands = [c for line in lines if (c := protocol.parse_command(line)) is not None]
+            # Only the first worker answers: the numbers of others' launchers mean nothing here.
+            found += [replace(c, number=HEARD_OF) for c in commands] if process else commands
+        return found

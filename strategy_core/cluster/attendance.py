@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection
 from profiles.errors import LabError
 from strategy_core.cluster.place import Place, split_address
 from strategy_core.cluster.tasks import Task
+from strategy_core.processes.watched_worker import BUILDING_FACTOR
 
 PROBE_EVERY_S = 0.5
 _ANSWER_WITHIN_S = 1.0
@@ -69,6 +70,31 @@ class Attendance:
             f"every task of the cluster answers, but TensorFlow did not bring them together within "
             f"{self._timeout_s:.0f} s. Do all of them have the same TensorFlow and the same spec?"
         )
+
+
+class Patience:
+    """How long a worker waits for peers that have come, and are at work on other hosts.
+
+    Each is watched by its own host, which gives it `BUILDING_FACTOR` times the limit between two
+    events while it computes: whoever waits for it waits a little longer than that.
+    """
+
+    def __init__(self, place: Place) -> None:
+        peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
+        self._peers = " or ".join(_named(task) for task in peers)
+
+    def too_late(self, since: float | None, now: float, hang_timeout_s: float) -> str | None:
+        """Why it is not waited any longer; None while it is, or where nobody is waited for."""
+        if since is None or now - since < (BUILDING_FACTOR + 1) * hang_timeout_s:
+            return None
+        return (
+            f"waited {now - since:.0f} s in vain for {self._peers}, which had come, to do its part "
+            "of a step."
+        )
+
+    def sentence(self, since: float, now: float) -> str:
+        """For whoever looks on."""
+        return f"for {now - since:.0f} s waiting for {self._peers} to do its part of a step"
 
 
 class Doorkeeper:

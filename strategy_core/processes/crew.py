@@ -46,6 +46,8 @@ class Crew:
     """It was killed as a whole: nobody is to blame."""
     network: Network | None = None
     """Where the processes of a cluster are; kept until they have ended."""
+    is_part: bool = False
+    """Its cluster has processes beside these, which others watch."""
 
     @property
     def leader(self) -> WatchedWorker:
@@ -147,6 +149,10 @@ class Crew:
             self.inquiry = Inquiry(alive, now)
         elif self.inquiry.is_over(now):
             found = self.inquiry.culprit(alive, hung, now, is_served=self.is_served)
+            if found is not None and self.is_part and self.inquiry.is_waiting(found[0]):
+                if found[0].waits_since is None:
+                    found[0].waits_since = found[0].last_sign
+                found = None  # those who watch its peers know whether one of them hangs
             self.inquiry = None
             if found is not None:
                 found[0].kill("hung", found[1])

@@ -1,9 +1,10 @@
 """A run of which this launcher has one process: its peers' launchers are on other hosts.
 
 Nobody sees all of them, so some things are told otherwise than in a crew of one host: whether the
-others are there, by their ports; that a run stops, by the workers among themselves; that it is
-over, to those who only serve, by the coordinator's end. A change while it runs would take fresh
-processes on every host: it is for whoever starts those.
+others are there, by their ports; that a run stops or changes, by the workers among themselves;
+that it is over, to those who only serve, by the coordinator's end. Commands are left in the run's
+folder (`profiles.commands`), where the launcher of process 0 looks: it may be on another host than
+whoever commands. A change that would take fresh processes everywhere is for who starts those.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from profiles.commands import OWN_NUMBERS_FROM, LeftCommand, read_commands
 from profiles.errors import SpecError
-from profiles.events import Note
+from profiles.events import CommandAnswered, Note
 from profiles.spec import RunSpec
-from strategy_core.cluster.attendance import Attendance, Doorkeeper
+from strategy_core.cluster.attendance import Attendance, Doorkeeper, Patience
 from strategy_core.cluster.containment import Network
+from strategy_core.cluster.hosted_change import check_planned
 from strategy_core.cluster.place import Place, split_address
 from strategy_core.processes import protocol
 from strategy_core.processes.chronicle import Chronicle
@@ -29,6 +32,7 @@ from strategy_core.processes.worker_process import Message
 
 _TELL_AFTER_S = 15.0
 _TELL_EVERY_S = 30.0
+_COMMANDS_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,10 @@ class HostedRun(RunHandle):
         self._is_server = place.cluster.is_served and place.process != 0
         self._doorkeeper = Doorkeeper(place, Attendance(place, spec.cluster.start_timeout_s, now))
         self._tell_at = now + _TELL_AFTER_S
-        self._has_left = False
+        self._has_left = self._has_joined = False
+        self._patience = Patience(place)
+        self._look_for_commands_at = now
+        self._last_command = 0
         try:
             super().__init__(
                 spec,
@@ -69,6 +76,7 @@ class HostedRun(RunHandle):
                 on_progress=on_progress,
                 stop_grace_s=stop_grace_s,
                 chronicle=Chronicle(folder, place.process, platform.node()),
+                numbers_from=OWN_NUMBERS_FROM,
             )
         except BaseException:
             self._doorkeeper.dismiss()
@@ -95,9 +103,11 @@ class HostedRun(RunHandle):
         )
         addresses = [task.address for task in place.cluster.tasks]
         network = Network(addresses, [None], notes=[_exposure(place)])
-        return Crew([self._start_member(command)], place.cluster, network=network)
+        member = self._start_member(command)
+        return Crew([member], place.cluster, network=network, is_part=True)
 
     def _take_from_crew(self, message: Message) -> None:
+        self._has_joined |= "joined" in message
         if self._is_server and "done" in message:
             return  # its books can be closed at any time: it serves until the coordinator leaves
         super()._take_from_crew(message)
@@ -111,7 +121,23 @@ class HostedRun(RunHandle):
     def _look(self, now: float) -> None:
         if self.verdict is None:
             self._attend(now)
+            if self._part.place.process == 0 and now >= self._look_for_commands_at:
+                self._look_for_commands_at = now + _COMMANDS_EVERY_S
+                self._take_commands()
         super()._look(now)
+
+    def _take_commands(self) -> None:
+        """Hand on what was left in the folder since the last look."""
+        for left in read_commands(self.folder, self._last_command):
+            self._last_command = left.number
+            command = _command_of(left)
+            if command is not None:
+                self._take_command(command)
+                continue
+            told = "A command is reconfigure, with changes, or stop. Received: another file."
+            self._chronicle.write(
+                CommandAnswered(left.number, left.command, "rejected", self.step, told)
+            )
 
     def _attend(self, now: float) -> None:
         """Wait for the others, but not for ever; go where the coordinator has gone."""
@@ -121,6 +147,7 @@ class HostedRun(RunHandle):
         if self._has_met():
             if not self._is_server:
                 self._doorkeeper.dismiss()
+                self._wait_for_peers(now)
             return
         self._crew.leader.last_sign = now  # it waits, as it should
         late, missing = self._doorkeeper.too_late(now), self._doorkeeper.missing
@@ -130,11 +157,22 @@ class HostedRun(RunHandle):
             self._tell_at = now + _TELL_EVERY_S
             self._part.tell(f"waiting for {missing}")
 
+    def _wait_for_peers(self, now: float) -> None:
+        """Peers may build for longer than a worker may hang: their own hosts watch them."""
+        since = self._crew.leader.waits_since
+        timeout_s = (self._crew.leader.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
+        late = self._patience.too_late(since, now, timeout_s)
+        if late is not None:
+            self._crew.kill("absent", late)
+        elif since is not None and now > self._tell_at:
+            self._tell_at = now + _TELL_EVERY_S
+            self._part.tell(self._patience.sentence(since, now))
+
     def _has_met(self) -> bool:
         """Whether TensorFlow has brought the cluster together, as far as this process needs it."""
         if self._is_server:
             return self._doorkeeper.has_leader_come
-        return self._crew.leader.spec is not None
+        return self._has_joined or self._crew.leader.spec is not None
 
     def _restart(self, _verdict: Verdict) -> bool:
         return False  # the others would have to as well
@@ -144,16 +182,17 @@ class HostedRun(RunHandle):
         self._doorkeeper.dismiss()
 
 
+def _command_of(left: LeftCommand) -> protocol.Command | None:
+    if left.command == protocol.Stop.command:
+        return protocol.Stop(left.number)
+    if left.command == protocol.Reconfigure.command and left.changes:
+        return protocol.Reconfigure(left.number, left.changes)
+    return None
+
+
 def check_hosted(spec: RunSpec) -> None:
     """Raise SpecError for what only a launcher of all processes can do."""
-    if spec.reconfigure:
-        raise SpecError(
-            "A change while a run goes on takes fresh processes, and these hosts have a launcher "
-            "each",
-            "--reconfigure",
-            "Stop the run, and start it again with --resume",
-            field="reconfigure",
-        )
+    check_planned(spec)
     if spec.cluster.restarts:
         raise SpecError(
             "A run begins again by itself where one launcher has all of its processes",

@@ -64,6 +64,12 @@ class Inquiry:
         is_told = place is not None and found.stopped_since is None
         return found, f"{why[:-1]}; {place}." if is_told else why
 
+    def is_waiting(self, member: WatchedWorker) -> bool:
+        """Whether a worker whose peers are on other hosts said that it may be waiting for them."""
+        place = self._place(member)
+        is_heard = member.stopped_since is None
+        return is_heard and place is not None and place.may_wait_for_others
+
     def _stuck(self, member: WatchedWorker) -> tuple[bool, bool, int]:
         """The least of several is the one that the others wait for."""
         place = self._place(member)

@@ -4,6 +4,7 @@ Commands go to the worker's stdin; answers to them are `answer` events in the ru
 messages a worker sends on its stdout are for the launcher alone:
 
     {"ready": true, "inventory": {...}}                         TensorFlow is imported
+    {"joined": true}                         all processes of the cluster have come together
     {"opened": true, "step": 20}                                the run's first step is done
     {"replace": {"number": 4, ...}}                             see Replacement
     {"failed": {"message": ..., "detail": ..., "follows": false}}

@@ -58,6 +58,7 @@ class RunHandle:
         on_progress: Callable[[], None] = lambda: None,
         stop_grace_s: float = STOP_GRACE_S,
         chronicle: Chronicle | None = None,
+        numbers_from: int = 1,
     ) -> None:
         self.spec = spec
         self.folder = folder
@@ -72,7 +73,7 @@ class RunHandle:
         self._stop_grace_s = stop_grace_s
         self._chronicle = chronicle or Chronicle(folder)
         self._inbox: queue.Queue[tuple[WatchedWorker | None, Any]] = queue.Queue()
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(numbers_from)
         self._stop_by: float | None = None
         self._candidate: Crew | None = None
         self._leaving: Crew | None = None

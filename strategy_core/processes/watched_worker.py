@@ -16,7 +16,7 @@ from strategy_core.processes.worker_process import WorkerProcess
 
 _CPU_READ_EVERY_S = 1.0
 _BUSY_SHARE = 0.1
-_BUILDING_FACTOR = 10.0
+BUILDING_FACTOR = 10.0
 CLOSING_S = 120.0
 """So long may a worker that has obeyed Stop convert its last captures, on a busy machine."""
 
@@ -60,6 +60,8 @@ class WatchedWorker:
     building_since: float | None = None
     """Since when the first step of a segment is being built; None where it is done."""
     stopped_since: float | None = None
+    waits_since: float | None = None
+    """Since when it has waited for peers that others watch, as far as is known."""
     _cpu_s: float = 0.0
     _cpu_read_at: float = 0.0
     _cursor: int = 0
@@ -71,7 +73,7 @@ class WatchedWorker:
         """Read its new events."""
         records, self._cursor = read_events(self.folder.events, self._cursor)
         for record in records:
-            self.last_sign, self.has_begun = now, True
+            self.last_sign, self.has_begun, self.waits_since = now, True, None
             match record["kind"]:
                 case "step":
                     self.step, self.building_since = record.get("step"), None
@@ -99,7 +101,7 @@ class WatchedWorker:
             return f"No event for {quiet_s:.0f} s; {self._doing()}."
         since = self.building_since if self.is_building else None
         building_s = 0.0 if since is None else now - since
-        if building_s > _BUILDING_FACTOR * timeout_s:
+        if building_s > BUILDING_FACTOR * timeout_s:
             return f"No step for {building_s:.0f} s, though its process is computing."
         return None
 

@@ -21,6 +21,7 @@ _OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
 _OUTERMOST = re.compile(r" in (?:<module>|_run_module_as_main)$|^  \.\.\.$", re.MULTILINE)
 """The last frame of the main thread's stack, or what stands for those of a very deep one."""
 _IN_STEP = re.compile(r"strategy_core/(?:loops|fit)\.py$")
+_IN_TENSORFLOW = re.compile(r"/tensorflow/python/")
 _IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
 
 
@@ -33,6 +34,13 @@ class Whereabouts:
     is_in_step: bool
     """In a step on TensorFlow's side: where those who wait for their peers are."""
     is_in_input: bool
+    is_in_tensorflow: bool = False
+    """In an op: as those are, too, who share out the first weights, or agree on a change."""
+
+    @property
+    def may_wait_for_others(self) -> bool:
+        """Whether it is where workers wait for peers, inside a step or not."""
+        return (self.is_in_step or self.is_in_tensorflow) and not self.is_in_input
 
     @property
     def is_waiting_for_peers(self) -> bool:
@@ -78,4 +86,5 @@ def read(stderr: str) -> Whereabouts | None:
         f"in {own[2]}, {Path(own[0]).name} line {own[1]}",
         is_in_step=any(map(_IN_STEP.search, files)) and bool(_OF_OTHERS.search(files[0])),
         is_in_input=any(map(_IN_INPUT.search, files)),
+        is_in_tensorflow=_IN_TENSORFLOW.search(files[0]) is not None,
     )

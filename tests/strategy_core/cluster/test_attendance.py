@@ -10,6 +10,7 @@ from profiles.errors import LabError
 from strategy_core.cluster.attendance import (
     Attendance,
     Doorkeeper,
+    Patience,
     answers,
     check_own_port,
     wait_for_names,
@@ -99,3 +100,14 @@ def test_names_come_late_or_never() -> None:
             clock=lambda: now[0],
             wait=wait,
         )
+
+
+def test_peers_that_have_come_have_a_limit_of_their_own_and_are_named() -> None:
+    patience = Patience(place("a:1", "b:2", "c:3", own=1))
+    assert patience.too_late(None, 1e6, 60.0) is None
+    assert patience.too_late(100.0, 759.0, 60.0) is None
+    assert patience.too_late(100.0, 760.0, 60.0) == (
+        "waited 660 s in vain for worker 0 (a:1) or worker 2 (c:3), which had come, to do its part "
+        "of a step."
+    )
+    assert "for 30 s waiting for worker 0 (a:1)" in patience.sentence(100.0, 130.0)

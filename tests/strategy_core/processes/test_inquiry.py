@@ -193,3 +193,52 @@ def test_a_coordinator_is_not_hung_while_its_only_worker_comes_back(tmp_path: Pa
         killed = crew.look(now) or crew.look(now + 0.1)
         crew.answers(0, _OTHER_THREAD + IN_STEP + _END)
     assert killed == [0], "who serves and says so is not to blame for a coordinator's silence"
+
+
+IN_BROADCAST = (
+    _MAIN
+    + '  File "/x/site-packages/tensorflow/python/ops/gen_collective_ops.py", line 9 in bcast\n'
+    '  File "/y/strategy_core/model.py", line 40 in build_model\n'
+)
+IN_OWN_CODE = _MAIN + '  File "/y/workload.py", line 3 in load\n'
+
+
+@pytest.mark.parametrize("waiting", [IN_STEP, IN_BROADCAST])
+def test_on_a_host_of_its_own_a_worker_that_waits_for_its_peers_is_not_hung(
+    waiting: str, tmp_path: Path
+) -> None:
+    crew = part_of_a_crew(tmp_path)
+    (alone,) = crew.crew.members
+    for round_ in range(1, 9):
+        now = round_ * (TIMEOUT_S + 0.2)
+        assert crew.look(now) == []
+        crew.answers(0, _OTHER_THREAD + waiting + _END)
+        assert crew.look(now + 0.1) == []
+        assert alone.waits_since == 0.0, "since its last event, however often it was asked"
+    crew.happens(0, now, kind="step", step=1)
+    assert alone.waits_since is None
+
+
+@pytest.mark.parametrize("elsewhere", [IN_OWN_CODE, IN_INPUT])
+def test_but_one_that_stands_still_elsewhere_is(elsewhere: str, tmp_path: Path) -> None:
+    crew = part_of_a_crew(tmp_path)
+    crew.look(TIMEOUT_S + 0.1)
+    crew.answers(0, _OTHER_THREAD + elsewhere + _END)
+    assert crew.look(TIMEOUT_S + 0.2) == [0]
+
+
+def test_and_one_that_is_stopped_is_soon(tmp_path: Path) -> None:
+    crew = part_of_a_crew(tmp_path)
+    crew.processes[0].doing = "stopped"
+    assert crew.look(1.1) == []
+    assert crew.look(4.2) == []
+    assert crew.look(4.3) == [0]
+
+
+def part_of_a_crew(folder: Path) -> Asked:
+    """One worker of three: its peers have launchers on hosts of their own."""
+    found = Asked("multi-worker-mirrored", folder)
+    found.crew.members = found.crew.members[:1]
+    found.crew.is_part = True
+    found.happens(0, 0.0, kind="step", step=0)
+    return found

@@ -1,0 +1,89 @@
+"""`strategy-lab change`: a command to a run that `strategy-lab worker` started on several hosts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from profiles.commands import leave_command, why_unheard
+from profiles.errors import RunFolderError, SpecError
+from profiles.event_log import read_events
+from profiles.layout import launcher_file, worker_folder
+from profiles.sources import read_sources
+from profiles.status import derive_status
+from strategy_core.cli._run_request import read_changes
+
+HELP = "change or stop a run that goes on over several hosts, by its folder"
+_LOOK_EVERY_S = 0.1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="RUN", help="its folder, as worker 0 sees it")
+    parser.add_argument(
+        "changes",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="any RunSpec field by its dotted path, as in --set: global_batch_size=128",
+    )
+    parser.add_argument("--stop", action="store_true", help="stop it after the step it is in")
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="wait so long for the run's answer (default: 60)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where the run did it, 1 where it refused or did not answer, 2 for a wrong request."""
+    if bool(args.changes) == args.stop:
+        raise SpecError("A command is changes as KEY=VALUE, or --stop", "both" * args.stop or None)
+    changes = read_changes(args.changes)
+    _check(args.folder)
+    number = leave_command(args.folder, "stop" if args.stop else "reconfigure", changes or None)
+    answer = _wait_for(args.folder, number, time.monotonic() + args.within)
+    if answer is None:
+        told = f"the run has not answered command {number} within {args.within:.0f} s"
+        print(f"strategy-lab: {told}; it may still obey", file=sys.stderr)
+        return 1
+    if answer.get("status") != "applied":
+        print(f"strategy-lab: {answer.get('message') or 'refused'}", file=sys.stderr)
+        return 1
+    took_ms = answer.get("took_ms")
+    after = "" if took_ms is None else f", in {took_ms / 1e3:.2f} s"
+    print(f"Done at step {answer.get('step')}{after}")
+    return 0
+
+
+def _check(run: Path) -> None:
+    """Raise RunFolderError where nobody would obey."""
+    reason = why_unheard(run)
+    if reason is not None:
+        raise RunFolderError(
+            "A run is commanded by its folder where each of its hosts has a launcher",
+            f"{run} ({reason})",
+            "Commands to other runs are given where they were started",
+        )
+    status = derive_status(read_sources(run))
+    if status.is_over:
+        raise RunFolderError("A run that is to obey is running", f"{run} ({status.state})")
+
+
+def _wait_for(run: Path, number: int, until: float) -> dict[str, Any] | None:
+    """The answer to a command: of worker 0, or of its launcher."""
+    files, is_over = {worker_folder(run, 0).events: 0, launcher_file(run): 0}, False
+    while True:
+        was_over = is_over
+        for path, cursor in files.items():
+            records, files[path] = read_events(path, cursor)
+            for record in records:
+                if record["kind"] == "answer" and record.get("number") == number:
+                    return record
+                is_over |= record["kind"] == "exited" and record.get("worker") == 0
+        if was_over or time.monotonic() > until:
+            return None
+        time.sleep(_LOOK_EVERY_S)

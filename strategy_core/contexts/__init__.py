@@ -5,7 +5,8 @@
         strategy.run(step, args=(batch,))
     trace.save("contexts.html")           a page to step through; or .json, or .parquet
 
-    tracer         keeps the book                    patches   hooks tf.distribute, and unhooks it
+    tracer         records for the time of a block   book      one entry per context and call
+    patches        hooks tf.distribute, and unhooks it
     values         says what travels                 source    finds the user's line
     explain        TensorFlow's errors in words      record    a trace as rows and as JSON
     demonstration  records a program                 course    the programs of the course

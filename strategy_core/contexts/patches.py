@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.contexts import private_tf
-from strategy_core.contexts.tracer import ContextTrace, Entry, replica_number
+from strategy_core.contexts.book import ContextTrace, Entry, replica_number
 
 Method = Callable[..., Any]
 Hook = Callable[[ContextTrace, str, Method], Method]

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from profiles.errors import SpecError
 from profiles.schema import TABLES
 from profiles.stepper import page
+from strategy_core.contexts.book import ContextTrace, Entry
 from strategy_core.contexts.course import headline
-from strategy_core.contexts.tracer import ContextTrace, Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,11 @@ class _Device(NamedTuple):
     device_type: str
 
 
+def _is_real(tpu: str | None) -> bool:
+    """Whether TensorFlow's own resolver is meant: a TPU is attached, or named."""
+    return has_real_tpu() or tpu not in LOCAL_NAMES
+
+
 class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     """Resolves to emulated cores, unless a real TPU is attached or named.
 
@@ -30,7 +35,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     """
 
     def __new__(cls, tpu: str | None = "", *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("pod") is None and (has_real_tpu() or tpu not in LOCAL_NAMES):
+        if kwargs.get("pod") is None and _is_real(tpu):
             for own in ("topology_shape", "device_kind", "pod"):
                 kwargs.pop(own, None)
             stock = tf.distribute.cluster_resolver.TPUClusterResolver
@@ -58,11 +63,10 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     @staticmethod
     def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None) -> Any:
         """Resolve, connect and initialize in one call, as TensorFlow's `connect`."""
-        from strategy_core.tpu import system
-
+        if _is_real(tpu):
+            return tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu, zone, project)
         resolver = TPUClusterResolver(tpu, zone, project)
-        system.connect_to_cluster(resolver)
-        system.initialize_tpu_system(resolver)
+        resolver.initialize()
         return resolver
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
@@ -119,6 +123,12 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
                 for ordinal in range(mesh.cores_per_task)
             ],
         )
+
+    def initialize(self) -> tf.tpu.experimental.Topology:
+        """The emulated mesh's topology, kept as TensorFlow's resolver keeps a TPU's."""
+        topology = self.topology()
+        self.set_tpu_topology(topology.serialized())
+        return topology
 
     def topology(self) -> tf.tpu.experimental.Topology:
         """The emulated mesh as TensorFlow's Topology."""

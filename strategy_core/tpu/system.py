@@ -29,11 +29,9 @@ def initialize_tpu_system(resolver: Any = None) -> Any:
     resolver = TPUClusterResolver("") if resolver is None else resolver
     if not isinstance(resolver, TPUClusterResolver):
         return tf.tpu.experimental.initialize_tpu_system(resolver)
-    serialized = resolver.topology().serialized()
     if not tf.executing_eagerly():
-        return tf.constant(serialized)
-    resolver.set_tpu_topology(serialized)
-    return resolver.topology()
+        return tf.constant(resolver.topology().serialized())
+    return resolver.initialize()
 
 
 def shutdown_tpu_system(resolver: Any = None) -> None:

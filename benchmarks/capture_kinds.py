@@ -33,22 +33,19 @@ class Kind:
     """How steps are run. Without `capture` nothing of the recorder is there."""
 
     capture: Capture | None
-    block_s: float
-    """How long a block is."""
-    pairs: int = 1
-    """Blocks in a round."""
-    is_seldom: bool = False
-    """What it costs comes now and then, so that all blocks count together."""
+    block_s: float | None = None
+    """How long a block is, beside blocks of bare steps. None: it takes turns with them step by
+    step, and what it has under way is seen to its end in its turn."""
 
 
 KINDS: dict[str, Kind] = {
-    "budget": Kind(Capture(marks=False), 3.0, is_seldom=True),
-    "marks": Kind(Capture(overhead_budget=1e-9), 0.5, pairs=4),
-    "default": Kind(Capture(), 3.0, is_seldom=True),
-    "every step": Kind(Capture(marks=False, every_step=True), 4.0),
-    "profiler alone": Kind(None, 1.0, pairs=2),
-    "windows alone": Kind(None, 2.0, pairs=2),
-    "bare again": Kind(None, 3.0),
+    "budget": Kind(Capture(marks=False)),
+    "marks": Kind(Capture(overhead_budget=1e-9)),
+    "default": Kind(Capture()),
+    "every step": Kind(Capture(marks=False, every_step=True), 3.0),
+    "profiler alone": Kind(None, 2.0),
+    "windows alone": Kind(None, 2.0),
+    "bare again": Kind(None),
 }
 TARGETS = {
     "budget": {10: "1.01x", 100: "1.01x"},
@@ -60,6 +57,14 @@ TARGETS = {
     "bare again": {},
 }
 """At most so much of a bare step, by its length in ms."""
+_CPUCLOCK_SCHED = 2
+"""Of Linux's `clock_getcpuclockid`: the processor time of a process."""
+HELPER_S = 2.0
+"""A converter's imports are over by then."""
+TURN_S = 0.02
+"""About so long is a turn of what goes step by step: a busy machine seldom changes within it."""
+TURNS_S = 2.0
+"""So long is a kind's part of a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class Cost:
     cpu_s: float
     median_ms: float
     captured: int = 0
+    has_work: bool = False
+    """Something more than steps was under way."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -79,6 +86,7 @@ class Cost:
             self.cpu_s + other.cpu_s,
             (self.median_ms + other.median_ms) / 2,
             self.captured + other.captured,
+            self.has_work or other.has_work,
         )
 
     def for_steps(self, steps: int) -> Cost:
@@ -158,13 +166,23 @@ def profiled_steps(step_ms: float) -> int:
     return planner.steps_to_capture()
 
 
-def sides(
-    built: Any, bare_ms: float, folder: Path, names: Sequence[str]
-) -> tuple[Side, dict[str, Side]]:
-    """The bare side, and that of each kind, all warm: functions traced, helpers started."""
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What takes turns, all of it warm: functions traced, helpers started."""
+
+    bare: Side
+    others: dict[str, Side]
+    openings: dict[str, Cost]
+    """What recorded steps after the traced one took until all was told: the first window, the
+    graph."""
+
+
+def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sides:
+    """The bare side, and that of each kind."""
     functions = {False: _function(built, False), True: _function(built, True)}
     graphs: dict[bool, Path] = {}
     found: dict[str, Side] = {}
+    openings: dict[str, Cost] = {}
 
     def bare(steps: int) -> Cost:
         return _block(partial(_bare_step, built), steps)
@@ -178,11 +196,13 @@ def sides(
                 found[name] = partial(how, built, profiled_steps(bare_ms))
             continue
         home = worker_folder(folder / str(number), 0)
-        found[name] = _recorded(built, bare_ms, functions[capture.marks], capture, home, graphs)
+        found[name], openings[name] = _recorded(
+            built, bare_ms, functions[capture.marks], KINDS[name], home, graphs
+        )
     built.custom.step = functions[False]
     for _ in range(2):
         _bare_step(built)
-    return bare, found
+    return Sides(bare, found, openings)
 
 
 def _function(built: Any, with_marks: bool) -> Any:
@@ -206,32 +226,36 @@ def _recorded(
     built: Any,
     bare_ms: float,
     function: Any,
-    capture: Capture,
+    kind: Kind,
     home: WorkerFolder,
     graphs: dict[bool, Path],
-) -> Side:
-    """Steps through a recorder of their own, as the lab's loop does them."""
+) -> tuple[Side, Cost]:
+    """Steps through a recorder of their own, as the lab's loop does them; and its opening."""
     from strategy_core.loops import CustomLoop
-    from strategy_core.recorder import Recorder
+    from strategy_core.recorder import Recorder, converter
 
+    capture = kind.capture
+    assert capture is not None
+    converter.prepare()  # as the lab's spare worker does
+    time.sleep(HELPER_S)
     recorder = Recorder(home, capture=capture)
     recorder.open_segment(built.opened(0, 0))
     loop = CustomLoop(built.custom.batches, function)
 
     def step() -> bool:
         with recorder.step(examples=built.spec.global_batch_size) as recorded:
-            captured = recorder.is_capturing
             loop.run_step(recorded)
-        return captured
+        return recorded.captured
 
     step()
     if capture.marks in graphs:  # the function was there: its graph was written by the first kind
         shutil.copy(graphs[capture.marks], home.graph(0))
-    for _ in range(warm_up_steps(bare_ms)):
-        step()
+    whole = partial(_block, step, has_work=lambda: recorder.has_work)
+    until_told = partial(_block, step, settle=recorder.settle)
+    opening = (until_told if capture.every_step else whole)(warm_up_steps(bare_ms))
     recorder.settle()
     graphs.setdefault(capture.marks, home.graph(0))
-    return lambda steps: _block(step, steps, recorder.settle)
+    return (whole if kind.block_s is None else until_told), opening
 
 
 def _profiled(built: Any, window: int, steps: int) -> Cost:
@@ -291,21 +315,39 @@ def _in_windows(built: Any, window: int, steps: int) -> Cost:
         shutil.rmtree(scratch)
 
 
-def _block(step: Step, steps: int, settle: Callable[[], None] = lambda: None) -> Cost:
-    """So many steps, and what is left to do after them."""
-    walls, captured = [], 0
-    cpu, begin = _cpu_s(), time.perf_counter()
-    for _ in range(steps):
-        before = time.perf_counter()
+def _block(
+    step: Step,
+    steps: int,
+    settle: Callable[[], None] = lambda: None,
+    has_work: Callable[[], bool] = lambda: False,
+) -> Cost:
+    """So many steps, as many more as there is work under way, and what is left to do after them."""
+    walls: list[float] = []
+    captured, worked = 0, False
+    helpers = psutil.Process().children()
+    cpu, begin = _cpu_s(helpers), time.perf_counter()
+    before = begin
+    while len(walls) < steps or has_work():
         captured += step()
-        walls.append(time.perf_counter() - before)
+        now = time.perf_counter()
+        walls.append(now - before)
+        before = now
+        worked = worked or has_work()
     settle()
     wall = time.perf_counter() - begin
-    return Cost(steps, wall, _cpu_s() - cpu, statistics.median(walls) * 1e3, captured)
+    cpu = _cpu_s(helpers) - cpu
+    return Cost(len(walls), wall, cpu, statistics.median(walls) * 1e3, captured, worked)
 
 
-def _cpu_s() -> float:
+def _cpu_s(helpers: Sequence[psutil.Process]) -> float:
     """Processor time of this process and its helpers so far."""
-    this = psutil.Process()
-    times = [one.cpu_times() for one in (this, *this.children())]
-    return float(sum(time.user + time.system for time in times))
+    return time.process_time() + sum(map(_other_cpu_s, helpers))
+
+
+def _other_cpu_s(process: psutil.Process) -> float:
+    """To the nanosecond where the kernel has a clock for it; /proc tells hundredths of a second."""
+    try:
+        return time.clock_gettime((~process.pid << 3) | _CPUCLOCK_SCHED)
+    except OSError:
+        times = process.cpu_times()
+        return float(times.user + times.system)

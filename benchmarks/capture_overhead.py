@@ -1,17 +1,21 @@
 """What recording costs: the bare strategy's steps against the same steps with marks, with captures
 within the default budget, and with every step captured.
 
-    python -m benchmarks.capture_overhead [--quick] [--cases digits-cnn:2:10 ...] [--minutes 3]
+    python -m benchmarks.capture_overhead [--quick] [--cases digits-cnn:2:10 ...] [--minutes 4]
+        [--kinds budget marks ...]
 
 A case is a workload, its devices and how long its bare step is made to last by its batch (ms; 0:
-as it comes), in a process of its own. All kinds take turns in it, in blocks of a second or more,
-each between two blocks of bare steps: the ratio is a block's over those two. A block ends when its
-captures are converted and written, so nothing is left for others to pay. `wall` is the median of
-the pairs (of the totals, where captures come seldom), `CPU` the same of processor time, helper
-process included, which a busy machine does not change; both with their 95 % intervals. `profiler
-alone` is TensorFlow's public start and stop around the same windows, and nothing of ours. `windows
-alone` is what our windows make of it, with nothing converted: no full capture can cost less.
-`bare again` is nothing at all: what it differs from 1 is the error of the others.
+as it comes), in a process of its own. What costs a little in every step (`budget`, `marks`,
+`default`, `bare again`) takes turns with bare steps one by one (0.02 s), in random order; a capture
+is seen to its end, conversion included, in the turn in which it began. Most steps have none: theirs
+is the ratio of the medians; turns with a capture count with all they took, and so does the first
+window with the segment's graph, which comes before the first turn. What captures every step is
+measured in blocks of seconds, each between two blocks of bare steps, as the median of the pairs'
+ratios. `wall` and `CPU` (processor time, helper process included, which a busy machine changes
+less) have their 95 % intervals, by bootstrap over turns. `profiler alone` is TensorFlow's public
+start and stop around windows of the same length, and nothing of ours. `windows alone` is what our
+windows make of it, with nothing converted: no full capture can cost less. `bare again` is nothing
+at all: what it differs from 1 is the error of the others.
 """
 
 from __future__ import annotations
@@ -19,19 +23,32 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from benchmarks.capture_kinds import KINDS, TARGETS, Cost, Kind, made_to_last, sides
-from benchmarks.paired import median_ratio, total_ratio
+from benchmarks.capture_kinds import (
+    KINDS,
+    TARGETS,
+    TURN_S,
+    TURNS_S,
+    Cost,
+    Kind,
+    Side,
+    made_to_last,
+    sides,
+)
+from benchmarks.paired import Ratio, median_ratio, ratio_with_events
 
 CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "synthetic:2:100", "resnet50:2:0", "resnet50:4:0")
-ROUNDS = {10: 8, 100: 4, 0: 2}
-"""By how long a step lasts."""
+WITH_OPENING = ("budget", "default")
+"""The others are asked what they cost later."""
+MINUTES = 4.0
+"""Enough to tell 1 % of a step of 10 ms on a quiet machine, of all kinds but those in blocks."""
 
 
 def main() -> None:
@@ -44,7 +61,7 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.capture_overhead", "--child", case]
         command += ["--kinds", *options.kinds]
         command += ["--rounds", str(options.rounds)] if options.rounds else []
-        command += ["--minutes", str(options.minutes)] if options.minutes else []
+        command += ["--minutes", str(options.minutes)]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
         done = subprocess.run(
             command, stderr=subprocess.PIPE, text=True, env=environment, check=False
@@ -56,68 +73,105 @@ def main() -> None:
 def _measure(options: argparse.Namespace, workload: str, devices: int, step_ms: int) -> None:
     """One case in this process: its kinds in turns; one line per kind."""
     built, bare_ms = made_to_last(workload, devices, step_ms)
-    rounds = options.rounds or ROUNDS[step_ms]
     found: dict[str, list[tuple[Cost, Cost]]] = {name: [] for name in options.kinds}
-    deadline = time.monotonic() + 60 * (options.minutes or float("inf"))
+    chance = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
-        bare, others = sides(built, bare_ms, Path(folder), options.kinds)
-        for turn in range(rounds):
-            order = random.Random(turn).sample(options.kinds, len(options.kinds))
-            for name in order:
-                for _ in range(KINDS[name].pairs):
-                    found[name].append(_pair(KINDS[name], bare_ms, bare, others[name]))
+        every = sides(built, bare_ms, Path(folder), options.kinds)
+        deadline = time.monotonic() + 60 * options.minutes
+        for _ in range(options.rounds or sys.maxsize):
+            for name in chance.sample(options.kinds, len(options.kinds)):
+                found[name] += _part(KINDS[name], bare_ms, every.bare, every.others[name], chance)
             if time.monotonic() > deadline:
                 break
-    num_steps = sum(cost.steps for _, cost in found[options.kinds[0]])
-    bare_now = sum(base.wall_s for base, _ in found[options.kinds[0]])
+    bare = [base for pairs in found.values() for base, _ in pairs]
+    typical_ms = statistics.median(cost.wall_s / cost.steps for cost in bare) * 1e3
     print(
         f"\n{workload}, mirrored, {devices} devices, global batch {built.spec.global_batch_size}: "
-        f"bare step {bare_now / num_steps * 1e3:.1f} ms"
+        f"bare step {typical_ms:.1f} ms"
     )
     print(
         f"{'kind':<16}{'wall':<26}{'CPU':<26}"
-        f"{'step alone':>11}{'captured':>10}{'pairs':>7}  at most"
+        f"{'step alone':>11}{'captured':>10}{'steps':>8}{'turns':>7}  at most"
     )
     for name in options.kinds:
-        _print(name, found[name], step_ms)
+        _print(name, found[name], every.openings.get(name), step_ms)
 
 
-def _pair(kind: Kind, bare_ms: float, bare: Any, other: Any) -> tuple[Cost, Cost]:
-    """A block of a kind and the bare steps around it, for as many steps."""
-    steps = max(2, round(kind.block_s * 1e3 / bare_ms))
+def _part(
+    kind: Kind, bare_ms: float, bare: Side, other: Side, chance: random.Random
+) -> list[tuple[Cost, Cost]]:
+    """A kind's part of a round: pairs of bare steps and its own."""
+    if kind.block_s is not None:
+        return [_block_between(kind.block_s, bare_ms, bare, other)]
+    steps = max(1, round(TURN_S * 1e3 / bare_ms))
+    pairs = []
+    for _ in range(max(4, round(TURNS_S * 1e3 / bare_ms / steps))):
+        if chance.random() < 0.5:
+            base, ours = bare(steps), other(steps)
+        else:
+            ours, base = other(steps), bare(steps)
+        pairs.append((base, ours))
+    return pairs
+
+
+def _block_between(block_s: float, bare_ms: float, bare: Side, other: Side) -> tuple[Cost, Cost]:
+    """A block of a kind and the bare steps around it."""
+    steps = max(2, round(block_s * 1e3 / bare_ms))
     around = max(1, min(steps, round(1000 / bare_ms)) // 2)
     before = bare(around)
-    ours: Cost = other(steps)
-    after = bare(around)
-    return (before + after).for_steps(ours.steps), ours
+    ours = other(steps)
+    return before + bare(around), ours
 
 
-def _print(name: str, pairs: list[tuple[Cost, Cost]], step_ms: int) -> None:
-    ratio = total_ratio if KINDS[name].is_seldom else median_ratio
+def _print(name: str, pairs: list[tuple[Cost, Cost]], opening: Cost | None, step_ms: int) -> None:
     bare, ours = zip(*pairs, strict=True)
-    wall = ratio([c.wall_s for c in ours], [c.wall_s for c in bare])
-    cpu = ratio([c.cpu_s for c in ours], [c.cpu_s for c in bare])
-    alone = median_ratio([c.median_ms for c in ours], [c.median_ms for c in bare])
-    captured = sum(c.captured for c in ours) / sum(c.steps for c in ours)
+    wall = _ratio(name, pairs, opening, lambda cost: cost.wall_s)
+    cpu = _ratio(name, pairs, opening, lambda cost: cost.cpu_s)
+    alone = statistics.median(c.median_ms for c in ours) / statistics.median(
+        c.median_ms for c in bare
+    )
+    steps = sum(c.steps for c in ours)
+    captured = sum(c.captured for c in ours) / steps
     target = TARGETS[name].get(step_ms or 100, "")
     print(
-        f"{name:<16}{wall!s:<26}{cpu!s:<26}{alone.value:>10.3f}x{captured:>9.1%}{len(pairs):>7}"
+        f"{name:<16}{wall!s:<26}{cpu!s:<26}{alone:>10.3f}x{captured:>9.1%}{steps:>8}{len(ours):>7}"
         f"  {target}",
         flush=True,
+    )
+
+
+def _ratio(
+    name: str,
+    pairs: list[tuple[Cost, Cost]],
+    opening: Cost | None,
+    seconds: Callable[[Cost], float],
+) -> Ratio:
+    bare, ours = zip(*pairs, strict=True)
+    theirs = [seconds(cost) / cost.steps for cost in bare]
+    if KINDS[name].block_s is not None:
+        return median_ratio([seconds(cost) / cost.steps for cost in ours], theirs)
+    if opening is not None and name in WITH_OPENING:
+        ours = (opening, *ours)
+        theirs = [statistics.median(theirs), *theirs]
+    each = [seconds(cost) / cost.steps for cost in ours]
+    return ratio_with_events(
+        each, theirs, [cost.steps for cost in ours], [cost.has_work for cost in ours]
     )
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--cases", nargs="+", default=list(CASES), metavar="WORKLOAD:DEVICES:MS")
-    parser.add_argument("--rounds", type=int, help="instead of the usual number")
-    parser.add_argument("--minutes", type=float, help="begin no round of a case after so long")
+    parser.add_argument("--rounds", type=int, help="at most so many")
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help="begin no round of a case after so long"
+    )
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--quick", action="store_true", help="two devices and 10 ms only, 2 min")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.quick:
-        options.cases, options.rounds = options.cases[:1], options.rounds or 4
+        options.cases, options.minutes = options.cases[:1], min(options.minutes, 1.5)
     return options
 
 

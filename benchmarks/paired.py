@@ -42,6 +42,34 @@ def total_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     return _with_spread(float(above.sum() / below.sum()), spread)
 
 
+def ratio_with_events(
+    ours: Sequence[float], theirs: Sequence[float], steps: Sequence[int], has_event: Sequence[bool]
+) -> Ratio:
+    """The ratio of what all steps took, where a few turns hold something dear.
+
+    Turns without it: the median of a step on either side, so that bursts of noise, which are most
+    of a short turn's spread, count for little. Turns with it count with all they took.
+
+    Args:
+      ours, theirs: cost per step of each turn and of its bare neighbour.
+      steps: of each turn.
+      has_event: whether a turn holds something dear.
+    """
+    above, below = np.asarray(ours), np.asarray(theirs)
+    number, dear = np.asarray(steps, np.float64), np.asarray(has_event, bool)
+
+    def ratio(rows: np.ndarray) -> float:
+        plain = rows[~dear[rows]]
+        held = rows[dear[rows]]
+        usual = np.median(above[plain]) if len(plain) else 0.0
+        spent = usual * number[plain].sum() + (above[held] * number[held]).sum()
+        return float(spent / (np.median(below[rows]) * number[rows].sum()))
+
+    every = np.arange(len(above))
+    picks = _picks(len(above))[: _RESAMPLES // 4]
+    return _with_spread(ratio(every), np.asarray([ratio(rows) for rows in picks]))
+
+
 def _picks(num_pairs: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, num_pairs, (_RESAMPLES, num_pairs))
 

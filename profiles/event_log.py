@@ -9,13 +9,15 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from profiles.errors import RunFolderError
 from profiles.events import Event, StepDone, to_record
-from profiles.step_line import step_line
+from profiles.step_line import StepFields, step_line
 
+STEP_FIELDS = tuple(field.name for field in fields(StepDone))
 _ENCODER = json.JSONEncoder(allow_nan=False, default=str)
 """`json.dumps` would make a new one for every event."""
 
@@ -30,7 +32,18 @@ class EventLog:
 
     def write(self, event: Event) -> None:
         """Append one event; raises RunFolderError where the disk refuses it."""
-        data = line_of(event, self._now_ns()).encode() + b"\n"
+        self._append(line_of(event, self._now_ns()))
+
+    def write_step(self, step: StepFields) -> None:
+        """The same for a step's event, or what has its fields."""
+        line = step_line(step, self._now_ns())
+        if line is None:
+            self.write(StepDone(**{name: getattr(step, name) for name in STEP_FIELDS}))
+        else:
+            self._append(line)
+
+    def _append(self, line: str) -> None:
+        data = line.encode() + b"\n"
         try:
             written = self._file.write(data)
         except OSError as error:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.recorder.marks import to_ns
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.step import Outcome, Step
 
@@ -46,8 +45,7 @@ class CustomLoop:
         outcome = Outcome.read(result, len(told[0]) if told else 0)
         if self.agreement is not None:
             self.agreement.hear(outcome.summed)
-        marks = None if outcome.marks_s is None else to_ns(outcome.marks_s)
-        recorded.result(loss=outcome.loss, marks=marks, examples=outcome.examples)
+        recorded.result(loss=outcome.loss, marks=outcome.marks_ns, examples=outcome.examples)
         return outcome.examples
 
     def on_the_way(self) -> Iterator[None]:

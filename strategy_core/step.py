@@ -43,16 +43,21 @@ class Outcome(NamedTuple):
     examples: int
     summed: npt.NDArray[np.floating[Any]]
     """(n,): what else was summed over the replicas."""
-    marks_s: npt.NDArray[np.float64] | None
-    """(local replicas, 3): inputs ready, gradients ready, reduced; seconds since the epoch."""
+    marks_ns: list[list[int]] | None
+    """Per local replica: inputs ready, gradients ready, reduced; ns since the epoch."""
 
     @classmethod
     def read(cls, result: tf.Tensor, num_summed: int = 0) -> Outcome:
         """Wait for a step's result: loss, examples, sums, and three marks per replica."""
         numbers = result.numpy()
         end = 2 + num_summed
-        marks = numbers[end:].reshape(-1, NUM_MARKS) if len(numbers) > end else None
-        return cls(float(numbers[0]), int(numbers[1]), numbers[2:end], marks)
+        # Plain numbers: after every step, NumPy's functions would take several times as long.
+        plain = numbers.tolist()
+        marks = None
+        if len(plain) > end:
+            ns = [int(seconds * 1e9) for seconds in plain[end:]]
+            marks = [ns[at : at + NUM_MARKS] for at in range(0, len(ns), NUM_MARKS)]
+        return cls(plain[0], int(plain[1]), numbers[2:end], marks)
 
 
 def build_step(

@@ -1,7 +1,8 @@
 """The helper process that converts captures beside the training: no TensorFlow, lowest priority.
 
 `python -m profiles.capture.helper` reads one JSON job per line on stdin, in order, and answers each
-with one JSON line on stdout. It ends with its stdin, so it never outlives the worker.
+with one JSON line on stdout, the first with the processor time that it took to be ready. It ends
+with its stdin, so it never outlives the worker.
 A process of its own, because a conversion that shared the training's interpreter would hold its
 lock for milliseconds at a time.
 """
@@ -14,6 +15,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,8 +75,10 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.nice(19)
     rehearse()
+    also = {"import_ms": time.process_time() * 1e3}
     for line in sys.stdin:
-        print(json.dumps(Job(**json.loads(line)).run()), flush=True)
+        print(json.dumps(Job(**json.loads(line)).run() | also), flush=True)
+        also = {}
 
 
 if __name__ == "__main__":

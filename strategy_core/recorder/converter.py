@@ -36,6 +36,8 @@ class Converter:
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: list[Job] = []
         self._unread = b""
+        self._was_ready = False
+        self._import_ms = 0.0
         self._now_s = now_s
 
     @property
@@ -45,7 +47,15 @@ class Converter:
     def warm_up(self) -> None:
         """Have a helper: the one that waits, or a new one that imports beside the training."""
         if self._process is None:
-            self._process = _take_spare() or _start()
+            spare = _take_spare()
+            self._was_ready = spare is not None
+            self._process = spare or _start()
+
+    def take_import_ms(self) -> float:
+        """Processor time that the helper has used before its first job, beside the training; 0
+        where it was told before, or a helper was there already."""
+        took_ms, self._import_ms = self._import_ms, 0.0
+        return 0.0 if self._was_ready else took_ms
 
     def submit(self, job: Job) -> None:
         self.warm_up()
@@ -75,6 +85,7 @@ class Converter:
             self._unread += data
         *lines, self._unread = self._unread.split(b"\n")
         found: list[Answer] = [json.loads(line) for line in lines]
+        self._import_ms += sum(answer.pop("import_ms", 0.0) for answer in found)
         del self._waiting[: len(found)]
         if ended:
             message = "The converting process ended early; the raw capture is kept"

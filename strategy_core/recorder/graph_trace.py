@@ -6,6 +6,7 @@ A step that comes back from an earlier segment is not traced again: its graph is
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ class GraphTrace:
         self._scratch = folder.path / f".trace-{segment:03d}"
         self._thread: threading.Thread | None = None
         self._outcome: PlacementRecorded | None = None
+        self._cost_ms = 0.0
         self.is_tracing = True
         """The first step is still to come."""
         if same_as is None:
@@ -62,11 +64,13 @@ class GraphTrace:
         if self._same_as is not None:
             self._begin(self._copy, self._same_as)
             return
+        begin = time.perf_counter()
         try:
             metadata = placement.end_trace(self._scratch)
         except (OSError, tf.errors.OpError) as error:
             self._outcome = self._none(f"The graph could not be exported: {error}")
             return
+        self._cost_ms += (time.perf_counter() - begin) * 1e3
         if metadata is None:
             self._outcome = self._none(
                 "No tf.function was instantiated in the first recorded step: it had run before"
@@ -99,6 +103,16 @@ class GraphTrace:
         outcome, self._outcome = self._outcome, None
         return outcome
 
+    def take_cost_ms(self) -> float:
+        """What export and writing have taken since this was asked last."""
+        cost, self._cost_ms = self._cost_ms, 0.0
+        return cost
+
+    @property
+    def is_told(self) -> bool:
+        """Settled, and the outcome was given."""
+        return self.is_settled and self._outcome is None
+
     @property
     def is_settled(self) -> bool:
         """Nothing more will come: the graph is written, or never will be."""
@@ -107,7 +121,11 @@ class GraphTrace:
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _begin(self, write: Callable[..., None], *args: Any) -> None:
-        self._thread = threading.Thread(target=write, args=args, daemon=True)
+        def timed() -> None:
+            write(*args)
+            self._cost_ms += time.thread_time() * 1e3
+
+        self._thread = threading.Thread(target=timed, daemon=True)
 
     def _copy(self, before: int) -> None:
         source, path = self._folder.placement(before), self._folder.placement(self.segment)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core import private_tf
@@ -32,8 +30,3 @@ def clock_s(*tensors: Any) -> tf.Tensor:
     ready = list(tf.nest.flatten(list(tensors), expand_composites=True))
     with tf.control_dependencies(ready):
         return private_tf.run_unordered(tf.timestamp())  # else replicas take turns to be marked
-
-
-def to_ns(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Seconds since the epoch as nanoseconds."""
-    return (seconds * 1e9).astype(np.int64)

@@ -22,7 +22,14 @@ from profiles.schema import TABLES
 
 
 def begin_trace() -> None:
-    """Keep the graphs of functions that are instantiated from now on."""
+    """Keep the graphs of functions that are instantiated from now on, and no others.
+
+    TensorFlow 2.21 goes on collecting after `trace_off`: what it has gathered since (workers that
+    agree on a change do so in an all-reduce of its own) is taken out first, and written nowhere.
+    """
+    tf.summary.trace_on(graph=True, profiler=False)
+    with tf.summary.record_if(False):
+        tf.summary.trace_export("before", step=0)
     tf.summary.trace_on(graph=True, profiler=False)
 
 

@@ -1,11 +1,12 @@
 """When to capture: as often as the overhead budget allows, and once early so that there is a view.
 
-What a window costs is measured: starting and stopping the profiler, the conversion, and how much
-slower its steps, and the one after them, ran than those before. So is what it takes to write every
-step down. A window is begun when all that has been spent, and what one more is expected to take, is
-within the budget's share of the run's time so far. The first window of a segment comes early and is
-small; later ones wait until it is paid for. A run that ends before that was too short for its
-budget: its `capture` summary says what share it really cost.
+What recording costs is measured: starting and stopping the profiler, the conversion, how much
+slower a window's steps, and the one after them, ran than those before; writing every step down;
+the segment's graph; a converter that had to be started. All of it is owed. A window is begun when
+what is owed, and what one more is expected to take, is within the budget's share of the run's time
+so far. The first window of a segment comes early and is small; later ones wait until it is paid
+for. A run that ends before that was too short for its budget: its `capture` summary says what share
+it really cost.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ from collections.abc import Sequence
 EARLY_STEP = 2
 """Steps of a segment before its first window: tracing, and one to settle."""
 EARLY_NUM_STEPS = 5
+FEWEST_EARLY_STEPS = 3
+_EARLY_MS = 100.0
+"""The first window is about so long: what it costs is owed for a hundred times as long."""
 QUIET_STEP_MS = 200.0
 """Steps shorter than this are disturbed by what runs beside them, and soon over."""
 _RECENT_STEPS = 32
 _OUTLIER = 3.0
 """A step that took so many times the usual was held up by something else."""
-_SHARE_OF_WINDOWS = 0.5
+_SHARE_OF_WINDOWS = 0.1
 """At least this share of the budget is for windows, where steps are so short that writing them down
 alone takes more than the rest."""
+_NOT_TIMED = 1.5
+"""Writing a step down costs so many times what the recorder's own clock sees of it."""
+LONGEST_REST_MS = 1000.0
 _LONGEST_EARLY_MS = 10_000.0
 _LONGEST_BACK_TO_BACK_MS = 1000.0
 """The page is that far behind, at most, where every step is captured."""
@@ -39,7 +46,7 @@ class WindowPlanner:
         self.every_step = every_step
         self.elapsed_ms = 0.0
         self.spent_ms = 0.0
-        """By windows."""
+        """By windows, and by what has to be there for them."""
         self.recording_ms = 0.0
         """By writing steps down."""
         self._cost_per_step_ms: float | None = None
@@ -65,12 +72,24 @@ class WindowPlanner:
             return self._back_to_back_steps()
         if self._wants_early:
             return min(EARLY_NUM_STEPS, self.window_steps, self._affordable_early())
+        # Until the first one is converted, nobody knows what another costs.
+        return self.window_steps if self._short_ms() <= 0 else 0
+
+    @property
+    def rest_ms(self) -> float:
+        """For so long, at least, no window can begin: asked when `steps_to_capture` is 0."""
+        if self._steps_of_segment < EARLY_STEP or self._is_after_window:
+            return 0.0
+        return min(LONGEST_REST_MS, max(0.0, self._short_ms()) / self.overhead_budget)
+
+    def _short_ms(self) -> float:
+        """What is owed, one more window included, beyond what the budget allows."""
         if self._cost_per_step_ms is None:
-            return 0  # the first one is not converted yet: what it costs is not known
+            return LONGEST_REST_MS
         expected = self._cost_per_step_ms * self.window_steps
         budget = self.overhead_budget * self.elapsed_ms
         allowed = max(budget - self.recording_ms, budget * _SHARE_OF_WINDOWS)
-        return self.window_steps if self.spent_ms + expected <= allowed else 0
+        return self.spent_ms + expected - allowed
 
     @property
     def is_first_view_near(self) -> bool:
@@ -94,9 +113,18 @@ class WindowPlanner:
             self._bare.append(wall_ms)
         self._is_after_window = False
 
+    def passed(self, wall_ms: float) -> None:
+        """In place of `step_done`, while no window can begin."""
+        self.elapsed_ms += wall_ms
+        self._bare.append(wall_ms)
+
     def step_written(self, took_ms: float) -> None:
         """What it took to write a step down, beside the step and beside windows."""
-        self.recording_ms += took_ms
+        self.recording_ms += took_ms * _NOT_TIMED
+
+    def owe(self, cost_ms: float) -> None:
+        """What was spent on something that windows need: a graph, a converter."""
+        self.spent_ms += cost_ms
 
     def window_begun(self) -> None:
         self._is_first = self._wants_early
@@ -145,6 +173,10 @@ class WindowPlanner:
         return max(self.window_steps, min(100, fitting))
 
     def _affordable_early(self) -> int:
-        """Fewer steps where a step takes seconds, so that the first view is there in seconds."""
+        """Fewer steps where they are long, and so few where one takes seconds that the first view
+        is there in seconds."""
         slowest = max(self._bare, default=0.0)
-        return max(1, int(_LONGEST_EARLY_MS / slowest)) if slowest else EARLY_NUM_STEPS
+        if not slowest:
+            return EARLY_NUM_STEPS
+        fitting = max(FEWEST_EARLY_STEPS, int(_EARLY_MS / slowest))
+        return max(1, min(fitting, int(_LONGEST_EARLY_MS / slowest)))

@@ -18,7 +18,6 @@ from profiles.events import (
     Finished,
     Note,
     SegmentOpened,
-    StepDone,
     WorkerStarted,
 )
 from profiles.hosts import is_pod, is_served
@@ -33,6 +32,8 @@ from strategy_core.recorder.windows import Windows
 
 SAMPLE_EVERY_NS = 1_000_000_000
 """So often, at the end of a step, memory and the bytes on the links are looked at."""
+TIMED_EVERY = 16
+"""Between windows, what writing takes is timed in one step of so many, and stands for all."""
 
 
 class Recorder:
@@ -74,6 +75,9 @@ class Recorder:
         self.profilers: list[str] = []
         """Addresses of the profilers of a TPU pod's hosts, where the steps run on such."""
         self._sample_due_ns = 0
+        self._wants_contexts = False
+        self._began_ns = 0
+        """When this step's beginning began, where its writing is timed."""
         self._begin_took_ns = 0
         self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
@@ -87,10 +91,14 @@ class Recorder:
         try:
             self._log.write(event)
         except RunFolderError as error:
-            self.failure = error
-            if not self._is_guest:
-                raise
-            warnings.warn(f"Recording stopped, training goes on. {error}", stacklevel=2)
+            self._refused(error)
+
+    def _refused(self, error: RunFolderError) -> None:
+        """The disk took no more: the end of the run, or in a guest's program of its recording."""
+        self.failure = error
+        if not self._is_guest:
+            raise error
+        warnings.warn(f"Recording stopped, training goes on. {error}", stacklevel=3)
 
     @property
     def next_step(self) -> int:
@@ -101,6 +109,11 @@ class Recorder:
     def is_capturing(self) -> bool:
         """Whether the step that is under way is in a capture window."""
         return self._windows.is_capturing
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a capture is open or on its way into its tables, or a graph is."""
+        return self._windows.has_work
 
     def settle(self) -> None:
         """End the window that is open, and wait until every capture so far is in its tables."""
@@ -128,23 +141,30 @@ class Recorder:
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step
+        self._wants_contexts = self.capture.contexts
         self.write(segment)
 
-    def step(self, examples: int | None = None) -> AbstractContextManager[RecordedStep]:
+    def step(self, examples: int | None = None) -> RecordedStep:
         """Around one step, from asking for its batch until its result is there."""
-        return _Around(self, examples)
-
-    def enter_step(self, examples: int | None) -> RecordedStep:
-        """The step begins, or did so already with asking for its batch."""
-        ahead, self._ahead = self._ahead, None
-        step = ahead or self._begin()
+        step = self._ahead or self._new_step()
         if examples is not None:
             step.examples = examples
         return step
 
+    def enter_step(self, step: RecordedStep) -> None:
+        """The step begins, or did so already with asking for its batch."""
+        if step is self._ahead:
+            self._ahead = None
+        else:
+            self._begin(step)
+
     def leave_step(self, step: RecordedStep, *raised: Any) -> None:
         """The step ends: recorded, unless it `raised` (type, value, traceback)."""
         is_done = raised[0] is None
+        if is_done and not self._is_observed:
+            step.end()
+            self._record(step)
+            return
         try:
             if is_done:
                 step.end()
@@ -163,7 +183,8 @@ class Recorder:
         iterator = iter(batches)
         while True:
             self._leave_ahead()
-            self._ahead = self._begin()
+            self._ahead = self._new_step()
+            self._begin(self._ahead)
             try:
                 with self._ahead.input():
                     batch = next(iterator)
@@ -186,19 +207,25 @@ class Recorder:
         self.write(Finished(status, self._next_step))
         self._log.close()
 
-    def _begin(self) -> RecordedStep:
-        begin_ns = time.monotonic_ns()
-        segment = self._segment
-        if segment is None:
+    def _new_step(self) -> RecordedStep:
+        if self._segment is None:
             raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
-        step = RecordedStep(self._next_step, segment.segment)
-        if self.capture.contexts and step.number == segment.first_step:
-            self._observe(self._contexts(segment))
+        return RecordedStep(self._next_step, self._segment.segment, self)
+
+    def _begin(self, step: RecordedStep) -> None:
+        if self._windows.is_at_rest:  # most steps, so as little as can be
+            step.begin()
+            return
+        begin_ns = time.monotonic_ns()
+        if self._wants_contexts:
+            assert self._segment is not None
+            self._wants_contexts = False
+            self._observe(self._contexts(self._segment))
         if window := self._windows.observe(step.number):
             self._observe(window)
+            step.captured = True
         self._begin_took_ns = time.monotonic_ns() - begin_ns
-        step.begin(self._windows.is_capturing)
-        return step
+        step.begin()
 
     def _leave_ahead(self) -> None:
         """A batch was asked for, but no step followed."""
@@ -228,34 +255,41 @@ class Recorder:
             self.write(Note("warning", f"The contexts could not be kept: {error}"))
 
     def _record(self, step: RecordedStep) -> None:
-        begin_ns = time.monotonic_ns()
-        segment = self._segment
-        assert segment is not None
-        self._next_step = step.number + 1
-        self.write(
-            StepDone(
-                segment=segment.segment,
-                step=step.number,
-                start_ns=step.start_ns,
-                wall_ms=step.wall_ms,
-                loss=step.loss,
-                examples=step.examples,
-                captured=self._windows.is_capturing,
-                input_ms=step.input_ms,
-                marks_ns=step.marks_ns,
-            )
-        )
-        self._write_all(step.events)
+        windows = self._windows
+        at_rest = windows.is_at_rest
+        is_timed = not at_rest or step.step % TIMED_EVERY == 0
+        begin_ns = time.monotonic_ns() if is_timed else 0
+        self._next_step = step.step + 1
+        self._write_step(step)
+        if step.events:
+            self._write_all(step.events)
         is_due = step.start_ns >= self._sample_due_ns
         if is_due:
-            self._sample_due_ns = step.start_ns + SAMPLE_EVERY_NS
             self._write_all(self._count_links())  # before anything else passes the links
-        self._write_all(self._windows.step_done(step.wall_ms))
+        if at_rest:
+            windows.passed(step.wall_ms)
+        else:
+            self._write_all(windows.step_done(step.wall_ms))
         if is_due:
-            self._write_all(memory.sample(segment.replica_devices, step.number))
-            self._write_all(self._clock_events())
-        took_ns = self._begin_took_ns + time.monotonic_ns() - begin_ns
-        self._windows.step_written(took_ns / 1e6)
+            self._sample(step)
+        if is_timed:
+            took_ms = (time.monotonic_ns() - begin_ns + self._begin_took_ns) / 1e6
+            self._begin_took_ns = 0
+            windows.step_written(took_ms * (TIMED_EVERY if at_rest else 1))
+
+    def _write_step(self, step: RecordedStep) -> None:
+        if self._is_guest and self.failure is not None:
+            return
+        try:
+            self._log.write_step(step)
+        except RunFolderError as error:
+            self._refused(error)
+
+    def _sample(self, step: RecordedStep) -> None:
+        assert self._segment is not None
+        self._sample_due_ns = step.start_ns + SAMPLE_EVERY_NS
+        self._write_all(memory.sample(self._segment.replica_devices, step.step))
+        self._write_all(self._clock_events())
 
     def _count_links(self) -> list[Event]:
         if self.links is None:
@@ -269,23 +303,3 @@ class Recorder:
     def _write_all(self, events: Iterable[Event]) -> None:
         for event in events:
             self.write(event)
-
-
-class _Around:
-    """`Recorder.step` as a `with` block: a generator would cost several times as much, each step.
-
-    After a step the caches have forgotten Python's code, so every line of it counts.
-    """
-
-    __slots__ = ("_examples", "_recorder", "_step")
-
-    def __init__(self, recorder: Recorder, examples: int | None) -> None:
-        self._recorder = recorder
-        self._examples = examples
-
-    def __enter__(self) -> RecordedStep:
-        self._step = self._recorder.enter_step(self._examples)
-        return self._step
-
-    def __exit__(self, *raised: Any) -> None:
-        self._recorder.leave_step(self._step, *raised)

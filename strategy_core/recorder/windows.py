@@ -14,7 +14,7 @@ from profiles.layout import WorkerFolder
 from profiles.spec import Capture
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
-from strategy_core.recorder.planner import WindowPlanner
+from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
 from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.window import FollowedWindow, Window
 
@@ -51,6 +51,7 @@ class Windows:
         )
         self._profiler_ms = 0.0
         """What starts and stops took since `step_written`."""
+        self._rest_ms = 0.0
         self._converter = Converter()
         self._trace: GraphTrace | None = None
         self._open: Window | None = None
@@ -66,6 +67,22 @@ class Windows:
     def is_capturing(self) -> bool:
         return self._open is not None and self._open.error is None
 
+    @property
+    def has_work(self) -> bool:
+        """Something is open, or on its way to where it is told."""
+        is_told = self._trace is None or self._trace.is_told
+        return self._open is not None or bool(self._to_submit or self._submitted) or not is_told
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is open or under way, and no window can begin yet: `passed` is all there is."""
+        return self._rest_ms > 0.0
+
+    def passed(self, wall_ms: float) -> None:
+        """In place of `step_done`, after a step at rest."""
+        self._rest_ms -= wall_ms
+        self._planner.passed(wall_ms)
+
     def open_segment(
         self, trace: GraphTrace, capture: Capture, *, runs_here: bool = True
     ) -> list[Event]:
@@ -74,6 +91,7 @@ class Windows:
         `runs_here` is False where the steps run in other processes: there is nothing to capture.
         """
         events = self._stop()
+        self._rest_ms = 0.0
         self._capture = capture
         self._planner.overhead_budget = capture.overhead_budget
         self._planner.window_steps = capture.window_steps
@@ -92,10 +110,12 @@ class Windows:
 
     def observe(self, step: int) -> AbstractContextManager[Any] | None:
         """What a step is to be in: a window that is open, or begins here. None: in nothing."""
-        if self._open is None and self._trace is not None and self._may_capture:
-            num_steps = self._planner.steps_to_capture()
+        if self._open is None and self._trace is not None:
+            num_steps = self._planner.steps_to_capture() if self._may_capture else 0
             if num_steps:
                 self._begin(step, num_steps)
+            elif not self.has_work:
+                self._rest_ms = self._planner.rest_ms if self._may_capture else LONGEST_REST_MS
         return self._open.annotate(step) if self._open and self.is_capturing else None
 
     @property
@@ -231,10 +251,13 @@ class Windows:
         if self._trace is None:
             return []
         outcome: PlacementRecorded | None = self._trace.outcome(wait)
+        self._planner.owe(self._trace.take_cost_ms())
         return [*([] if outcome is None else [outcome]), *self._submit_ready()]
 
     def _collect(self, answers: list[Answer]) -> list[Event]:
         events: list[Event] = []
+        if answers:
+            self._planner.owe(self._converter.take_import_ms())
         for answer in answers:
             captured = self._submitted.pop(answer["number"])
             assert captured.event is not None

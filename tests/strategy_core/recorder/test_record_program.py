@@ -224,6 +224,7 @@ def test_the_graph_is_written_when_the_first_window_is_done(
     from strategy_core.recorder import planner
 
     monkeypatch.setattr(planner, "QUIET_STEP_MS", float("inf"))
+    monkeypatch.setattr(planner, "FEWEST_EARLY_STEPS", planner.EARLY_NUM_STEPS)
     strategy, dataset, train_step = _tutorial()
     batch = next(iter(dataset))
     last = planner.EARLY_STEP + planner.EARLY_NUM_STEPS - 1
@@ -250,14 +251,14 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
 
     strategy, dataset, train_step = _tutorial()
     batch = next(iter(dataset))
-    real_write = EventLog.write
+    real_write = EventLog.write_step
 
-    def write(log: EventLog, event: Any) -> None:
-        if getattr(event, "step", 0) >= 3:
+    def write_step(log: EventLog, step: Any) -> None:
+        if step.step >= 3:
             raise RunFolderError("The run folder takes every event", "No space left on device")
-        real_write(log, event)
+        real_write(log, step)
 
-    monkeypatch.setattr(EventLog, "write", write)
+    monkeypatch.setattr(EventLog, "write_step", write_step)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with lab.record(tmp_path / "run", strategy) as recorder:

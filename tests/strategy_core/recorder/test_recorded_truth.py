@@ -194,6 +194,27 @@ def test_placement_is_the_partition_graphs_node_for_node(tmp_path: Path) -> None
     assert {row["replica"] for row in ops} == {0, 1, 2}
 
 
+def test_what_ran_between_two_traces_is_in_neither(tmp_path: Path) -> None:
+    """TensorFlow goes on collecting when a trace is over; nodes of one name would be mixed up."""
+    import tensorflow as tf
+
+    from strategy_core.recorder import placement
+
+    def traced(name: str) -> Any:
+        return tf.function(lambda x: tf.add(x, 1.0, name=name), autograph=False)
+
+    placement.begin_trace()
+    traced("first")(tf.zeros([]))
+    placement.end_trace(tmp_path / "first")
+    traced("between")(tf.zeros([]))
+    placement.begin_trace()
+    traced("second")(tf.zeros([]))
+    nodes = placement.read_nodes(placement.end_trace(tmp_path / "second"))
+    names = {node.name for node in nodes}
+    assert "second" in names
+    assert not names & {"first", "between"}
+
+
 def test_a_deliberate_copy_is_a_transfer_with_its_bytes(tmp_path: Path) -> None:
     import tensorflow as tf
 

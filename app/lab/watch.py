@@ -7,14 +7,13 @@ import streamlit as st
 from app import state
 from app.components.live import live_view
 from app.lab.configure import launch, new_run
-from app.lab.controls import Controls, controls_of
+from app.lab.controls import Controls, HostedControls, controls_of
 from app.lab.live_knobs import live_knobs
 from app.live_run import LiveRun
 from app.parts.links import page_link
 from app.parts.text import as_markdown
 from profiles.errors import LabError
 from profiles.spec import parse_spec
-from strategy_core.launcher import RunHandle
 
 LOOK_EVERY_S = 0.5
 ASKED = (
@@ -54,14 +53,15 @@ def watch_page(run_id: str) -> None:
         st.error(as_markdown(error))
         st.button("New run", type="primary", on_click=new_run)
         return
-    active = controls_of(live, lab.handles.get(run_id))
+    handle = lab.handles.get(run_id)
+    active = controls_of(live, handle)
     _head(run_id, live, active)
     with st.sidebar:
         if active is not None:
             live_knobs(run_id, live, active)
         else:
             _aside(live)
-    own = active if isinstance(active, RunHandle) else None
+    own = handle if active is handle else None
     asked = live_view(run_id, can_kill=own is not None)
     if asked is not None and own is not None:
         own.kill_process(asked)
@@ -70,6 +70,7 @@ def watch_page(run_id: str) -> None:
 
 
 def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
+    is_here = active is not None and not isinstance(active, HostedControls)
     left, middle, right = st.columns([6, 1, 1], vertical_alignment="center")
     left.markdown(f"### {as_markdown(run_id, 90)}")
     if active is not None:
@@ -96,10 +97,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         key="new_button",
         width="stretch",
         on_click=new_run,
-        disabled=isinstance(active, RunHandle),
-        help="Runs share no processor: stop this one first."
-        if isinstance(active, RunHandle)
-        else None,
+        disabled=is_here,
+        help="Runs share no processor: stop this one first." if is_here else None,
     )
     if live.status.is_over:
         with st.container(horizontal=True, gap="medium"):

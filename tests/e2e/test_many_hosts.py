@@ -129,6 +129,40 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
     assert len(whole.summary()["segments"][0]["replicas"]) == 2
 
 
+def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with hosts(cluster(), run, run, flags=("--steps", "100000")) as both:
+        wait_for_steps(run, both)
+        changed = change(run, "global_batch_size=96", "inject=delay:worker=1,replica=0,ms=2")
+        refused = change(run, "learning_rate=0.5")
+        stopped = change(run, "--stop")
+        ends = [host.end() for host in both]
+    assert [code for code, _ in ends] == [0, 0], ends
+    assert (changed.returncode, stopped.returncode) == (0, 0), (changed.stderr, stopped.stderr)
+    assert (refused.returncode, "a change of learning_rate" in refused.stderr) == (1, True)
+    checkpoint = str(run / "worker-0-0" / "checkpoint")
+    assert f"--resume {checkpoint}" in refused.stderr
+    assert Path(checkpoint).is_dir()
+    profile = profiles.load(run)
+    assert profile.status.state == "stopped"
+    assert [s.global_batch_size for s in profile.segments] == [64, 96]
+    answers = [(r["command"], r["status"]) for r in profile.records("answer")]
+    assert answers == [("reconfigure", "applied"), ("reconfigure", "rejected"), ("stop", "applied")]
+    told = [[(r["segment"], r["loss"]) for r in steps_of(run, worker)] for worker in (0, 1)]
+    assert told[0] == told[1]
+    assert {segment for segment, _ in told[0]} == {0, 1}
+
+
+def change(run: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LAB, "change", str(run), *arguments, "--within", str(PATIENCE_S)],
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
+        check=False,
+    )
+
+
 def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with hosts(cluster(), run, run, flags=("--steps", "100000")) as both:
@@ -191,3 +225,5 @@ def test_what_cannot_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     with hosts(addresses, run, flags=("--reconfigure", "5:workers=3")) as (host,):
         code, said = host.end()
     assert (code, "--resume" in said) == (2, True), said
+    alone = change(tmp_path, "global_batch_size=96")
+    assert (alone.returncode, "where each of its hosts has a launcher" in alone.stderr) == (2, True)

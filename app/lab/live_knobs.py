@@ -13,7 +13,7 @@ from app.lab.algorithm_picker import algorithms_of, has_no_choice
 from app.lab.cluster_picker import pick_cluster
 from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
-from app.lab.controls import Controls
+from app.lab.controls import Controls, HostedControls
 from app.lab.delays import num_replicas, pick_delays
 from app.lab.device_picker import pick_devices
 from app.lab.network_picker import live_changes, pick_network
@@ -25,7 +25,6 @@ from profiles.errors import LabError, SpecError
 from profiles.spec import parse_spec
 from strategy_core import preflight
 from strategy_core.catalog import offers
-from strategy_core.launcher import RunHandle
 from strategy_core.live_change import changed_spec
 
 
@@ -41,7 +40,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     key = _revision(run_id, live, commands)
     complaints = Complaints()
     st.markdown("#### Change it while it runs")
-    is_here = isinstance(handle, RunHandle)
+    is_here = not isinstance(handle, HostedControls)
     wanted = (
         _knobs(applied, key, complaints) if is_here else _knobs_of_hosts(applied, key, complaints)
     )

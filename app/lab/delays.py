@@ -5,7 +5,7 @@ A delay names a replica among those of its worker; a slider is for one of the wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -15,44 +15,61 @@ from profiles.spec import POD_STRATEGY, SINGLE_REPLICA_STRATEGIES
 MAX_SLIDERS = 16
 MAX_MS = 100
 
+Place = tuple[int, int]
+"""A worker, and a replica among its own."""
+OnMove = Callable[[str, Place], None]
+"""Called with a slider's key in the session and its place when somebody has moved it."""
+
 
 def pick_delays(
     num_replicas: int,
     *,
     key: str,
     num_workers: int = 1,
-    applied: Iterable[Mapping[str, Any]] = (),
-    moved: str = "",
+    shown_ms: Mapping[Place, float] | None = None,
+    on_move: OnMove | None = None,
 ) -> list[dict[str, Any]]:
-    """Draw a slider per replica; the field `inject`. `applied` is what they show at first.
+    """Draw a slider per replica; what they show, as the field `inject`.
 
-    The session key `moved`, where named, becomes True once somebody moved a slider.
+    `shown_ms` is what they are to show, 0 where it says nothing; without it they show what they
+    were last left at.
     """
-    before = {
-        (int(delay.get("worker", 0)), int(delay.get("replica", 0))): float(delay.get("ms", 0))
-        for delay in applied
-    }
     per_worker = max(1, num_replicas // num_workers)
     delays = []
     for replica in range(min(num_replicas, MAX_SLIDERS)):
-        worker, local = divmod(replica, per_worker)
-        before_ms = before.get((worker, local), 0.0)
+        place = divmod(replica, per_worker)
+        slider = f"{key}_delay_{replica}"
+        wanted_ms = int(shown_ms.get(place, 0)) if shown_ms is not None else 0
+        if shown_ms is not None and st.session_state.get(slider) != wanted_ms:
+            st.session_state[slider] = wanted_ms
         ms = st.slider(
-            f"Worker {worker} / replica {replica}" if num_workers > 1 else f"Replica {replica}",
+            f"Worker {place[0]} / replica {replica}" if num_workers > 1 else f"Replica {replica}",
             0,
-            max(MAX_MS, int(before_ms)),
-            int(before_ms),
+            max(MAX_MS, wanted_ms),
             step=5,
             format="%d ms",
-            key=f"{key}_delay_{replica}",
-            on_change=_note,
-            args=(moved,),
+            key=slider,
+            on_change=on_move,
+            args=(slider, place),
         )
         if ms:
-            delays.append({"kind": "delay", "replica": local, "ms": float(ms), "worker": worker})
+            delays.append(_delay(place, ms))
     if num_replicas > MAX_SLIDERS:
         st.caption(f"The first {MAX_SLIDERS} replicas can be delayed from here.")
     return delays
+
+
+def by_place(delays: Iterable[Mapping[str, Any]]) -> dict[Place, float]:
+    """Milliseconds by place, of the field `inject`."""
+    return {
+        (int(delay.get("worker", 0)), int(delay.get("replica", 0))): float(delay.get("ms", 0))
+        for delay in delays
+    }
+
+
+def as_field(ms_by_place: Mapping[Place, float]) -> list[dict[str, Any]]:
+    """The field `inject`, in order of the replicas."""
+    return [_delay(place, ms) for place, ms in sorted(ms_by_place.items()) if ms]
 
 
 def num_replicas(spec: Mapping[str, Any]) -> int:
@@ -66,6 +83,6 @@ def num_replicas(spec: Mapping[str, Any]) -> int:
     return per_worker * (1 if spec["strategy"] == POD_STRATEGY else int(spec.get("workers") or 1))
 
 
-def _note(moved: str) -> None:
-    if moved:
-        st.session_state[moved] = True
+def _delay(place: Place, ms: float) -> dict[str, Any]:
+    worker, replica = place
+    return {"kind": "delay", "replica": replica, "ms": float(ms), "worker": worker}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,18 +16,21 @@ from app.lab.cluster_picker import pick_cluster
 from app.lab.commands import Command, show_commands, with_answers
 from app.lab.complaints import Complaints
 from app.lab.controls import Controls, HostedControls
-from app.lab.delays import num_replicas, pick_delays
+from app.lab.delays import num_replicas
 from app.lab.device_picker import pick_devices
+from app.lab.live_delays import live_delays
 from app.lab.network_picker import live_changes, pick_network
 from app.lab.partition_picker import live_changes as cut_changes
 from app.lab.partition_picker import pick_partition
 from app.live_run import LiveRun
 from app.parts.text import as_markdown
-from profiles.errors import LabError, SpecError
+from profiles.errors import LabError
 from profiles.spec import parse_spec
 from strategy_core import preflight
 from strategy_core.catalog import offers
 from strategy_core.live_change import changed_spec
+
+_NO_KNOBS = ("inject", "reconfigure")
 
 
 def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
@@ -37,7 +42,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     sent = state.lab().commands.setdefault(run_id, {})
     commands = with_answers(sent, live.news())
     waiting = any(command.answer is None for command in commands)
-    key = _revision(run_id, live, commands)
+    key = _revision(run_id, applied, commands)
     complaints = Complaints()
     st.markdown("#### Change it while it runs")
     is_here = not isinstance(handle, HostedControls)
@@ -60,7 +65,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
         st.rerun()
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
-    _delays(applied, handle, sent, key, waiting=waiting)
+    live_delays(applied, handle, sent, is_waiting=waiting)
     show_commands(commands, is_over=False)
 
 
@@ -76,10 +81,14 @@ def _send(
     return True
 
 
-def _revision(run_id: str, live: LiveRun, commands: list[Command]) -> str:
-    """Changes whenever the knobs must show again what is in force: applied, or rejected."""
+def _revision(run_id: str, applied: Mapping[str, Any], commands: list[Command]) -> str:
+    """Changes whenever the knobs must show again what is in force: applied, or rejected.
+
+    Not with a delay: a knob that somebody has turned meanwhile, and not applied yet, stays so.
+    """
+    knobs = {name: value for name, value in applied.items() if name not in _NO_KNOBS}
     rejected = sum(command.is_rejected for command in commands)
-    return f"live_{run_id}_{len(live.segments)}_{rejected}"
+    return f"live_{run_id}_{zlib.crc32(json.dumps(knobs, sort_keys=True).encode()):08x}_{rejected}"
 
 
 def _knobs_of_hosts(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
@@ -204,44 +213,3 @@ def _value_at(document: Mapping[str, Any], path: str) -> Any:
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
-
-
-def _delays(
-    applied: Mapping[str, Any],
-    handle: Controls,
-    sent: dict[int, str],
-    key: str,
-    *,
-    waiting: bool,
-) -> None:
-    """Delays act as soon as a slider is let go; while a command waits, the newest wish is kept."""
-    st.markdown("#### Slow a replica down")
-    in_force = [dict(delay) for delay in applied.get("inject") or ()]
-    wish, moved, asked = (f"{what}_{handle.folder.name}" for what in ("wish", "moved", "asked"))
-    if not waiting and st.session_state.pop(asked, None) == st.session_state.get(wish, in_force):
-        st.session_state.pop(wish, None)  # answered: in force, or rejected
-    shown = st.session_state.get(wish, in_force)
-    delays = pick_delays(
-        num_replicas(applied),
-        key=key,
-        num_workers=int(applied.get("workers") or 1),
-        applied=shown,
-        moved=moved,
-    )
-    if st.session_state.pop(moved, False):
-        st.session_state[wish] = delays
-    if waiting or wish not in st.session_state:
-        return
-    wanted = st.session_state.pop(wish)
-    if wanted == in_force:
-        return
-    after = dict(applied) | {"inject": wanted}
-    try:
-        changed_spec(parse_spec(applied), {"inject": wanted}, handle.step or 0)
-    except SpecError as error:
-        st.error(as_markdown(error))
-        return
-    # Shown until the run answers: then the sliders show what is in force again.
-    st.session_state[wish] = st.session_state[asked] = wanted
-    if _send(handle, {"inject": wanted}, describe(applied, after), sent):
-        st.rerun()

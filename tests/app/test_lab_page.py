@@ -231,6 +231,40 @@ def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
 
 
 @pytest.mark.slow
+def test_no_move_of_a_slider_is_lost_to_the_answer_that_it_crosses(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    """The page learns of the answer and of the move in the same run of its script."""
+    at, run, log = running(lab, launcher)
+    live(at, "slider", "delay_2").set_value(30)
+    rerun(at)
+    live(at, "number_input", "_batch").set_value(128)
+    log.write(opened(1, run.spec.with_changes(run.asked[0])))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    live(at, "slider", "delay_1").set_value(20)
+    rerun(at)
+    assert {delay["replica"]: delay["ms"] for delay in run.asked[1]["inject"]} == {1: 20, 2: 30}
+    assert [live(at, "slider", f"delay_{replica}").value for replica in (1, 2)] == [20, 30]
+    assert live(at, "number_input", "_batch").value == 128, "turned, and not applied yet"
+
+
+@pytest.mark.slow
+def test_a_delay_of_a_replica_that_went_away_is_wished_no_more(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at, run, log = running(lab, launcher)
+    live(at, "number_input", "devices_many_cpu").set_value(2)
+    press(at, "Apply")
+    for replica in (0, 3):
+        live(at, "slider", f"delay_{replica}").set_value(30)
+    rerun(at)
+    log.write(opened(1, run.spec.with_changes(run.asked[0])))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    rerun(at)
+    assert [delay["replica"] for delay in run.asked[1]["inject"]] == [0]
+
+
+@pytest.mark.slow
 def test_a_rejected_delay_is_not_asked_again(lab: Path, launcher: PretendedLauncher) -> None:
     at, run, log = running(lab, launcher)
     live(at, "slider", "delay_2").set_value(30)

@@ -18,6 +18,7 @@ from profiles.layout import worker_folder
 from profiles.run_file import create_run_file
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.e2e.following import events
 from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -95,6 +96,24 @@ def configure_anew(page: Page) -> None:
     wait_until_drawn(page)
 
 
+def press_keys_on_a_delay(page: Page, server: Server) -> None:
+    """Key after key, while the run makes the changes of those before: all of them count."""
+    slider = page.get_by_role("slider", name="Replica 1")
+    run = server.runs / str(live(page).get_attribute("data-run"))
+    for times in range(1, 7):
+        slider.press("ArrowRight")
+        expect(slider).to_have_attribute("aria-valuenow", str(5 * times))
+        page.wait_for_timeout(300)  # so that it is sent: the slider gathers what is faster
+
+    def in_force() -> Any:
+        spec = events(run, "segment")[-1]["spec"]
+        return [(delay["replica"], delay["ms"]) for delay in spec["inject"]]
+
+    wait_until(page, lambda: in_force() == [(1, 30)], "a key was lost", LONG_MS)
+    expect(page.get_by_text("sent, not yet applied")).to_have_count(0, timeout=LONG_MS)
+    expect(slider).to_have_attribute("aria-valuenow", "30")
+
+
 @pytest.fixture(scope="module")
 def watched(server: Server) -> Server:
     """Runs of others in the server's folder."""
@@ -137,6 +156,7 @@ def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None
     page.reload()
     expect_step_after(page, before)
     expect(live(page)).to_have_attribute("data-segments", "2")
+    press_keys_on_a_delay(page, server)
 
     press_stop(page)
     expect(live(page)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)

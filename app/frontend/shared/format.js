@@ -17,6 +17,7 @@ export function fixed(value, decimals) {
 export function number(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return "0";
+  if (Math.abs(value) < 1e-4) return value.toExponential(digits - 1).replace(/e-(\d)$/, "e-0$1");
   const decimals = digits - 1 - Math.floor(Math.log10(Math.abs(value)));
   return fixed(value, Math.min(Math.max(decimals, 0), 9));
 }

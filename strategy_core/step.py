@@ -30,6 +30,7 @@ ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
 """What each replica does with its part: (its part of the mean loss, its last two marks)."""
 
 NUM_MARKS = 3
+_NOTHING = np.zeros(0)
 
 Clock = Callable[..., tf.Tensor]
 """The time, float64 seconds, at which the tensors that it is given are there."""
@@ -57,7 +58,8 @@ class Outcome(NamedTuple):
         if len(plain) > end:
             ns = [int(seconds * 1e9) for seconds in plain[end:]]
             marks = [ns[at : at + NUM_MARKS] for at in range(0, len(ns), NUM_MARKS)]
-        return cls(plain[0], int(plain[1]), numbers[2:end], marks)
+        summed = numbers[2:end] if num_summed else _NOTHING
+        return cls(plain[0], int(plain[1]), summed, marks)
 
 
 def build_step(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.event_log import line_of
+from profiles.event_log import STEP_FIELDS, EventLog, line_of
 from profiles.events import StepDone, to_record
 from profiles.step_line import step_line
 
@@ -43,6 +45,20 @@ def _step(**fields: Any) -> StepDone:
 def test_a_loss_that_is_no_number_is_null() -> None:
     for loss in (float("nan"), float("inf"), -float("inf")):
         assert json.loads(line_of(_step(loss=loss), 1))["loss"] is None
+
+
+def test_what_has_the_fields_of_a_step_is_written_as_one(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl", now_ns=lambda: 7)
+    steps = [_step(loss=2.5), _step(loss=np.float32(0.5), examples=np.int64(8))]
+    for step in steps:
+        fields = {name: getattr(step, name) for name in STEP_FIELDS}
+        log.write_step(SimpleNamespace(**fields))
+        log.write(step)
+    log.close()
+    fast, whole, fallback, same = (tmp_path / "events.jsonl").read_text().splitlines()
+    assert fast == whole
+    assert fallback == same
+    assert json.loads(fallback)["at_ns"] == 7
 
 
 def test_fields_of_other_types_are_left_to_the_encoder() -> None:

@@ -68,6 +68,24 @@ def test_a_helper_that_waits_is_taken(tmp_path: Path) -> None:
     assert not waiting.is_running()
 
 
+def test_what_a_helper_took_to_be_ready_is_told_once_and_only_where_it_was_started_late(
+    tmp_path: Path,
+) -> None:
+    late = Converter()
+    late.submit(_job(tmp_path, 0))
+    (answer,) = late.finish(PATIENCE_S)
+    assert "import_ms" not in answer
+    assert late.take_import_ms() > 10
+    assert late.take_import_ms() == 0
+    late.close()
+    prepare()
+    ready = Converter()
+    ready.submit(_job(tmp_path, 1))
+    assert ready.finish(PATIENCE_S)[0]["error"] is None
+    assert ready.take_import_ms() == 0
+    ready.close()
+
+
 def test_a_helper_that_died_waiting_is_not_taken(tmp_path: Path) -> None:
     prepare()
     (waiting,) = _helpers(os.getpid())

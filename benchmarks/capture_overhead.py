@@ -8,7 +8,7 @@ A case is a workload, its devices and how long its bare step is made to last by 
 as it comes), in a process of its own. What costs a little in every step (`budget`, `marks`,
 `default`, `bare again`) takes turns with bare steps one by one (0.02 s), in random order; a capture
 is seen to its end, conversion included, in the turn in which it began. Most steps have none: theirs
-is the ratio of the medians; turns with a capture count with all they took, and so does the first
+is the middle of the differences to their neighbours; turns with a capture count with all they took, and so does the first
 window with the segment's graph, which comes before the first turn. What captures every step is
 measured in blocks of seconds, each between two blocks of bare steps, as the median of the pairs'
 ratios. `wall` and `CPU` (processor time, helper process included, which a busy machine changes

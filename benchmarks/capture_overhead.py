@@ -7,15 +7,15 @@ within the default budget, and with every step captured.
 A case is a workload, its devices and how long its bare step is made to last by its batch (ms; 0:
 as it comes), in a process of its own. What costs a little in every step (`budget`, `marks`,
 `default`, `bare again`) takes turns with bare steps one by one (0.02 s), in random order; a capture
-is seen to its end, conversion included, in the turn in which it began. Most steps have none: theirs
-is the middle of the differences to their neighbours; turns with a capture count with all they took, and so does the first
-window with the segment's graph, which comes before the first turn. What captures every step is
-measured in blocks of seconds, each between two blocks of bare steps, as the median of the pairs'
-ratios. `wall` and `CPU` (processor time, helper process included, which a busy machine changes
-less) have their 95 % intervals, by bootstrap over turns. `profiler alone` is TensorFlow's public
-start and stop around windows of the same length, and nothing of ours. `windows alone` is what our
-windows make of it, with nothing converted: no full capture can cost less. `bare again` is nothing
-at all: what it differs from 1 is the error of the others.
+is seen to its end, conversion included, in the turn in which it began. Most turns have none: theirs
+is the middle of the differences to their neighbours. Turns with a capture count with all they took,
+and so does the first window with the segment's graph, which comes before the first turn. What
+captures every step is measured in blocks of seconds, each between two blocks of bare steps, as the
+median of the pairs' ratios. `wall` and `CPU` (processor time, helper process included, which a busy
+machine changes less) have their 95 % intervals, by bootstrap over turns. `profiler alone` is
+TensorFlow's public start and stop around windows of the same length, and nothing of ours. `windows
+alone` is what our windows make of it, with nothing converted: no full capture can cost less. `bare
+again` is nothing at all: what it differs from 1 is the error of the others.
 """
 
 from __future__ import annotations

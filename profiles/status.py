@@ -126,7 +126,12 @@ def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> s
         verdict = _BAD_VERDICTS.get(str(record.get("verdict")))
         if verdict and not (heard and failures.get(record["worker"])):
             return str(record.get("message") or f"Worker {record['worker']} {verdict}.")
-    return _of_silent_peer(latest, sources, heard) if heard else None
+    if not heard:
+        return None
+    first = next(worker for worker, found in failures.items() if found)
+    told = [record.get("message") for record in exits if record["worker"] == first]
+    said = [*told, heard[0].get("message"), "The run failed."]  # its launcher may know more
+    return _of_silent_peer(latest, sources, str(next(filter(None, said))))
 
 
 def _heard(failed: Record) -> bool:
@@ -135,10 +140,9 @@ def _heard(failed: Record) -> bool:
 
 
 def _of_silent_peer(
-    latest: Sequence[EventSource], sources: Sequence[EventSource], heard: Sequence[Record]
+    latest: Sequence[EventSource], sources: Sequence[EventSource], said: str
 ) -> str:
     """What those who heard of a peer's end say; with its name where its whole host fell silent."""
-    said = str(heard[0].get("message") or "The run failed.")
     ended = {record["worker"] for record in _last_exits(sources)}
     ended |= {source.worker for source in latest if source.of_kind("finished")}
     launched = _launcher_records(sources, "launched")

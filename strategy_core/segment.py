@@ -142,12 +142,12 @@ def build(
     carried: state.State | None = None,
     first_example: int = 0,
     agreement: Agreement | None = None,
-    joined: Callable[[], None] = lambda: None,
+    joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None,
 ) -> Segment:
     """Everything `spec` asks for, its state carried over and its data from an example on.
 
     `agreement` is how this process and its peers come to the same commands, where it has peers;
-    `joined` is called once the strategy is there, and all of its cluster's processes with it.
+    `joined` is given the strategy once it is there, and all of its cluster's processes with it.
 
     Raises LabError; nothing of another segment is touched.
     """
@@ -156,7 +156,7 @@ def build(
     algorithm = algorithms.decide(spec, planned)
     # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
     strategy = strategies.build(spec, planned.names, algorithm)
-    joined()
+    joined(strategy)
     work = workload.load(spec.workload, spec.workload_options)
     is_cut = spec.parameter_server.partitioner != "none"
     if is_cut:

@@ -50,10 +50,12 @@ class Training:
         self.num_traced = 0
         """Graphs of steps that were traced so far."""
 
-    def open(self, joined: Callable[[], None] = lambda: None) -> None:
+    def open(
+        self, joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None
+    ) -> None:
         """Build what the spec asks for, from the checkpoint where there is one; raises LabError.
 
-        `joined` is called as soon as the other processes of a cluster are there.
+        `joined` is given the strategy as soon as the other processes of a cluster are there.
         """
         if self._resume is None:
             self._enter(segment.build(self.spec, agreement=self._agreement, joined=joined))

@@ -23,11 +23,12 @@ from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, garbage, preflight
 from strategy_core.cards import Seat
 from strategy_core.cause import cause
-from strategy_core.cluster import hosted_change, outside, tasks
+from strategy_core.cluster import hosted_change, outside, same_run, tasks
 from strategy_core.cluster.agreement import Agreement, SharedCommands
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.membership import Membership
+from strategy_core.cluster.parting import part_together, share
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.environment import environment
 from strategy_core.live_change import changed_spec, ended_delays
@@ -119,9 +120,21 @@ class WorkerRun:
             self._training.open()
         else:
             self._member.join(self._spec)
-            self._training.open(lambda: self._say({"joined": True}))
+            self._training.open(self._joined)
             self._recorder.write(environment())  # starts the runtime: after the cluster is joined
         self._has_opened = True
+
+    def _joined(self, strategy: tf.distribute.Strategy) -> None:
+        """All processes of the cluster are there; raises LabError where they are of two minds."""
+        self._say({"joined": True})
+        if self._is_hosted and self._agreement is not None and self._member is not None:
+            own = same_run.asked_here(self._spec, tf.__version__)
+            said = share(strategy, self._member.process, self._member.cluster.num_workers, own)
+            try:
+                same_run.check_same(said)
+            except LabError:
+                part_together(strategy)  # who left now might fail those who have yet to hear it
+                raise
 
     def _do_steps(self) -> None:
         training = self._training

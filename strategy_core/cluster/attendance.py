@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 
 from profiles.errors import LabError
 from strategy_core.cluster.place import Place, split_address
@@ -149,6 +150,15 @@ def answers(address: str) -> bool:
             return True
     except OSError:  # refused, unreachable, silent, or a name that is not known (yet)
         return False
+
+
+def silent_peers(place: Place, *, answers: Callable[[str], bool] = answers) -> str:
+    """The other tasks of a cluster at whose ports nobody answers, for people; empty where none."""
+    peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
+    with ThreadPoolExecutor(len(peers) or 1) as knocking:
+        found = list(knocking.map(lambda task: answers(task.address), peers))
+    gone = [_named(task) for task, is_there in zip(peers, found, strict=True) if not is_there]
+    return " and ".join(gone)
 
 
 def check_own_port(place: Place) -> None:

@@ -48,6 +48,8 @@ class Crew:
     """Where the processes of a cluster are; kept until they have ended."""
     is_part: bool = False
     """Its cluster has processes beside these, which others watch."""
+    silent_peers: str = ""
+    """Those of them that no longer answered when one of these heard of a peer's end."""
 
     @property
     def leader(self) -> WatchedWorker:
@@ -219,7 +221,10 @@ class Crew:
         if member.killed_for == "peer" and member is not self.culprit():
             culprit = self.title(self.culprit())
             return Verdict("killed", f"The launcher ended {title}: {culprit} was lost.")
-        return Verdict(verdict.verdict, f"{title.capitalize()}: {verdict.message}")
+        told = f"{title.capitalize()}: {verdict.message}"
+        if member.follows and self.silent_peers:
+            told = f"No answer any more from {self.silent_peers}. {told}"
+        return Verdict(verdict.verdict, told)
 
 
 def start_crew(

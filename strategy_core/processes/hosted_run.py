@@ -19,7 +19,7 @@ from profiles.commands import OWN_NUMBERS_FROM, LeftCommand, read_commands
 from profiles.errors import SpecError
 from profiles.events import CommandAnswered, Note
 from profiles.spec import RunSpec
-from strategy_core.cluster.attendance import Attendance, Doorkeeper, Patience
+from strategy_core.cluster.attendance import Attendance, Doorkeeper, Patience, silent_peers
 from strategy_core.cluster.containment import Network
 from strategy_core.cluster.hosted_change import check_planned
 from strategy_core.cluster.place import Place, split_address
@@ -108,6 +108,8 @@ class HostedRun(RunHandle):
 
     def _take_from_crew(self, message: Message) -> None:
         self._has_joined |= "joined" in message
+        if self._crew.leader.follows and not self._crew.silent_peers:
+            self._crew.silent_peers = silent_peers(self._part.place)
         if self._is_server and "done" in message:
             return  # its books can be closed at any time: it serves until the coordinator leaves
         super()._take_from_crew(message)

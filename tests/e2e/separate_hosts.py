@@ -129,12 +129,15 @@ def two_hosts(
 ) -> Iterator[list[Host]]:
     """`host-a` at 10.77.0.1 and `host-b` at 10.77.0.2, each with its command."""
     hosts: list[Host] = []
+    plugged: list[int] = []
     try:
         for number, (command, environment) in enumerate(zip(commands, environments, strict=True)):
             hosts.append(_start(folder, number, command, environment))
-        _join(hosts[0].process.pid, hosts[1].process.pid)
+        plugged = _join(hosts[0].process.pid, hosts[1].process.pid)
         yield hosts
     finally:
+        for end in plugged:
+            os.close(end)
         for host in hosts:
             host.process.kill()
         for host in hosts:
@@ -163,8 +166,11 @@ def _start(folder: Path, number: int, command: Sequence[str], environment: dict[
     return Host(name, process, archive)
 
 
-def _join(one: int, other: int) -> None:
-    """A cable between the two; both are waiting for their end of it."""
+def _join(one: int, other: int) -> list[int]:
+    """A cable between the two; both are waiting for their end of it.
+
+    Returns what keeps it plugged in at both ends, although one host may end before the other.
+    """
 
     def inside(pid: int) -> list[int]:
         found = [process.pid for process in all_below(pid)]
@@ -173,7 +179,9 @@ def _join(one: int, other: int) -> None:
     wait_until(lambda: bool(inside(one) and inside(other)))
     first, second = inside(one)[0], inside(other)[0]
     ends = ("add", WIRE, "type", "veth", "peer", "name", WIRE, "netns", str(second))
+    held = [os.open(f"/proc/{pid}/ns/net", os.O_RDONLY) for pid in (first, second)]
     subprocess.run(["nsenter", f"--target={first}", "--net", "ip", "link", *ends], check=True)
+    return held
 
 
 def _network(pid: int) -> str | None:

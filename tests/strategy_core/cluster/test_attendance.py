@@ -13,6 +13,7 @@ from strategy_core.cluster.attendance import (
     Patience,
     answers,
     check_own_port,
+    silent_peers,
     wait_for_names,
 )
 from strategy_core.cluster.place import Place, place_from_addresses
@@ -111,3 +112,10 @@ def test_peers_that_have_come_have_a_limit_of_their_own_and_are_named() -> None:
         "of a step."
     )
     assert "for 30 s waiting for worker 0 (a:1)" in patience.sentence(100.0, 130.0)
+
+
+def test_peers_that_no_longer_answer_are_named() -> None:
+    where = place("a:1", "b:2", "c:3", own=1)
+    assert silent_peers(where, answers=lambda address: address == "a:1") == "worker 2 (c:3)"
+    assert silent_peers(where, answers=lambda _: False) == "worker 0 (a:1) and worker 2 (c:3)"
+    assert silent_peers(where, answers=lambda _: True) == ""

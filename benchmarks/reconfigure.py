@@ -4,8 +4,9 @@
 
 A run per round, changed again and again, some steps apart: in its worker, then into a fresh one,
 which is the other side. A configuration that the run has had before is asked for again, too. The
-parts of each change are told by its events: built (until the segment opens: state taken, strategy,
-model and data), first step (traced and run), answered.
+spare worker is there before the first change. The parts of each change are told by its events:
+built (until the segment opens: state taken, strategy, model and data), first step (traced and
+run), answered. Rounds are done until their time is up: 100 s in all.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from strategy_core.launcher import Launcher, RunHandle
 LIMIT_S = 2.0
 NICE = 10
 SETTLE_S = 2.0
+ROUNDS_TAKE_S = 75.0
+"""None begins later: the last one ends within 100 s."""
+MOST_ROUNDS = 7
 STEPS_BETWEEN = 30
 """Between two changes: the graph of the one before is on record by then."""
 IN_WORKER: dict[str, dict[str, Any]] = {
@@ -60,8 +64,11 @@ def main() -> None:
     args = parser.parse_args()
     found: dict[str, list[Took]] = {what: [] for what in (*IN_WORKER, FRESH)}
     with tempfile.TemporaryDirectory() as scratch, Launcher(spare=True, nice=NICE) as launcher:
-        for number in range(2 if args.quick else 7):
+        until = time.monotonic() + ROUNDS_TAKE_S
+        for number in range(2 if args.quick else MOST_ROUNDS):
             one_round(launcher, args.workload, Path(scratch) / str(number), found)
+            if time.monotonic() > until:
+                break
     for what, took in found.items():
         print(line(what, [each.total for each in took], LIMIT_S if what in IN_WORKER else None))
         parts = (statistics.median(part) for part in zip(*took, strict=True))
@@ -84,6 +91,7 @@ def one_round(
     launcher.wait_for_spare(60)
     handle = launcher.launch(spec, folder)
     wait_for(handle, is_kind("step", step=10))
+    launcher.wait_for_spare(60)
     for what, changes in IN_WORKER.items():
         found[what].append(change(handle, changes))
     launcher.wait_for_spare(60)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
+from strategy_core import private_tf
 from strategy_core.user_code import explained
 from strategy_core.variables import variable_rules
 from strategy_core.workload import Workload
+
+
+class Built(NamedTuple):
+    """A model and its optimizer."""
+
+    model: Any
+    optimizer: Any
+    drew_seeds: bool
+    """Whether eager ops drew from TensorFlow's global seed: Keras' initializers do not."""
 
 
 def build_model(
@@ -19,15 +31,34 @@ def build_model(
     work: Workload,
     strategy: tf.distribute.Strategy,
     dataset: tf.data.Dataset | None = None,
-) -> tuple[Any, Any]:
-    """(model, optimizer); raises SpecError.
+    *,
+    is_seeded: bool = False,
+) -> Built:
+    """Model and optimizer; raises SpecError.
 
     A model that waits for its first input to build its weights gets the features of `dataset`.
 
-    The same seed gives the same weights under every strategy.
+    The same seed gives the same weights under every strategy. `is_seeded` says that TensorFlow has
+    this seed already, and that nothing has drawn from it: to set it once more takes as long as the
+    kernels of all ops and steps so far, which TensorFlow then forgets.
     """
-    with strategy.scope():
+    if is_seeded:
+        random.seed(spec.seed)
+        np.random.seed(spec.seed)
+    else:
         keras.utils.set_random_seed(spec.seed)
+    seeds = private_tf.eager_seeds()
+    model, optimizer = _build_both(spec, work, strategy, dataset)
+    drew_seeds = private_tf.eager_seeds() != seeds
+    if drew_seeds and is_seeded:  # the workload's file is another one than it was
+        return build_model(spec, work, strategy, dataset)
+    return Built(model, optimizer, drew_seeds)
+
+
+def _build_both(
+    spec: RunSpec, work: Workload, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset | None
+) -> tuple[Any, Any]:
+    with strategy.scope():
         with variable_rules(strategy):
             model = work.build_model()
             _check(work, "build_model", "a keras.Model", isinstance(model, keras.Model), model)

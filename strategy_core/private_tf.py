@@ -66,6 +66,18 @@ def reduce_by(strategy: Any, cross_device_ops: Any, options: Any) -> None:
     extended._communication_options = stock if options is None else stock.merge(options)
 
 
+def eager_seeds() -> Any:
+    """A value that is another one once an eager op has drawn from TensorFlow's global seed.
+
+    To set that seed again costs every kernel that eager ops and steps have, and is needless where
+    nothing drew from it. Nothing public tells.
+    """
+    from tensorflow.python.eager import context
+
+    generator = getattr(context.context(), "_rng", None)  # none before the first seed
+    return None if generator is None else generator.getstate()
+
+
 @contextmanager
 def iterators_without_autotune() -> Iterator[None]:
     """Distributed iterators created inside get no tuning thread of tf.data on their devices.

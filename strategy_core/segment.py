@@ -57,6 +57,8 @@ class Segment:
     """The custom loop's steps that were traced on these variables."""
     traced: TracedStep | None = None
     """The one of them that the loop calls."""
+    drew_seeds: bool = True
+    """Whether building the model drew from TensorFlow's global seed."""
 
     @property
     def custom(self) -> CustomLoop:
@@ -143,11 +145,13 @@ def build(
     first_example: int = 0,
     agreement: Agreement | None = None,
     joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None,
+    before: Segment | None = None,
 ) -> Segment:
     """Everything `spec` asks for, its state carried over and its data from an example on.
 
     `agreement` is how this process and its peers come to the same commands, where it has peers;
     `joined` is given the strategy once it is there, and all of its cluster's processes with it.
+    `before` is the segment that this process ran before, with the same seed.
 
     Raises LabError; nothing of another segment is touched.
     """
@@ -163,12 +167,14 @@ def build(
         check_parts(work)
     # A model whose weights are cut stays whole here, as a pattern for what is served.
     holder = tf.distribute.get_strategy() if is_cut else strategy
+    is_seeded = before is not None and not before.drew_seeds
     if spec.data is None:
         dataset = global_batches(spec, work, first_example)
-        model, optimizer = build_model(spec, work, holder, dataset)
+        built = build_model(spec, work, holder, dataset, is_seeded=is_seeded)
     else:
-        model, optimizer = build_model(spec, work, holder)
-        dataset = _own_data(spec, first_example, model)
+        built = build_model(spec, work, holder, is_seeded=is_seeded)
+        dataset = _own_data(spec, first_example, built.model)
+    model, optimizer = built.model, built.optimizer
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     notes = [algorithm.note] if algorithm.note else []
@@ -198,6 +204,7 @@ def build(
         parted=parted,
         steps=steps,
         traced=traced,
+        drew_seeds=built.drew_seeds,
     )
 
 

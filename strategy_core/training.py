@@ -10,10 +10,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from profiles.errors import LabError
+from profiles.errors import LabError, RunFolderError
 from profiles.events import Note
 from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
+from strategy_core.cause import cause
 from strategy_core.cluster.agreement import Agreement
 from strategy_core.cluster.parting import all_can, part_together, share
 from strategy_core.input_pipeline import explaining_bad_batches
@@ -80,14 +81,13 @@ class Training:
         """
         try:
             self._run_step()
-        except (LabError, tf.errors.OpError, MemoryError, ValueError, TypeError) as error:
-            if self._left is None or self._is_shared_failure(error):
+        except Exception as error:  # whatever a model's layers, and TensorFlow, may raise
+            if self._left is None or isinstance(error, RunFolderError) or self._is_shared(error):
                 raise
             self._go_back()
             if isinstance(error, LabError):
                 raise
-            said = str(error).strip().partition("\n")[0]
-            raise LabError("The first step of a change succeeds", said) from error
+            raise LabError("The first step of a change succeeds", _said(error)) from error
         if self._left is not None:
             self._left.loop.close()
             if self._left.model is not self._current.model:
@@ -129,12 +129,19 @@ class Training:
                 return segment.adapt(before, spec, None if is_same_data else self._examples)
             kept = self._kept.find(spec)
             if kept is None:
-                return segment.build(spec, carried=carried, first_example=self._examples)
+                return segment.build(
+                    spec, carried=carried, first_example=self._examples, before=before
+                )
             kept.put_state(carried)
             return segment.adapt(kept, spec, self._examples)
-        except (tf.errors.OpError, MemoryError) as error:
-            said = str(error).strip().partition("\n")[0]
-            raise LabError("The devices can hold the run as it is asked for", said) from error
+        except LabError:
+            raise
+        except (tf.errors.ResourceExhaustedError, MemoryError) as error:
+            rule = "The devices can hold the run as it is asked for"
+            raise LabError(rule, _said(error)) from error
+        except Exception as error:  # layers of the user's own are built outside of his functions
+            rule = "The run can be built as it is asked for"
+            raise LabError(rule, _said(error)) from error
 
     def settle(self) -> None:
         """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
@@ -222,7 +229,7 @@ class Training:
         if told is not None:
             self._recorder.write(told)
 
-    def _is_shared_failure(self, error: Exception) -> bool:
+    def _is_shared(self, error: Exception) -> bool:
         """Whether an error came while workers were in a step together: peers are still in it, and
         none of them can go back alone. What fails before that, fails in all of them alike."""
         return self._agreement is not None and isinstance(error, tf.errors.OpError)
@@ -243,3 +250,8 @@ class Training:
             before.put_state(self._left_state)
             before = segment.adapt(before, before.spec, self._examples)
         self._enter(before, state.checksum(before.take_state()), "same-worker")
+
+
+def _said(error: Exception) -> str:
+    """What is wrong, in one line."""
+    return f"{type(error).__name__}: {cause(error)}"

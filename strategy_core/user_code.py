@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profiles.errors import LabError, SpecError
+from strategy_core.cause import cause
 
 
 @contextmanager
@@ -35,6 +36,6 @@ def _where(path: Path, error: BaseException) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """Type and first line of the message: TensorFlow's go on for pages."""
-    first_line = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+    """Type and the one line of the message that counts: TensorFlow's go on for pages."""
+    has_words = bool(str(error).strip())
+    return f"{type(error).__name__}: {cause(error)}" if has_words else type(error).__name__

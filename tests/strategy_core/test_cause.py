@@ -18,6 +18,12 @@ Detected at node 'gradient_tape/sum' defined at (most recent call last):
     File "/x/training.py", line 3, in <module>
 Input is not finite
 """
+IN_A_LAYER = """Exception encountered when calling Narrow.call().
+
+\x1b[1mno room for it\x1b[0m
+
+Arguments received by Narrow.call():
+"""
 
 
 @pytest.mark.parametrize(
@@ -29,6 +35,7 @@ Input is not finite
             "failed to connect to all addresses; last error: UNKNOWN: 127.0.0.1: refused",
         ),
         (IN_A_GRAPH, "Input is not finite"),
+        (IN_A_LAYER, "no room for it"),
         ("{{node loss}} Loss is NaN", "Loss is NaN"),
         ("{{node loss}}", "{{node loss}}"),
         ("  \n\n", "no message"),

@@ -27,6 +27,20 @@ def test_mirrored_strategy_still_has_its_collective_key_base() -> None:
     )
 
 
+def test_eager_seeds_tell_that_an_op_drew_from_the_global_seed() -> None:
+    import keras
+    import tensorflow as tf
+
+    from strategy_core import private_tf
+
+    keras.utils.set_random_seed(3)
+    seeds = private_tf.eager_seeds()
+    keras.layers.Dense(3).build((None, 2))
+    assert private_tf.eager_seeds() == seeds, "Keras' initializers have seeds of their own"
+    tf.random.normal((2,))
+    assert private_tf.eager_seeds() != seeds, "TensorFlow keeps its eager seeds somewhere else"
+
+
 def test_communication_options_reach_every_collective_of_a_strategy() -> None:
     import tensorflow as tf
 

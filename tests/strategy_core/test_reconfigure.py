@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profiles.errors import LabError, SpecError
+from profiles.errors import LabError, RunFolderError, SpecError
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -115,28 +115,75 @@ def test_a_refused_change_leaves_the_run_as_it_was(changes: dict[str, Any], rule
     assert training.step == 2
 
 
+DRAWS = """
+import random
+from pathlib import Path
+import keras, numpy as np, tensorflow as tf
+
+def build_model():
+    drawn = random.random(), float(np.random.rand()), DRAWN
+    with Path(__file__).with_suffix(".txt").open("a") as file:
+        print(*drawn, file=file)
+    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+
+def build_dataset(global_batch_size, seed):
+    numbers = tf.zeros((global_batch_size, 2)), tf.zeros((global_batch_size,), tf.int32)
+    return tf.data.Dataset.from_tensors(numbers).repeat()
+"""
+
+
+@pytest.mark.parametrize("drawn", ["0.0", "float(tf.random.normal(()))"])
+def test_a_model_that_is_built_again_draws_the_same_numbers(tmp_path: Path, drawn: str) -> None:
+    """What it draws need not be a variable, and is no part of the state that is carried over."""
+    from tests.strategy_core.in_memory import opened
+
+    file = tmp_path / "draws.py"
+    file.write_text(DRAWS.replace("DRAWN", drawn))
+    training, _ = opened(devices="cpu:2", workload=str(file), global_batch_size=4)
+    for devices in ("cpu:4", "cpu:1"):
+        training.run_step()
+        training.reconfigure(training.spec.with_changes({"devices": devices}))
+    assert training._current.drew_seeds is (drawn != "0.0")
+    first, *others = file.with_suffix(".txt").read_text().splitlines()
+    assert others == [first, first]
+
+
 FAILS_LATER = """
 import keras, tensorflow as tf
 
+class Narrow(keras.layers.Layer):
+    def call(self, inputs):
+        {in_layer}
+        return inputs
+
 def build_model():
-    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    return keras.Sequential([keras.Input((2,)), Narrow(), keras.layers.Dense(2)])
 
 def build_dataset(global_batch_size, seed):
     numbers = tf.zeros((global_batch_size, 2)), tf.zeros((global_batch_size,), tf.int32)
     return tf.data.Dataset.from_tensors(numbers).repeat()
 
 def loss_fn(labels, outputs):
-    if outputs.shape[0] == 1:
-        raise MemoryError("no room for it")
+    {in_loss}
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
 """
+ONE_EACH = "if {}.shape[0] == 1: raise {}"
+FAILURES = {
+    "no memory": {"in_loss": ONE_EACH.format("outputs", "MemoryError('no room for it')")},
+    "no such key": {"in_loss": ONE_EACH.format("outputs", "KeyError('no room for it')")},
+    "in a layer": {"in_layer": ONE_EACH.format("inputs", "RuntimeError('no room for it')")},
+    "on the device": {
+        "in_loss": "tf.debugging.assert_greater(tf.shape(outputs)[0], 1, 'no room for it')"
+    },
+}
 
 
-def test_a_change_whose_first_step_fails_is_taken_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", FAILURES)
+def test_a_change_whose_first_step_fails_is_taken_back(tmp_path: Path, where: str) -> None:
     from tests.strategy_core.in_memory import opened
 
     file = tmp_path / "fails_later.py"
-    file.write_text(FAILS_LATER)
+    file.write_text(FAILS_LATER.format(**{"in_layer": "pass", "in_loss": "pass"} | FAILURES[where]))
     training, recorder = opened(devices="cpu:2", workload=str(file), global_batch_size=4)
     training.run_step()
     before = training.state_checksum()
@@ -147,6 +194,22 @@ def test_a_change_whose_first_step_fails_is_taken_back(tmp_path: Path) -> None:
     assert [segment.num_replicas for segment in recorder.segments] == [2, 4, 2]
     training.run_step()
     assert training.step == 2
+
+
+def test_a_disk_that_is_full_is_no_fault_of_a_change() -> None:
+    from tests.strategy_core.in_memory import opened
+
+    training, recorder = opened(**START)
+    training.run_step()
+    training.reconfigure(training.spec.with_changes({"devices": "cpu:2"}))
+
+    def refuse(**_: Any) -> None:
+        raise RunFolderError("A run's folder takes its events", "no space left on device")
+
+    recorder.result = refuse  # type: ignore[method-assign]
+    with pytest.raises(RunFolderError, match="no space left"):
+        training.run_step()
+    assert len(recorder.segments) == 2, "there is nothing to go back for"
 
 
 @pytest.mark.parametrize(

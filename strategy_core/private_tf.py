@@ -246,3 +246,12 @@ def let_fit_span_processes(
     stock = getattr(trainer.reduce_per_replica, "stock", trainer.reduce_per_replica)
     mean_over_replicas.stock = stock  # type: ignore[attr-defined]
     trainer.reduce_per_replica = mean_over_replicas
+
+
+def is_there(value: Any) -> bool:
+    """Whether a `RemoteValue` has its result, or its error: whether `fetch` comes back at once.
+
+    There is no public way to ask: `fetch` waits, so each closure would take a thread of its own,
+    which is woken on the cores where the workers compute.
+    """
+    return bool(value._status_available_event.is_set())

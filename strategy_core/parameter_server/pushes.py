@@ -34,6 +34,20 @@ def updates() -> Iterator[Callable[[], Sequence[tf.Operation]]]:
     yield lambda: [op for op in graph.get_operations()[before:] if _is_update(op)]
 
 
+def answered(made: Sequence[tf.Operation]) -> list[tf.Operation]:
+    """Ops that are done once all of `made` are: one where each variable lives, which saves every
+    other update a message of its own."""
+    by_device: dict[str, list[tf.Operation]] = {}
+    for op in made:
+        place = next(tensor.device for tensor in op.inputs if tensor.dtype == tf.resource)
+        by_device.setdefault(place, []).append(op)
+    done = []
+    for place, ops in by_device.items():
+        with tf.device(place), tf.control_dependencies(ops):
+            done.append(tf.no_op())
+    return done
+
+
 def _is_update(op: tf.Operation) -> bool:
     takes_variable = any(tensor.dtype == tf.resource for tensor in op.inputs)
     return takes_variable and op.op_def.is_stateful and op.type not in _READS

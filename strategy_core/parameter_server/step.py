@@ -3,31 +3,35 @@
     start - batch - inputs ready - pull - pulled - compute - gradients ready - push - pushed
 
 Variables live on parameter servers. The lab's own step pulls each of them once, computes with the
-copies, and pushes gradients: the optimizer's update runs where the variable is. A workload's own
-`train_step` pulls and pushes as it goes, so those moments cannot be told apart there.
+copies, and pushes gradients: the optimizer's update runs where the variable is. The servers send
+as soon as the closure begins, beside the input; nobody is told to wait who is not told anyway, for
+that would be a message more. A workload's own `train_step` pulls and pushes as it goes, so those
+moments cannot be told apart there.
 """
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from profiles.errors import SpecError
+from strategy_core.parameter_server.answer import Answer, Carried, carry
 from strategy_core.parameter_server.parts import Held
-from strategy_core.parameter_server.pushes import Pushes, updates
+from strategy_core.parameter_server.pushes import Pushes, answered, updates
 from strategy_core.parameter_server.worker_delay import delayed
 from strategy_core.recorder.marks import mark
 from strategy_core.step import per_example
 from strategy_core.workload import Workload
 
 NUM_MARKS = 5
-NOT_TOLD = -1
+NOT_TOLD = 0
 """A mark that a workload's own step does not give."""
+_TASK = re.compile(r"/task:(\d+)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,13 @@ class Done:
     """Start, inputs ready, pulled, gradients ready, pushed; wall clock of the worker."""
 
 
-def read_done(packed: npt.NDArray[np.int64]) -> Done:
-    """The closure's one result tensor, taken apart."""
-    worker, examples, loss = packed[:3]
-    marks = [None if at == NOT_TOLD else int(at) for at in packed[3:]]
-    return Done(int(worker), float(loss.view(np.float64)), int(examples), marks)
+def read_done(answer: Answer) -> Done:
+    """The closure's one result, taken apart."""
+    examples, *halves = answer.numbers[:3]
+    (loss,) = struct.unpack("<d", struct.pack("<II", *halves))
+    marks = [None if at == NOT_TOLD else at for at in answer.numbers[3:]]
+    task = _TASK.search(answer.device)
+    return Done(int(task[1]) if task else 0, loss, examples, marks)
 
 
 def build_step(
@@ -58,7 +64,7 @@ def build_step(
     *,
     delays_ms: Mapping[int, float],
     pushes: Pushes,
-) -> Callable[[Any], tf.Tensor]:
+) -> Callable[[Any], Carried]:
     """The function to schedule; its argument is what `take_batch` gets a batch from.
 
     Args:
@@ -77,16 +83,14 @@ def build_step(
             batch = tf.nest.map_structure(tf.identity, batch)
         loss, later = replica_step(batch)
         examples = tf.shape(tf.nest.flatten(batch)[0], out_type=tf.int64)[0]
-        worker = tf.distribute.coordinator.experimental_get_current_worker_index()
-        bits = tf.bitcast(tf.cast(loss, tf.float64), tf.int64)
-        head = [tf.cast(worker, tf.int64), examples, bits]
-        return tf.stack([*head, start, ready, *later])
+        halves = tf.cast(tf.bitcast(tf.cast(loss, tf.float64), tf.uint32), tf.int64)
+        return tf.concat([[examples], halves, [start, ready, *later]], axis=0)
 
     @tf.function(autograph=False)
-    def closure(source: Any) -> tf.Tensor:
-        return strategy.run(timed_step, args=(source,))
+    def closure(source: Any) -> Carried:
+        return carry(strategy.run(timed_step, args=(source,)))
 
-    return closure
+    return cast("Callable[[Any], Carried]", closure)
 
 
 ReplicaStep = Callable[[Any], tuple[tf.Tensor, list[tf.Tensor]]]
@@ -103,9 +107,8 @@ def _lesson(
 
     def replica_step(batch: Any) -> tuple[tf.Tensor, list[tf.Tensor]]:
         features, labels = batch
-        with tf.control_dependencies(tf.nest.flatten(batch)):
-            weights, others = held.pull()
-        pulled = mark(weights, others)
+        weights, others = held.pull()
+        pulled = mark(batch, weights, others)
         with tf.control_dependencies([pulled]):
             features = tf.nest.map_structure(tf.identity, features)
 
@@ -124,8 +127,10 @@ def _lesson(
         pairs = held.cut(gradients)
         own = delayed([gradient for gradient, _ in pairs], delays_ms)
         ready = mark(own)
+        with tf.control_dependencies([ready]):
+            own = tf.nest.map_structure(tf.identity, own, expand_composites=True)
 
-        with tf.control_dependencies([ready]), updates() as made:
+        with updates() as made:
             held.optimizer.apply(own, [variable for _, variable in pairs])
             for variable, before, after in zip(held.states, others, updated, strict=True):
                 if after is not before:
@@ -133,7 +138,7 @@ def _lesson(
                     pushes.note(variable, after)
         for gradient, variable in pairs:
             pushes.note(variable, gradient)
-        return loss, [pulled, ready, mark(made())]
+        return loss, [pulled, ready, mark(answered(made()))]
 
     return replica_step
 
@@ -156,6 +161,6 @@ def _own(
             raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
         (loss,) = delayed([loss], delays_ms)
         unknown = tf.constant(NOT_TOLD, tf.int64)
-        return loss, [unknown, unknown, mark(loss, made())]
+        return loss, [unknown, unknown, mark(loss, answered(made()))]
 
     return replica_step

@@ -182,3 +182,17 @@ def test_the_coordination_service_takes_a_heartbeat_timeout() -> None:
     assert (job.name, job.num_tasks) == ("worker", 2)
     cluster = multi_worker_util.normalize_cluster_spec({"worker": ["a:1", "b:1"]})
     assert multi_worker_util.coordination_leader(cluster) == "/job:worker/replica:0/task:0"
+
+
+def test_a_remote_value_tells_whether_it_is_there() -> None:
+    """`is_there` has no public way to it."""
+    from tensorflow.python.distribute.coordinator.values import RemoteValueImpl
+
+    from strategy_core import private_tf
+
+    value = RemoteValueImpl(None, None)
+    assert not private_tf.is_there(value)
+    value._set_error(ValueError("no such op"))
+    assert private_tf.is_there(value)
+    with pytest.raises(ValueError, match="no such op"):
+        value.fetch()

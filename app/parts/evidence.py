@@ -75,7 +75,13 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
 def say_unlike(breakdown: StepBreakdown, median_ms: float | None, *, which: str = "") -> None:
     """Say so where the captured steps are not like the usual one: their lengths mislead then."""
     wall = breakdown.mean_ms("wall")
-    if wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
+    if wall and median_ms and not breakdown.is_in_sync:
+        st.caption(
+            f"{which}Workers do steps of their own, which overlap: one takes "
+            f"{units.milliseconds(wall)} on average, and one is done every "
+            f"{units.milliseconds(median_ms)}."
+        )
+    elif wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
         st.caption(
             f"{which}The captured steps took {units.milliseconds(wall)} on average, the usual "
             f"step takes {units.milliseconds(median_ms)}: read the shares, not the lengths."

@@ -137,8 +137,8 @@ def _exposed_communication(facts: Facts) -> Iterator[Finding]:
     yield _finding(
         facts,
         "communication-exposed",
-        f"{units.share(transfer / wall)} of every step ({units.milliseconds(transfer)}) is moving "
-        "tensors between devices with nothing computed meanwhile.",
+        f"{_of_a_step(facts, transfer, wall)} is moving tensors between devices with nothing "
+        "computed meanwhile.",
         "Raise the batch per replica (the bytes stay the same), "
         + (
             "try another cross-device algorithm, or use fewer replicas."
@@ -231,15 +231,35 @@ def _idle(facts: Facts) -> Iterator[Finding]:
     wall, idle = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("idle")
     if not wall or idle is None or idle / wall < IDLE_SHARE:
         return
+    doing, advice = _BETWEEN_STEPS[facts.breakdown.is_in_sync]
     yield _finding(
         facts,
         "idle",
-        f"{units.share(idle / wall)} of every step ({units.milliseconds(idle)}) no replica runs "
-        "anything: Python and the runtime between two steps.",
-        "Run several steps in one tf.function (steps_per_execution), or give each step more work.",
+        f"{_of_a_step(facts, idle, wall)} {doing}.",
+        advice,
         idle / wall,
         idle_ms=idle,
     )
+
+
+_BETWEEN_STEPS = {
+    True: (
+        "no replica runs anything: Python and the runtime between two steps",
+        "Run several steps in one tf.function (steps_per_execution), or give each step more work.",
+    ),
+    False: (
+        "it has no closure to do: its last result is on the way, or the coordinator has none ready",
+        "Give each step more work, or use fewer workers than the coordinator can keep busy.",
+    ),
+}
+"""Why nothing runs, and what to try: of replicas in sync, and of workers at paces of their own."""
+
+
+def _of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
+    """A share, and whose step it is of: a worker's own is longer than from result to result."""
+    is_in_sync = facts.breakdown.is_in_sync
+    whose = "every step" if is_in_sync else f"a worker's step of {units.milliseconds(wall_ms)}"
+    return f"{units.share(part_ms / wall_ms)} of {whose} ({units.milliseconds(part_ms)})"
 
 
 def _tracing(facts: Facts) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from profiles.exports.trace.flows import Flows
 from profiles.exports.trace.replicas import ReplicaSlices
 from profiles.exports.trace.slices import Row, Slice, in_sequence
 from profiles.exports.trace.tracks import TraceEvent, Tracks
+from profiles.processes import titles_of
 from profiles.schema import SCHEMA_VERSION
 from profiles.store import Profile
 from profiles.timeline.one_clock import table_on_one_clock
@@ -38,7 +39,8 @@ _STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
 def trace_events(profile: Profile) -> Iterator[TraceEvent]:
     """Every event of the trace; times in microseconds after the start of the run."""
     origin_ns = origin(profile)
-    tracks, flows = Tracks(by_worker=len(profile.clocks.workers) > 1), Flows()
+    tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=titles_of(profile))
+    flows = Flows()
     steps = profile.table("steps").to_pylist()
     yield from _events(_run_slices(profile, steps, tracks, origin_ns))
     replicas = ReplicaSlices(profile, tracks, origin_ns)

@@ -1,21 +1,23 @@
 """A run's spans sorted onto rows: one track per worker and device, one row per lane of a track.
 
-Times are nanoseconds since `origin_ns`, of all workers on one clock as far as it is known
-(`profiles.timeline.one_clock`); each track names its clock. Device clocks are drawn above host
-clocks, never computed with.
+Times are nanoseconds since `origin_ns`, when the run's first step began, of all workers on one
+clock as far as it is known (`profiles.timeline.one_clock`); each track names its clock. Device
+clocks are drawn above host clocks, never computed with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from profiles.analysis.clocks import worker_clocks
+from profiles.processes import titles_of
 from profiles.store import Profile
 from profiles.timeline.lanes import assign_lanes
 from profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
@@ -29,6 +31,8 @@ class Track:
     """A device of a worker, and the rows that its spans take."""
 
     worker: int
+    title: str
+    """What its process is called: of parameter servers process 1 is worker 0."""
     replica: int | None
     device: str
     clock: str
@@ -77,8 +81,7 @@ def lay_out(profile: Profile) -> Timeline:
     start = _ints(table["start_ns"])
     end = start + np.maximum(_ints(table["duration_ns"]), 0)
     steps = _captured_steps(profile)
-    origin = int(min([*start[:1], *steps["start"]], default=0))
-    origin = int(min(origin, start.min())) if len(start) else origin
+    origin = _origin(profile, start)
     start, end = start - origin, end - origin
     codes, keys = _tracks(table)
     # One key for track and start: a single sort of whole numbers.
@@ -86,7 +89,8 @@ def lay_out(profile: Profile) -> Timeline:
     start, end, codes = start[order], end[order], codes[order]
     clocks = _clock_texts(profile, keys, _first_texts(table["clock"], order, codes))
     marked = [op.endswith(MARKED) for op in _first_texts(table["op"], order, codes)]
-    rows, tracks = _rows(start, end, codes, keys, list(zip(clocks, marked, strict=True)))
+    facts = list(zip(clocks, marked, strict=True))
+    rows, tracks = _rows(start, end, codes, keys, facts, titles_of(profile))
     by_row = np.argsort(rows, kind="stable")
     order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
     num_rows = tracks[-1].first_row + tracks[-1].num_rows if tracks else 0
@@ -112,6 +116,13 @@ def lay_out(profile: Profile) -> Timeline:
         steps=steps,
         links=_links(profile, tracks, origin, start, row_starts),
     )
+
+
+def _origin(profile: Profile, start: Ints) -> int:
+    """When the run's first step began, though only later ones may be shown; or a span before it."""
+    first = pc.min(profile.table("steps")["start_ns"]).as_py()
+    known = [] if first is None else [int(first)]
+    return min([*known, *([int(start.min())] if len(start) else [])], default=0)
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
@@ -174,6 +185,7 @@ def _rows(
     codes: Ints,
     keys: Sequence[_Key],
     facts: Sequence[tuple[str, bool]],
+    titles: Mapping[int, str],
 ) -> tuple[Ints, list[Track]]:
     """Per span its row, and the tracks in order; spans are sorted by track, then by start."""
     rows = np.zeros(len(start), np.int64)
@@ -186,7 +198,8 @@ def _rows(
         rows[part] = lanes + first_row
         num_rows = int(lanes.max()) + 1
         known = None if replica < 0 else replica
-        tracks.append(Track(worker, known, device, *facts[number], first_row, num_rows))
+        title = titles.get(worker, f"worker {worker}")
+        tracks.append(Track(worker, title, known, device, *facts[number], first_row, num_rows))
         first_row += num_rows
     return rows, tracks
 

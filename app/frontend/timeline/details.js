@@ -28,7 +28,7 @@ export function detailsOf(span, track, category, twins) {
     ["Category", category],
     ["Replica", track.replica === null ? "serves all" : String(track.replica)],
     ["Device", track.device],
-    ["Worker", String(track.worker)],
+    ["Process", track.title],
     ["Step", String(span.step)],
     ["Starts at", joined(units.seconds(span.start / 1e9)) + ` (${number(span.start / 1e6, 9)} ms into the run)`],
     ["Clock", track.clock],

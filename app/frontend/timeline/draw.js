@@ -201,8 +201,8 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
 }
 
 // Where there are several workers, the device with its worker; `marks` where no capture saw it.
-export function shortDevice({ device, worker, isOne, is_marked: isMarked }) {
+export function shortDevice({ device, title, isOne, is_marked: isMarked }) {
   const short = device.split("/device:").at(-1) || device;
-  const named = isOne ? short : `worker ${worker}${short ? ` ${short}` : ""}`;
+  const named = isOne ? short : `${title}${short ? ` ${short}` : ""}`;
   return isMarked ? `${named}, marks` : named;
 }

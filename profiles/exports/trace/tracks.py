@@ -5,7 +5,7 @@ Each with its name and its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ class Tracks:
 
     by_worker: bool = False
     """A process is a worker, and a replica one of its groups of threads."""
+    titles: Mapping[int, str] = field(default_factory=dict)
+    """What a process of the run is called; `worker N` where nothing is said."""
     _processes: dict[tuple[int, int | None], int] = field(default_factory=dict)
     _process_names: dict[int, str] = field(default_factory=dict)
     _threads: dict[Track, str] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class Tracks:
         """Give a replica its place; None is what a worker does for all its replicas."""
         key = (worker, None if self.by_worker else replica)
         pid = self._processes.setdefault(key, RUN_PID + 1 + len(self._processes))
-        name = f"worker {worker}"
+        name = self.titles.get(worker, f"worker {worker}")
         if not self.by_worker:
             name = f"{_title(replica)} · {device or name}"
         self._process_names.setdefault(pid, name)

@@ -9,6 +9,7 @@ import pytest
 import profiles
 from profiles.analysis.breakdown import step_breakdown
 from profiles.analysis.efficiency import efficiency
+from profiles.analysis.findings import findings, gather_facts
 from profiles.analysis.parameter_server import ParameterServing, parameter_serving
 from profiles.events import ClosureDone, Exited, Launched
 from profiles.schema import CATEGORIES
@@ -106,6 +107,28 @@ def test_every_step_is_on_the_timeline_of_its_worker(tmp_path: Path) -> None:
     assert [track.worker for track in timeline.tracks] == [0, 1, 2]
     assert timeline.num_spans == 5 * 56  # four parts of each step, and its time in the queue
     assert [track.num_rows for track in timeline.tracks[1:]] == [1, 1]
+    assert [track.title for track in timeline.tracks] == ["coordinator", "worker 0", "worker 1"]
+
+
+def test_a_timeline_begins_with_the_run_though_only_its_newest_steps_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = profiles.load(write_served_run(tmp_path / "run"))
+    whole = lay_out(profile)
+    monkeypatch.setattr("profiles.timeline.one_clock.MAX_UNCAPTURED_STEPS", 10)
+    newest = lay_out(profile)
+    assert newest.num_spans == 5 * 10
+    assert newest.origin_ns == profile.table("steps")["start_ns"].to_pylist()[0]
+    assert newest.length_ns + newest.origin_ns == whole.length_ns + whole.origin_ns
+
+
+def test_a_workers_share_is_of_its_own_step_and_not_of_the_time_between_results(
+    tmp_path: Path,
+) -> None:
+    profile = profiles.load(write_served_run(tmp_path / "run"))
+    found = {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
+    assert "of a worker's step of " in found["communication-exposed"].sentence
+    assert "steps_per_execution" not in "".join(item.advice for item in found.values())
 
 
 def test_damaged_records_are_left_out_and_told(tmp_path: Path) -> None:

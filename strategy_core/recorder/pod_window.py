@@ -32,14 +32,20 @@ class PodWindow(Window):
         super().__init__(*args)
         self._hosts = hosts
         self._length_ms = int(_SLACK_MS + _SLACK * self.num_steps * step_ms)
-        self._asking: threading.Thread | None = None
+        self._asking: list[threading.Thread] = []
         self._trouble: str | None = None
 
     def start(self) -> None:
         super().start()
-        if self.error is None:
-            self._asking = threading.Thread(target=self._ask, name="profilers", daemon=True)
-            self._asking.start()
+        if self.error is not None:
+            return
+        # Asked for several in one call, TensorFlow 2.18 goes from one to the next.
+        self._asking = [
+            threading.Thread(target=self._ask, args=(host,), name=f"profiler {host}", daemon=True)
+            for host in self._hosts
+        ]
+        for each in self._asking:
+            each.start()
 
     @property
     def is_full(self) -> bool:
@@ -47,11 +53,11 @@ class PodWindow(Window):
 
     @property
     def is_written(self) -> bool:
-        return self._asking is None or not self._asking.is_alive()
+        return not any(each.is_alive() for each in self._asking)
 
     def wait(self) -> None:
-        if self._asking is not None:
-            self._asking.join()
+        for each in self._asking:
+            each.join()
 
     def xplane(self) -> Path | None:
         found = super().xplane()
@@ -70,16 +76,15 @@ class PodWindow(Window):
     def _scratch_of_hosts(self) -> Path:
         return self.scratch / "hosts"
 
-    def _ask(self) -> None:
-        """Comes back when all have answered, or one cannot."""
-        services = ",".join(f"grpc://{address}" for address in self._hosts)
+    def _ask(self, host: str) -> None:
+        """Comes back when it has answered, or cannot."""
         try:
             tf.profiler.experimental.client.trace(
-                services,
+                f"grpc://{host}",
                 str(self._scratch_of_hosts),
                 self._length_ms,
                 options=profiler_options(),
                 num_tracing_attempts=1,
             )
         except Exception as error:  # a host that is gone ends the run in its own words
-            self._trouble = f"The profilers of the hosts did not answer: {first_line(error)}"
+            self._trouble = f"The profiler of {host} did not answer: {first_line(error)}"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from app import browser, state
+from app.assets import Assets
 from app.preload import preload_soon
 from app.routes import build_routes
 from app.theme import theme_options
@@ -44,7 +46,9 @@ def server_options(host: str, port: int) -> dict[str, Any]:
 
 def create_app() -> st.App:
     """The page with the lab's routes; `state.configure` has been called before."""
-    return st.App(SCRIPT, routes=build_routes(), lifespan=_lifespan)
+    return st.App(
+        SCRIPT, routes=build_routes(), middleware=[Middleware(Assets)], lifespan=_lifespan
+    )
 
 
 def free_port(host: str, port: int) -> int:

@@ -48,10 +48,13 @@ def size(num_bytes: float | None) -> str:
     """Bytes with the largest unit that keeps the number above one."""
     if num_bytes is None or not math.isfinite(num_bytes):
         return MISSING
-    for scale, unit in _SIZES:
-        if abs(num_bytes) >= scale:
-            return _with_unit(num_bytes / scale, unit)
-    return f"{num_bytes:,.0f} B"
+    scale, unit = size_unit(num_bytes)
+    return f"{num_bytes:,.0f} B" if unit == "B" else _with_unit(num_bytes / scale, unit)
+
+
+def size_unit(num_bytes: float) -> tuple[float, str]:
+    """Bytes in the unit that `size` gives so many, and its name: what a whole column is told in."""
+    return next((each for each in _SIZES if abs(num_bytes) >= each[0]), (1.0, "B"))
 
 
 def bandwidth(gb_per_s: float | None) -> str:

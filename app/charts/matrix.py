@@ -10,6 +10,9 @@ import plotly.graph_objects as go
 from app.charts.base import figure, label
 from profiles import units
 
+SHORT = 8
+"""A name of so many characters stays on one line."""
+
 
 def traffic(
     devices: Sequence[str], bytes_per_step: np.ndarray, *, num_labelled: int = 9
@@ -40,6 +43,21 @@ def traffic(
         xgap=2,
         ygap=2,
     )
-    chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    chart.update_yaxes(
+        autorange="reversed",
+        showgrid=False,
+        type="category",
+        tickvals=shown,
+        ticktext=[in_two_lines(name) for name in shown],
+    )
     chart.update_xaxes(type="category")
     return chart
+
+
+def in_two_lines(name: str) -> str:
+    """A label broken near its middle, a number staying with its word: wide, it narrows the map."""
+    breaks = [at for at, char in enumerate(name[:-1]) if char == " " and not name[at + 1].isdigit()]
+    if not breaks or len(name) <= SHORT:
+        return name
+    at = min(breaks, key=lambda each: abs(each - len(name) / 2))
+    return f"{name[:at]}<br>{name[at + 1 :]}"

@@ -61,6 +61,7 @@ def loss(step: thin.Array, values: thin.Array, segments: Sequence[SegmentMark]) 
     band = thin.band(step, values)
     _add_band(chart, band, first=True, unit="")
     _mark_segments(chart, segments)
+    chart.update_layout(showlegend=len(chart.data) > 1)  # a line alone needs none
     return chart
 
 

@@ -41,6 +41,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_sentence(sentence(found, segment))
     short = short_names(item.device for item in found.cores)
     if found.expansion:
+        st.subheader("The mesh of cores")
         places = [
             CorePlace(
                 item.coordinates,

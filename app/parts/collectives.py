@@ -99,9 +99,9 @@ def _row(call: CollectiveCall) -> dict[str, object]:
     }
 
 
-def _instances(call: CollectiveCall) -> str:
+def _instances(call: CollectiveCall) -> str | None:
     if call.instances is None:
-        return ""
+        return None
     first, last = call.instances
     return str(first) if first == last else f"{first} to {last}"
 
@@ -109,15 +109,15 @@ def _instances(call: CollectiveCall) -> str:
 def _columns() -> dict[str, object]:
     column = st.column_config
     return {
-        "op": column.TextColumn("Collective", width="small"),
+        "op": column.TextColumn("Collective", width=85),
         "name": column.TextColumn("Op in the graph", width="medium"),
         "place": column.NumberColumn(
-            "Call", width="small", help="Its place among the calls of its kind in a step."
+            "Call", width=50, help="Its place among the calls of its kind in a step."
         ),
         "instance": column.TextColumn(
             "Instances", width="small", help="The runtime's keys: they count on with every step."
         ),
-        "group": column.NumberColumn("Group", width="small", help="n: replicas that take part."),
+        "group": column.NumberColumn("Group", width=60, help="n: replicas that take part."),
         "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
         "bytes": column.NumberColumn(
             "Bytes", width="small", format="localized", help="S: size of one call."
@@ -134,6 +134,6 @@ def _columns() -> dict[str, object]:
         "busbw": column.NumberColumn(
             "busbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
         ),
-        "time": column.TextColumn("Time from", width="small", help="Where the times came from."),
-        "size": column.TextColumn("Bytes from", width="small", help="Where the size came from."),
+        "time": column.TextColumn("Time from", width=85, help="Where the times came from."),
+        "size": column.TextColumn("Bytes from", width=85, help="Where the size came from."),
     }

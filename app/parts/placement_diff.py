@@ -70,8 +70,8 @@ def _show_variables(found: PlacementChange) -> None:
     st.dataframe(
         pd.DataFrame(rows),
         column_config={
-            "how": column.TextColumn("Change", width="small"),
-            "name": column.TextColumn("Variable", width="large"),
+            "how": column.TextColumn("Change", width=70),
+            "name": column.TextColumn("Variable", width="medium"),
             "before": column.ListColumn("Was on"),
             "after": column.ListColumn("Is on"),
         },

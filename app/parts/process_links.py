@@ -153,46 +153,44 @@ def _readable(num_bytes: float | None) -> float | None:
     return float(f"{num_bytes:.2g}")
 
 
-def _mb(num_bytes: float | None) -> float | None:
-    return None if num_bytes is None else num_bytes / 1e6
-
-
 def _show_interfaces(found: Links) -> None:
     if not found.interfaces:
         return
+    # One unit for all of it, so that its columns can be compared digit by digit.
+    scale, unit = units.size_unit(max(use.bytes for use in found.interfaces))
     with st.expander("Against the network interfaces, with Ethernet, IP and TCP"):
         st.dataframe(
-            pd.DataFrame([_interface_row(found, use) for use in found.interfaces]),
+            pd.DataFrame([_interface_row(found, use, scale) for use in found.interfaces]),
             hide_index=True,
             placeholder="–",
             key="links_interfaces",
-            column_config=_interface_columns(),
+            column_config=_interface_columns(unit),
         )
         st.caption(as_markdown(DEFINITIONS["interface_overhead"].text))
 
 
-def _interface_row(found: Links, use: InterfaceUse) -> dict[str, object]:
+def _interface_row(found: Links, use: InterfaceUse, scale: float) -> dict[str, object]:
     return {
         "process": plain(found.names.get(use.worker, "?")),
         "direction": use.direction,
-        "interface": _mb(use.bytes),
-        "payload": _mb(use.payload_bytes),
-        "headers": _mb(use.header_bytes),
-        "again": _mb(use.retransmitted_bytes),
+        "interface": use.bytes / scale,
+        "payload": use.payload_bytes / scale,
+        "headers": use.header_bytes / scale,
+        "again": use.retransmitted_bytes / scale,
         "overhead": None if use.overhead is None else 100 * use.overhead,
         "open": None if use.unexplained is None else 100 * use.unexplained,
     }
 
 
-def _interface_columns() -> dict[str, object]:
+def _interface_columns(unit: str) -> dict[str, object]:
     column = st.column_config
     return {
         "process": column.TextColumn("Process", width="small"),
         "direction": column.TextColumn("Direction", width="small"),
-        "interface": column.NumberColumn("Interface, MB", format="%.5g"),
-        "payload": column.NumberColumn("Links, MB", format="%.5g"),
-        "headers": column.NumberColumn("Headers, MB", format="%.3g"),
-        "again": column.NumberColumn("Sent again, MB", format="%.3g"),
+        "interface": column.NumberColumn(f"Interface, {unit}", format="%.5g"),
+        "payload": column.NumberColumn(f"Links, {unit}", format="%.5g"),
+        "headers": column.NumberColumn(f"Headers, {unit}", format="%.3g"),
+        "again": column.NumberColumn(f"Sent again, {unit}", format="%.3g"),
         "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
         "open": column.NumberColumn("Unexplained, %", format="%.4f", width="small"),
     }

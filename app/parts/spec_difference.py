@@ -43,7 +43,11 @@ def show_spec_difference(a: Side, b: Side) -> None:
         lambda row: [mark if table["differs"][row.name] else ""] * len(row), axis=1
     )
     st.dataframe(
-        styled, hide_index=True, key="spec_table", height=min(38 + 35 * len(rows), 38 + 35 * 12)
+        styled,
+        column_config={"field": st.column_config.TextColumn("Field")},
+        hide_index=True,
+        key="spec_table",
+        height=min(38 + 35 * len(rows), 38 + 35 * 12),
     )
 
 

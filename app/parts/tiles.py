@@ -24,7 +24,7 @@ _MARKS = {
 }
 
 STYLE = """<style>
-.lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(8.4rem,1fr));
+.lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(7.6rem,1fr));
   margin:.25rem 0 .5rem}
 .lab-tile {position:relative; padding:.7rem .9rem .65rem; border-radius:.4rem; min-width:0;
   border:1px solid color-mix(in srgb, currentColor 16%, transparent)}

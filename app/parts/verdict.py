@@ -13,13 +13,13 @@ from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 SHOWN = 3
-PAINT_S = 0.3
-"""Head start of a session's first answer. Charts that follow at once would have the browser load
-the library that draws them first, for a second in which the page stays empty."""
+PAINT_S = 0.1
+"""Head start of a session's first answer. Charts that follow at once would have the browser start
+the library that draws them first, for half a second in which the page stays empty."""
 _HAS_ANSWERED = "has_answered"
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
-  max-width:70rem}
+  max-width:70rem; text-wrap:pretty}
 .lab-headline b {font-weight:650}
 </style>"""
 

@@ -72,6 +72,14 @@ def test_traffic_of_nothing_is_blank() -> None:
     assert chart.data[0].text[0][1] == "2.00 MB"
 
 
+def test_long_names_beside_a_matrix_take_two_lines() -> None:
+    names = ["CPU:0", "worker 0", "worker 0 CPU:0", "parameter server 1"]
+    axis = traffic(names, np.ones((4, 4))).layout.yaxis
+    assert axis.tickvals == tuple(names)
+    assert axis.ticktext[:2] == ("CPU:0", "worker 0")
+    assert axis.ticktext[2:] == ("worker 0<br>CPU:0", "parameter<br>server 1")
+
+
 def test_names_are_text_and_short() -> None:
     assert label("<a href='x'>") == "&lt;a href='x'&gt;"
     assert len(label("x" * 500)) == 48

@@ -61,3 +61,13 @@ def test_every_unit_shows_a_missing_value_as_a_dash() -> None:
 def test_things_are_counted_in_their_number() -> None:
     assert units.counted(1, "step") == "1 step"
     assert units.counted(1200, "step") == "1,200 steps"
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "unit"), [(0.0, "B"), (999.0, "B"), (1e3, "kB"), (2.5e6, "MB"), (3e13, "TB")]
+)
+def test_a_column_is_told_in_the_unit_of_its_largest_size(num_bytes: float, unit: str) -> None:
+    scale, named = units.size_unit(num_bytes)
+    assert named == unit
+    told, own = units.size(num_bytes).split()
+    assert (float(told), own) == (num_bytes / scale, unit)

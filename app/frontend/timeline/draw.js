@@ -28,7 +28,7 @@ export function drawTimeline(context, scene) {
   context.fillStyle = theme.text;
 }
 
-function drawSpans(context, { viewport: v, data, colours, matches }) {
+function drawSpans(context, { viewport: v, data, colours, matches, theme }) {
   const { start, duration, row, category, covered, name, count } = data;
   const labels = [];
   const height = v.rowHeight - 2;
@@ -45,12 +45,12 @@ function drawSpans(context, { viewport: v, data, colours, matches }) {
       if (width > LABEL_FROM_PX && name[i] >= 0) labels.push(i);
     }
   }
-  drawLabels(context, { v, data, colours, labels });
+  drawLabels(context, { v, data, colours, labels, theme });
 }
 
-function drawLabels(context, { v, data, colours, labels }) {
+function drawLabels(context, { v, data, colours, labels, theme }) {
   context.globalAlpha = 1;
-  context.font = `${v.rowHeight > 14 ? 11 : 9}px sans-serif`;
+  context.font = `${v.rowHeight > 14 ? 11 : 9}px ${theme.font}`;
   context.textAlign = "left";
   context.textBaseline = "middle";
   for (const i of labels) {
@@ -139,7 +139,9 @@ function drawRuler(context, { viewport: v, theme }) {
     const x = v.x(ticks[i]);
     if (x < v.left) return;
     context.globalAlpha = 0.85;
-    context.fillText(`${isFine ? "+" : ""}${tickText(tick, scaled)} ${unit}`, x, 30);
+    const text = `${isFine ? "+" : ""}${tickText(tick, scaled)} ${unit}`;
+    const half = context.measureText(text).width / 2;
+    context.fillText(text, Math.min(Math.max(x, v.left + half), v.width - half), 30);
     context.globalAlpha = 0.4;
     context.fillRect(x, 37, 1, 5);
   });

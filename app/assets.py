@@ -1,0 +1,108 @@
+"""The files a page is drawn with, soon: each sent whole, and those needed later named at once.
+
+Streamlit sends a file in pieces of 64 KB, each read by another thread: 75 turns for the library
+that draws charts. And a browser learns that it needs that library only when the first chart has
+come; told in a header of the page itself, it loads and compiles it beside everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.file_util import get_static_dir
+
+KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
+HEAD = ("Selectbox", "Html")
+CHARTS, TABLES = "PlotlyChart", "DataFrame"
+NEEDED = {
+    "/overview": (*HEAD, CHARTS),
+    "/communication": (*HEAD, TABLES, CHARTS),
+    "/placement": (*HEAD, TABLES, CHARTS),
+    "/cores": (*HEAD, TABLES, CHARTS),
+    "/servers": (*HEAD, TABLES, CHARTS),
+    "/compare": (*HEAD, TABLES, CHARTS),
+    "/runs": (*HEAD, TABLES),
+    "/timeline": (*HEAD, "BidiComponent"),
+}
+"""By a page's path what it is made of, as Streamlit names its modules; the largest last."""
+
+_ASSET = re.compile(r"/static/(?:js|css|media)/[\w.-]+")
+_IMPORT = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
+_NAMED = re.compile(r'(?:src|href)="\./static/js/([\w.-]+\.js)"')
+_CONDITIONS = ("range", "if-none-match", "if-modified-since")
+
+
+class Assets:
+    """ASGI middleware around Streamlit's app: answers for its files, adds headers to its pages."""
+
+    def __init__(self, app: ASGIApp, static: Path | None = None) -> None:
+        self._app = app
+        self._static = static or Path(get_static_dir())
+        self._links = link_headers(self._static)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"]
+        found = self._whole(path, Headers(scope=scope))
+        if found is not None:
+            await found(scope, receive, send)
+            return
+        link = self._links.get(path)
+        await self._app(scope, receive, partial(_send_with, link, send) if link else send)
+
+    def _whole(self, path: str, headers: Headers) -> Response | None:
+        """One of Streamlit's hashed files; None for all else, and where only a part is asked."""
+        kind = KINDS.get(Path(path).suffix)
+        if kind is None or not _ASSET.fullmatch(path) or any(map(headers.get, _CONDITIONS)):
+            return None
+        try:
+            body = (self._static / path.lstrip("/")).read_bytes()
+        except OSError:
+            return None  # Streamlit says what there is not
+        # Its name holds its hash: what it names never changes.
+        always = "public, immutable, max-age=31536000"
+        return Response(body, media_type=kind, headers={"Cache-Control": always})
+
+
+async def _send_with(link: str, send: Send, message: Message) -> None:
+    if message["type"] == "http.response.start":
+        headers = MutableHeaders(scope=message)
+        if headers.get("content-type", "").startswith("text/html"):
+            headers.append("Link", link)
+    await send(message)
+
+
+def link_headers(static: Path, needed: Mapping[str, Iterable[str]] = NEEDED) -> dict[str, str]:
+    """By path the header that names the modules which `index.html` does not; none, none."""
+    modules = static / "static" / "js"
+    try:
+        named = set(_NAMED.findall((static / "index.html").read_text(encoding="utf-8")))
+    except OSError:
+        return {}
+    headers = {}
+    for path, names in needed.items():
+        found: dict[str, None] = {}
+        for name in names:
+            for module in sorted(modules.glob(f"{name}.*.js")):
+                _follow(module, named, found)
+        links = [f"</static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in found]
+        if links:
+            headers[path] = ", ".join(links)
+    return headers
+
+
+def _follow(module: Path, named: set[str], found: dict[str, None]) -> None:
+    """Add `module` and what it imports, before it."""
+    if module.name in named or module.name in found or not module.is_file():
+        return
+    found[module.name] = None
+    for name in _IMPORT.findall(module.read_text(encoding="utf-8")):
+        _follow(module.with_name(name), named, found)

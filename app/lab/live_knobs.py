@@ -94,8 +94,8 @@ def _revision(run_id: str, applied: Mapping[str, Any], commands: list[Command]) 
 def _knobs_of_hosts(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
     """What the processes of a run can change that have a launcher on each host."""
     st.caption(
-        "Its processes were started on hosts of their own, and stay: what takes fresh ones is "
-        "changed by stopping it and starting it again there, from a checkpoint."
+        "It runs on several hosts, which change batch, delays and captures together. For anything "
+        "else stop it, and start it again there from a checkpoint."
     )
     return _batch(applied, key, complaints) | _capture(applied, key, complaints)
 

@@ -69,7 +69,8 @@ class Attendance:
             return f"waited {self._timeout_s:.0f} s in vain for {self.missing}."
         return (
             f"every task of the cluster answers, but TensorFlow did not bring them together within "
-            f"{self._timeout_s:.0f} s. Do all of them have the same TensorFlow and the same spec?"
+            f"{self._timeout_s:.0f} s. Do all of them have the same TensorFlow and the same spec, "
+            f"and do the others reach {_named(self._tasks[self._own])} at that address?"
         )
 
 

@@ -19,6 +19,7 @@ from app.parts.traffic import show_matrix, show_sends
 from app.parts.verdict import show_sentence
 from profiles import units
 from profiles.analysis.collective_calls import CollectiveCall, collective_calls
+from profiles.analysis.communication import main_collective
 from profiles.analysis.findings import Facts
 from profiles.analysis.overlap import Overlap, overlaps
 from profiles.analysis.sends import sends
@@ -81,12 +82,7 @@ def _tiles(
 ) -> list[Tile]:
     found = facts.communication
     why = found.reason or "no collective in the captured steps"
-    largest = max(
-        found.collectives,
-        # A gather has an algorithm bandwidth only: one with both says more.
-        key=lambda use: (use.busbw_gbps is not None, use.bytes or 0),
-        default=None,
-    )
+    largest = main_collective(found.collectives)
     derived = any(call.bytes_source != "measured" for call in calls)
     return [
         exposed(facts, hidden),

@@ -9,6 +9,7 @@ algbw = S / t and busbw = algbw * f (nccl-tests, PERFORMANCE.md), in 10^9 bytes 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,11 @@ class Communication:
     collective_bytes: float | None
     transfer_bytes: float | None
     reason: str | None = None
+
+
+def main_collective(uses: Sequence[CollectiveUse]) -> CollectiveUse | None:
+    """The one that moves most bytes of those that have a bus bandwidth, where any has."""
+    return max(uses, key=lambda use: (use.busbw_gbps is not None, use.bytes or 0), default=None)
 
 
 def communication(profile: Profile, segment: SegmentOpened) -> Communication:

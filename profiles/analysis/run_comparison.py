@@ -25,7 +25,7 @@ METRICS: dict[str, str] = {
     **{f"{category}_ms": f"replicas.*.{category}_ms" for category in CATEGORIES},
     "bytes_per_step.collective": "bytes_per_step.collective",
     "bytes_per_step.transfer": "bytes_per_step.transfer",
-    "busbw_gbps": "collectives.*.busbw_gbps",
+    "busbw_gbps": "busbw_gbps",
     "late_ms": "lateness.late_ms",
     "loss": "loss.last",
 }

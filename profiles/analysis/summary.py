@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from profiles.analysis.capture_cost import CaptureCost
 from profiles.analysis.clocks import ClockAnswer, worker_clocks
-from profiles.analysis.communication import NO_WINDOW, CollectiveUse, Communication
+from profiles.analysis.communication import (
+    NO_WINDOW,
+    CollectiveUse,
+    Communication,
+    main_collective,
+)
 from profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from profiles.analysis.efficiency import efficiency
 from profiles.analysis.findings import Facts, findings, gather_facts
@@ -74,6 +79,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "cores": [_core(core) for core in cores(profile, segment).cores],
         **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
         "collectives": [_collective(use) for use in facts.communication.collectives],
+        **_busbw(facts.communication),
         "bytes_per_step": _bytes_per_step(facts.communication),
         **_links(links(profile, segment)),
         **serving_summary(profile, segment),
@@ -153,6 +159,16 @@ def _collective(use: CollectiveUse) -> Json:
         **_missing(known, unknown),
         **_missing(busbw, no_factor if use.algbw_gbps is not None else unknown),
     }
+
+
+def _busbw(communication: Communication) -> Json:
+    """That of the collective which moves most bytes: a mean with those of 8 bytes says nothing."""
+    main = main_collective(communication.collectives)
+    if main is None:
+        why = communication.reason or "no collective in the captured steps"
+        return _missing({"busbw_gbps": None}, why)
+    known = _collective(main)
+    return {name: known[name] for name in ("busbw_gbps", "busbw_gbps_reason") if name in known}
 
 
 def _bytes_per_step(communication: Communication) -> Json:

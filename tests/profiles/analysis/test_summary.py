@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import profiles
+from profiles.analysis.run_comparison import compare_runs
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -121,3 +122,19 @@ def test_a_collective_without_a_bus_factor_says_so(tmp_path: Path) -> None:
     assert use["algbw_gbps"] > 0
     assert use["busbw_gbps"] is None
     assert "no factor for gather" in use["busbw_gbps_reason"]
+    assert "no factor for gather" in segment["busbw_gbps_reason"]
+
+
+def test_a_runs_bus_bandwidth_is_that_of_its_main_collective(tmp_path: Path) -> None:
+    """Two runs are compared by it, also where there is a gather besides, or a loss's 8 bytes."""
+    run = write_run(tmp_path / "run", replicas=4, steps=40, collective_bytes=(3_000_000, 8))
+    for file in run.rglob("collectives.parquet"):
+        table = pq.read_table(file)
+        ops = ["reduce" if size == 8 else "all-reduce" for size in table["bytes"].to_pylist()]
+        index = table.column_names.index("op")
+        pq.write_table(table.set_column(index, "op", pa.array(ops)), file)
+    profile = profiles.load(run)
+    (segment,) = profile.summary()["segments"]
+    (main,) = (use for use in segment["collectives"] if use["op"] == "all-reduce")
+    assert segment["busbw_gbps"] == main["busbw_gbps"] > 0
+    assert compare_runs(profile, profile).metric("busbw_gbps").a == main["busbw_gbps"]

@@ -45,6 +45,11 @@ class CrewView:
             self.version += 1
             self._text = None
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether no launcher has yet to say how one of its processes ended."""
+        return all(one.verdict for one in self._book.current() if one.is_launched)
+
     def text(self, seen: int) -> str:
         """The processes as JSON text; `null` for a viewer that has seen this version."""
         if seen == self.version:

@@ -26,6 +26,8 @@ MAX_NEWS = 2_000
 FREQUENT = ("memory", "clock", "links", "closure")
 """Kinds that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
+JUDGED_WITHIN_S = 3.0
+"""So long may a launcher take, after a loss, to say who was lost or that the run begins again."""
 TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
     "failed": ("worker", "message", "detail", "follows"),
@@ -71,6 +73,8 @@ class LiveRun:
         self._clock = clock
         self._num_changes = 0
         self._status_at = -math.inf
+        self._lost_at: float | None = None
+        """Since when the run looks lost, and its launcher has yet to say so."""
         self._origin_ns: int | None = None
         self._across = AcrossWorkers()
         self._rows = StepRows(self._across.split, recent_rows)
@@ -187,9 +191,19 @@ class LiveRun:
         if self.spec is None:
             identity = read_run_file(self.folder)
             self.spec = identity.spec if identity else None
-        status = derive_status(list(self._sources.values()))
+        status = self._judged(derive_status(list(self._sources.values())))
         changed, self.status = status != self.status, status
         return changed
+
+    def _judged(self, status: Status) -> Status:
+        """A run that was running is lost when its launcher has said so, or has had its time to."""
+        looks_lost = status.state in ("failed", "incomplete") and self.status.state == "running"
+        if not looks_lost or self._crew.is_judged:
+            self._lost_at = None
+            return status
+        if self._lost_at is None:
+            self._lost_at = self._clock()
+        return self.status if self._clock() - self._lost_at < JUDGED_WITHIN_S else status
 
     def _status_text(self) -> str:
         spec = self.applied_spec or {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from app.live_run import LiveRun
 from profiles.event_log import EventLog
-from profiles.events import Failed, SegmentOpened, StepDone, WorkerStarted
-from profiles.layout import worker_folder
+from profiles.events import Exited, Failed, Launched, SegmentOpened, StepDone, WorkerStarted
+from profiles.layout import LAUNCHER_EVENTS, worker_folder
+from profiles.liveness import process_started_ns
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -143,6 +145,31 @@ def test_failure_and_text_arrive_as_they_are_but_not_endless(log: EventLog, live
     news = message["news"][-1]
     assert news["message"].startswith(HOSTILE)
     assert len(news["message"]) <= 2_001
+
+
+@pytest.mark.parametrize(
+    ("says", "after_s", "state"),
+    [("begins again", 1.0, "running"), ("lost", 1.0, "failed"), ("nothing", 5.0, "failed")],
+)
+def test_a_run_is_lost_when_its_launcher_says_so_or_has_had_its_time(
+    says: str, after_s: float, state: str, log: EventLog, tmp_path: Path
+) -> None:
+    """A worker fails within milliseconds of a peer's end; the launcher takes a second to judge."""
+    now = [0.0]
+    live = LiveRun(tmp_path, clock=lambda: now[0])
+    launcher = EventLog(tmp_path / LAUNCHER_EVENTS)
+    pid, began = os.getpid(), process_started_ns(os.getpid())
+    launcher.write(Launched(0, 0, pid, began or 0, False))
+    log.write(segment())
+    assert told(live)[0]["status"]["state"] == "running"
+    log.write(Failed("UnavailableError: its peer has gone", follows=True))
+    assert told(live)[0]["status"]["state"] == "running"
+    if says != "nothing":
+        launcher.write(Exited(0, 0, 1, "failed", "Worker 1 was lost."))
+    if says == "begins again":
+        launcher.write(Launched(0, 1, pid, began or 0, False))
+    now[0] = after_s
+    assert told(live)[0]["status"]["state"] == state
 
 
 def test_numbers_that_are_none_are_null(tmp_path: Path, live: LiveRun) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,10 @@ _NAMES = (("x", "y"), ("features", "labels"), ("x_train", "y_train"))
 
 def read(path: Path) -> Examples:
     """Examples along the first axis of both arrays; nothing in the file is executed."""
+    if not zipfile.is_zipfile(path):  # NumPy would tell of pickles, and how to execute them
+        raise SpecError(
+            "An .npz file is an archive, as np.savez writes it", str(path), field="data"
+        )
     with np.load(path, allow_pickle=False) as archive:
         names = tuple(archive.files)
         pair = next((pair for pair in _NAMES if set(pair) <= set(names)), None)

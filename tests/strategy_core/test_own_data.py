@@ -137,7 +137,7 @@ def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
         "notes.txt": "a file of one of these",
         "empty": "one folder per class",
         "words.csv": "holds numbers. Received: b in",
-        "broken.npz": "can be read",
+        "broken.npz": "as np.savez writes it",
     }.items():
         with pytest.raises(SpecError, match=rule):
             data.read(str(tmp_path / name))

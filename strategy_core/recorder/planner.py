@@ -50,6 +50,7 @@ class WindowPlanner:
         self.recording_ms = 0.0
         """By writing steps down."""
         self._cost_per_step_ms: float | None = None
+        self._convert_ms = 0.0
         self._bare: deque[float] = deque(maxlen=_RECENT_STEPS)
         self._in_window: list[float] = []
         self._is_after_window = False
@@ -86,7 +87,7 @@ class WindowPlanner:
         """What is owed, one more window included, beyond what the budget allows."""
         if self._cost_per_step_ms is None:
             return LONGEST_REST_MS
-        expected = self._cost_per_step_ms * self.window_steps
+        expected = self._cost_per_step_ms * self.window_steps + self._convert_ms
         budget = self.overhead_budget * self.elapsed_ms
         allowed = max(budget - self.recording_ms, budget * _SHARE_OF_WINDOWS)
         return self.spent_ms + expected - allowed
@@ -146,7 +147,9 @@ class WindowPlanner:
         the run's summary tells: it may have been the training's.
         """
         self.spent_ms += convert_ms
-        self._cost_per_step_ms = (cost_ms + convert_ms) / max(num_steps, 1)
+        self._cost_per_step_ms = cost_ms / max(num_steps, 1)
+        # Not by its steps: a segment's first conversion has few, but reads the graph as well.
+        self._convert_ms = convert_ms
 
     def _longer(self, steps_ms: Sequence[float]) -> float:
         """How much longer these steps took together than as many bare ones; 0 if they did not.

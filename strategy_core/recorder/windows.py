@@ -49,8 +49,8 @@ class Windows:
         self._planner = WindowPlanner(
             capture.overhead_budget, capture.window_steps, capture.every_step
         )
-        self._profiler_ms = 0.0
-        """What starts and stops took since `step_written`."""
+        self._aside_ms = 0.0
+        """What starts, stops and exports took since `step_written`: they are owed by themselves."""
         self._rest_ms = 0.0
         self._converter = Converter()
         self._trace: GraphTrace | None = None
@@ -131,6 +131,9 @@ class Windows:
         events: list[Event] = []
         if self._trace is not None and self._trace.is_tracing:
             self._trace.first_step_done()
+            export_ms = self._trace.take_cost_ms()
+            self._planner.owe(export_ms)
+            self._aside_ms += export_ms
         if self._open is not None and (self._open.is_full or self._open.error):
             events += self._stop()
         if self._trace is not None and not (self._may_capture and self._planner.is_first_view_near):
@@ -139,8 +142,8 @@ class Windows:
 
     def step_written(self, took_ms: float) -> None:
         """After each step: the recorder's own time around it, starts and stops included."""
-        self._planner.step_written(max(0.0, took_ms - self._profiler_ms))
-        self._profiler_ms = 0.0
+        self._planner.step_written(max(0.0, took_ms - self._aside_ms))
+        self._aside_ms = 0.0
 
     def settle(self) -> list[Event]:
         """End the open window and wait for all conversions."""
@@ -172,14 +175,14 @@ class Windows:
         self._number += 1
         self._planner.window_begun()
         self._open.start()
-        self._profiler_ms += self._open.start_ms
+        self._aside_ms += self._open.start_ms
 
     def _stop(self) -> list[Event]:
         window, self._open = self._open, None
         if window is None or self._trace is None:
             return []
         window.stop()
-        self._profiler_ms += window.stop_ms
+        self._aside_ms += window.stop_ms
         cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
         self._to_submit.append(_Captured(window, self._trace, cost_ms))
         return self._submit_ready()

@@ -124,6 +124,13 @@ def test_everything_that_recording_takes_is_within_the_budget(written_ms: float)
     assert spent_ms >= 0.009 * planner.elapsed_ms, "what the budget allows is used"
 
 
+def test_a_longer_window_is_expected_to_cost_more_but_no_longer_conversion() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=False)
+    begun = _run(planner, 2000, 10, 25, 25)
+    second = 0.01 * 10 * begun[1]
+    assert second == pytest.approx(50 + 25 / EARLY_NUM_STEPS * 10 + 25, rel=0.02)
+
+
 def test_windows_become_rare_but_not_none_where_writing_steps_takes_all_of_the_budget() -> None:
     all_of_it, nothing = (
         len(_run(WindowPlanner(0.01, 10, every_step=False), 20_000, 10, 5, 15, written_ms))

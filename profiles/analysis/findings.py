@@ -31,6 +31,8 @@ MANY_CALLS = 8
 TINY_BATCH = 8
 UNSTEADY = 2.0
 COSTLY_CAPTURE = 1.05
+NOTICEABLE_SLOWDOWN = 1.02
+"""What a run gains without a straggler's own work, at least, for that work to be the reason."""
 WORTH_SAYING = 0.1
 """A finding is named in a headline where it explains this share of a step."""
 
@@ -105,14 +107,26 @@ def _straggler(facts: Facts) -> Iterator[Finding]:
         "straggler",
         f"{worst.name.capitalize()} is late by {units.milliseconds(worst.late_ms)}: the others "
         f"wait for it in {units.share(worst.last_share)} of the steps.",
-        "Look at what its device does besides: an injected delay, more data, another program "
-        f"on it. Without it the run would be {worst.slowdown:.2f} times as fast.",
+        _beside_a_straggler(worst.slowdown),
         worst.late_ms / wall,
         replica=worst.replica,
         worker=worst.worker,
         late_ms=worst.late_ms,
         last_share=worst.last_share,
         slowdown=worst.slowdown,
+    )
+
+
+def _beside_a_straggler(slowdown: float) -> str:
+    """What to look at; one that works no longer than the others has only begun later."""
+    if slowdown < NOTICEABLE_SLOWDOWN:
+        return (
+            "It works no longer than the others, it begins its steps later: look at its input, at "
+            "full captures of it alone, and at how long results take to reach it."
+        )
+    return (
+        "Look at what its device does besides: an injected delay, more data, another program "
+        f"on it. Without it the run would be {slowdown:.2f} times as fast."
     )
 
 

@@ -62,3 +62,18 @@ def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     segment = replace(profile.segments[0], cross_device_ops="cross-replica-sum")
     found = {item.key: item for item in findings(gather_facts(profile, segment))}
     assert "pack" not in found["many-small-collectives"].advice.lower()
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "advice"), [(1.003, "begins its steps later"), (1.5, "1.50 times as fast")]
+)
+def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
+    slowdown: float, advice: str, tmp_path: Path
+) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 15.0)))
+    facts = gather_facts(profile, profile.segments[0])
+    worst = facts.stragglers.straggler
+    assert worst is not None
+    known = replace(facts.stragglers, straggler=replace(worst, slowdown=slowdown))
+    found = {item.key: item for item in findings(replace(facts, stragglers=known))}
+    assert advice in found["straggler"].advice

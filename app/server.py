@@ -82,7 +82,20 @@ async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 def serve(host: str, port: int, runs: Path, *, open_browser: bool = False) -> None:
     """Serve the lab until interrupted; raises LabError where it cannot start."""
     port = free_port(host, port)
+    _make_folder(runs)
     state.configure(runs, host=host, spare=True)
     if open_browser:
         browser.open_soon(browser.address(host, port))
     create_app().run(config=server_options(host, port))
+
+
+def _make_folder(runs: Path) -> None:
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecError(
+            "The lab keeps its runs in a folder",
+            f"{runs} ({error.strerror})",
+            "Name another with --runs",
+            field="runs",
+        ) from None

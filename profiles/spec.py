@@ -428,6 +428,8 @@ def load_spec(path: str | Path) -> RunSpec:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise SpecError("A spec file can be read", f"{file} ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise SpecError("A spec file is text in UTF-8", str(file)) from None
     try:
         document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
     except (yaml.YAMLError, json.JSONDecodeError) as error:

@@ -41,6 +41,18 @@ def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -
     assert "--port" in said
 
 
+def test_a_runs_folder_that_is_none_is_said_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for runs in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert main(["--port", "0", "--runs", str(runs)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert str(runs) in said
+        assert "--runs" in said
+
+
 @pytest.mark.parametrize("port", [-1, 70_000])
 def test_a_port_that_is_none_is_refused(port: int) -> None:
     with pytest.raises(SpecError, match="a port of its own"):

@@ -90,12 +90,14 @@ def test_a_wrong_request_is_one_line_and_makes_no_folder(
     assert not run.exists()
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "{steps: [}", "steps: many", "nope: 1"])
+@pytest.mark.parametrize(
+    "text", [b"[1, 2]", b"{steps: [}", b"steps: many", b"nope: 1", b"\xee\xff"]
+)
 def test_a_spec_file_that_is_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes
 ) -> None:
     file = tmp_path / "spec.yaml"
-    file.write_text(text)
+    file.write_bytes(text)
     assert main(["run", str(file), "-o", str(tmp_path / "run")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

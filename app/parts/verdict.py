@@ -13,7 +13,7 @@ from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 SHOWN = 3
-PAINT_S = 0.1
+PAINT_S = 0.3
 """Head start of a session's first answer. Charts that follow at once would have the browser start
 the library that draws them first, for half a second in which the page stays empty."""
 _HAS_ANSWERED = "has_answered"

@@ -108,7 +108,7 @@ class HostedRun(RunHandle):
 
     def _take_from_crew(self, message: Message) -> None:
         self._has_joined |= "joined" in message
-        if self._crew.leader.follows and not self._crew.silent_peers:
+        if "failed" in message and self._crew.leader.follows:
             self._crew.silent_peers = silent_peers(self._part.place)
         if self._is_server and "done" in message:
             return  # its books can be closed at any time: it serves until the coordinator leaves

@@ -17,14 +17,11 @@ from tests.e2e.following import events
 from tests.e2e.separate_hosts import WIRE, address, clock_ahead, two_hosts, why_not
 from tests.patience import PATIENCE_S
 
-pytestmark = [
-    pytest.mark.run,
-    pytest.mark.skipif(why_not() is not None, reason=f"no hosts of its own: {why_not()}"),
-]
+pytestmark = pytest.mark.run
 BEHIND_MS = 50.0
 """Of the second host's clock."""
-LATE_MS = 80.0
-NUM_STEPS = 60
+LATE_MS = 200.0
+NUM_STEPS = 30
 CLUSTER = ",".join(f"{address(number)}:2222" for number in range(2))
 WORKER = (
     *(sys.executable, "-m", "strategy_core", "worker", "--cluster", CLUSTER, "-o", "run"),
@@ -38,6 +35,9 @@ WORKER = (
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """What each host wrote, on the machine to which it was copied."""
+    refused = why_not()
+    if refused is not None:
+        pytest.skip(f"this system gives no hosts of their own: {refused}")
     folder = tmp_path_factory.mktemp("separate")
     has_compiler = shutil.which("cc") is not None
     clocks = [{}, clock_ahead(round(-BEHIND_MS * 1e6)) if has_compiler else {}]
@@ -62,11 +62,11 @@ def whole(parts: list[Path]) -> profiles.Profile:
     return profiles.load(run)
 
 
-def test_each_host_has_only_its_own_part(parts: list[Path]) -> None:
+def test_each_host_has_only_its_own_part(parts: list[Path], tmp_path: Path) -> None:
     for number, part in enumerate(parts):
         names = {path.name for path in (part / "run").glob("worker-*")}
         assert names == {f"worker-{number}-0"}
-        assert collect([part / "run"], part / "alone").missing == (f"worker {1 - number}",)
+        assert collect([part / "run"], tmp_path / part.name).missing == (f"worker {1 - number}",)
 
 
 def test_the_whole_is_one_run_of_both_hosts(whole: profiles.Profile) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import state
 from app.components.live import live_view
+from app.lab.asked import asked
 from app.lab.configure import launch, new_run
 from app.lab.controls import Controls, HostedControls, controls_of
 from app.lab.live_knobs import live_knobs
@@ -16,22 +17,6 @@ from profiles.errors import LabError
 from profiles.spec import parse_spec
 
 LOOK_EVERY_S = 0.5
-ASKED = (
-    "strategy",
-    "workers",
-    "parameter_servers",
-    "devices",
-    "workload",
-    "data",
-    "global_batch_size",
-    "steps",
-    "seed",
-    "loop",
-    "cross_device_ops",
-    "num_packs",
-)
-"""Fields of a spec that are shown beside a run that is over."""
-UNSAID = (("workers", 1), ("parameter_servers", 0))
 NEXT = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
@@ -131,11 +116,9 @@ def _aside(live: LiveRun) -> None:
             ":small[This run was not started by this lab. Stop it where it was started: "
             "Ctrl-C in its terminal.]"
         )
-    spec = live.applied_spec or {}
     rows = [
-        f":small[:gray[{as_markdown(name.replace('_', ' '))}] {as_markdown(spec[name], 80)}]"
-        for name in ASKED
-        if spec.get(name) is not None and (name, spec[name]) not in UNSAID
+        f":small[:gray[{as_markdown(name)}] {as_markdown(value, 80)}]"
+        for name, value in asked(live.applied_spec or {}).items()
     ]
     st.markdown("  \n".join(rows))
 

@@ -28,15 +28,22 @@ FLAGS = (
 @contextmanager
 def serve_lab(runs: Path, *, start_timeout_s: float = 60) -> Iterator[str]:
     """The address of a lab over a runs folder, on a port of its own."""
+    with serve("app", "--runs", str(runs), start_timeout_s=start_timeout_s) as address:
+        yield address
+
+
+@contextmanager
+def serve(module: str, *arguments: str, start_timeout_s: float = 60) -> Iterator[str]:
+    """The address of what `python -m module --port N` serves with Streamlit."""
     port = free_port("127.0.0.1", 0)
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(runs)]
+    command = [sys.executable, "-m", module, "--port", str(port), *arguments]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + start_timeout_s
         while not _answers(address):
             if time.monotonic() > deadline or server.poll() is not None:
-                raise RuntimeError("the lab's server did not start")
+                raise RuntimeError(f"the server of {module} did not start")
             time.sleep(0.1)
         yield address
     finally:
@@ -56,7 +63,7 @@ def chromium() -> Iterator[Browser]:
 
 def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address}/healthz", timeout=1):
+        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
             return True
     except OSError:
         return False

@@ -3,30 +3,34 @@
     python -m benchmarks.pages [--quick] [--steps 10000] [--rounds 5]
 
 Every visit is the first of its run (nothing of it is cached on the server) and of its browser
-(nothing is cached there). `answer` is when the page says its first sentence, `whole` when every
-chart and table is drawn; both count from asking for the address. Long and short run take turns.
+(nothing is cached there), in a browser that nobody drives (`benchmarks.visits`). `answer` is when
+the page says its first sentence, `whole` when every chart and table is drawn; both count from
+asking for the address. Long and short run take turns, and so does Streamlit's own floor: a page
+served by plain Streamlit that has one sentence, without and with one empty chart.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Browser, Error
-
-from benchmarks.browser import chromium, serve_lab
-from tests.e2e.drawn import IS_DRAWN
+from benchmarks.browser import serve, serve_lab
+from benchmarks.visits import Visit, visit
 from tests.synthetic import write_run
 
 PAGES = ("overview", "timeline", "communication", "placement", "compare", "runs")
+FLOORS = {"a sentence": "", "and a chart": "?charts"}
 TARGET_S = 2.0
+SETTLE_S = 8.0
 SHORT_STEPS = 100
+SENTENCE = ".lab-headline"
 ANSWER = {
     "runs": "[data-testid=stDataFrame]",
-    "timeline": "canvas",
+    "timeline": "[data-testid=stBidiComponentIsolated] >>> .timeline[data-drawn=yes]",
 }
 """What a page's first answer is; a sentence, where it is not listed."""
 
@@ -39,29 +43,45 @@ def main() -> None:
             for again in ("", "-again"):
                 _write(runs / f"long-{turn}{again}", options.steps)
                 _write(runs / f"short-{turn}{again}", SHORT_STEPS)
-        with serve_lab(runs) as address, chromium() as browser:
-            _visit(browser, f"{address}/overview?run=short-0")  # the server's own first time
-            _report(browser, address, options)
+        with serve_lab(runs) as address, serve("benchmarks.empty_page") as floor:
+            time.sleep(SETTLE_S)  # the spare worker's import is over
+            for served in (f"{address}/overview?run=short-0", f"{floor}/?charts"):
+                visit(served, SENTENCE)  # the servers' own first time
+            _report(address, floor, options)
 
 
-def _report(browser: Browser, address: str, options: argparse.Namespace) -> None:
+def _report(address: str, floor: str, options: argparse.Namespace) -> None:
     print(f"{options.steps:,} steps against {SHORT_STEPS}, {options.rounds} first visits, seconds")
-    print(f"{'page':<15}{'answer':>8}{'whole':>8}{'slowest':>9}{'short':>8}{'ratio':>7}  target")
+    print(
+        f"{'page':<15}{'answer':>8}{'whole':>8}{'fastest':>9}{'slowest':>9}{'short':>8}{'ratio':>8}"
+    )
+    floors: dict[str, list[Visit]] = {name: [] for name in FLOORS}
     for page in options.pages:
         long, short = [], []
+        selector = ANSWER.get(page, SENTENCE)
         for turn in range(options.rounds):
-            long.append(_visit(browser, _address(address, page, f"long-{turn}")))
-            short.append(_visit(browser, _address(address, page, f"short-{turn}")))
-        answer = statistics.median(visit[0] for visit in long)
-        whole = statistics.median(visit[1] for visit in long)
-        slowest = max(visit[1] for visit in long)
-        base = statistics.median(visit[1] for visit in short)
-        kept = "kept" if answer <= TARGET_S else "missed"
-        print(
-            f"{page:<15}{answer:>8.2f}{whole:>8.2f}{slowest:>9.2f}{base:>8.2f}"
-            f"{whole / base:>6.2f}x  {TARGET_S:.0f} s {kept}",
-            flush=True,
-        )
+            long.append(visit(_address(address, page, f"long-{turn}"), selector))
+            short.append(visit(_address(address, page, f"short-{turn}"), selector))
+        for name, query in FLOORS.items():
+            floors[name].append(visit(f"{floor}/{query}", SENTENCE))
+        base = _median_whole(short)
+        whole = _median_whole(long)
+        kept = "kept" if whole <= TARGET_S else "missed"
+        print(f"{page:<15}{_times(long)}{base:>8.2f}{whole / base:>7.2f}x  {TARGET_S:.0f} s {kept}")
+        sys.stdout.flush()
+    print("Streamlit's own floor:")
+    for name, visits in floors.items():
+        print(f"{name:<15}{_times(visits)}")
+
+
+def _times(visits: list[Visit]) -> str:
+    answer = statistics.median(item.answer_s for item in visits)
+    whole = [item.whole_s for item in visits]
+    return f"{answer:>8.2f}{_median_whole(visits):>8.2f}{min(whole):>9.2f}{max(whole):>9.2f}"
+
+
+def _median_whole(visits: list[Visit]) -> float:
+    return statistics.median(item.whole_s for item in visits)
 
 
 def _address(address: str, page: str, run: str) -> str:
@@ -69,24 +89,6 @@ def _address(address: str, page: str, run: str) -> str:
         other = f"{run}-again"
         return f"{address}/compare?a={run}&b={other}"
     return f"{address}/{page}?run={run}"
-
-
-def _visit(browser: Browser, url: str) -> tuple[float, float]:
-    """Seconds until the page's first answer, and until all of it is drawn."""
-    page_name = url.split("?", 1)[0].rsplit("/", 1)[1]
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    try:
-        page = context.new_page()
-        began = time.perf_counter()
-        page.goto(url, wait_until="commit")
-        page.wait_for_selector(ANSWER.get(page_name, ".lab-headline"), timeout=60_000)
-        answer = time.perf_counter() - began
-        page.wait_for_function(IS_DRAWN, timeout=60_000, polling=20)
-        return answer, time.perf_counter() - began
-    except Error as error:
-        raise SystemExit(f"{url}: {error}") from error
-    finally:
-        context.close()
 
 
 def _write(run: Path, steps: int) -> None:

@@ -129,8 +129,8 @@ def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> s
     if not heard:
         return None
     first = next(worker for worker, found in failures.items() if found)
-    told = [record.get("message") for record in exits if record["worker"] == first]
-    said = [*told, heard[0].get("message"), "The run failed."]  # its launcher may know more
+    launcher = [record.get("message") for record in exits if record["worker"] == first]
+    said = [*launcher, heard[0].get("message"), "The run failed."]  # its launcher may know more
     return _of_silent_peer(latest, sources, str(next(filter(None, said))))
 
 

@@ -17,7 +17,7 @@ MAX_NUMBERS = 253
 """TensorFlow's tensors have at most 254 axes; one of them is 0."""
 
 
-class Carried(tf.experimental.ExtensionType):  # type: ignore[misc]
+class Carried(tf.experimental.ExtensionType):
     """Whole numbers on their way; what `carry` gives."""
 
     empty: tf.Tensor

@@ -223,6 +223,18 @@ def test_the_page_fits_a_phone(open_page: Open, watched: Server) -> None:
     wait_until(page, lambda: page.evaluate(width) <= 420, "the page is wider than a phone")
 
 
+def test_the_tiles_keep_to_the_page_beside_its_sidebar(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address(run="many"), viewport={"width": 1280, "height": 900})
+    expect(live(page)).to_have_attribute("data-step", "59")
+    wait_until_drawn(page)
+    tiles = page.locator(".tiles")
+    beyond = (
+        "tiles => [...tiles.children].some("
+        "tile => tile.getBoundingClientRect().right > tiles.getBoundingClientRect().right + 1)"
+    )
+    wait_until(page, lambda: not tiles.evaluate(beyond), "a tile is beyond the page's width")
+
+
 def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> None:
     page = open_page(server.address(run="nobody"))
     expect(page.get_by_text("folder in the runs folder")).to_be_visible()

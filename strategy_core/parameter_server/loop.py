@@ -121,29 +121,31 @@ class CoordinatorLoop:
 
     def _await_results(self, step: int) -> None:
         """Wait for one at least; the workers have closures for longer than the next look takes."""
-        if self._error is not None:
-            raise self._error
         self._schedule_ahead(step)
         while not self._done:
+            if self._error is not None:
+                raise self._error
             is_busy = len(self._under_way) >= self._num_ahead
             due_s = self._looked_s + (LOOK_EVERY_S if is_busy else SOON_S)
             self._sleep(max(due_s - time.monotonic(), 0.0))
             self._look()
-            if self._error is not None and not self._done:
-                raise self._error
         self._schedule_ahead(step)
 
     def _schedule_ahead(self, step: int) -> None:
         stop = next((stop for stop in self._stops if stop > step), step)
         while (
             not self._is_holding
+            and self._error is None
             and len(self._under_way) < self._num_ahead
             and self.num_outstanding < stop - step
         ):
             scheduled_ns = time.time_ns()
             if not self.num_outstanding:
                 self._step_began_ns = scheduled_ns
-            self._under_way.append((self._schedule(), scheduled_ns))
+            try:
+                self._under_way.append((self._schedule(), scheduled_ns))
+            except Exception as error:  # a closure before may have failed: see `_look`
+                self._error = error
 
     def _look(self) -> None:
         """Take the results that are there, in the order in which they came."""

@@ -178,3 +178,20 @@ def test_the_error_of_a_closure_is_raised_once_the_steps_before_it_are_recorded(
     assert run_step(loop, 0).loss == -1.0
     with pytest.raises(ValueError, match="no such op"):
         run_step(loop, 1)
+
+
+def test_steps_that_are_done_are_recorded_though_nothing_can_be_scheduled_any_more() -> None:
+    cluster = PretendCluster()
+    loop = loop_on(cluster, [100])
+
+    def refuse() -> PretendClosure:
+        raise ValueError("a closure before failed")
+
+    def happen() -> None:
+        cluster.finish(0, 1)
+        loop._schedule = refuse
+
+    cluster.script = [happen]
+    assert [run_step(loop, number).loss for number in range(2)] == [0.0, -1.0]
+    with pytest.raises(ValueError, match="a closure before failed"):
+        run_step(loop, 2)

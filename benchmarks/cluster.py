@@ -9,6 +9,9 @@ against as many plain TensorFlow programs that train the same model, in turns.
 default budget, bytes of links, the common clock) in turns, in the same two workers with one model,
 by the wall and by the processor time of both workers and their helpers. *marks* is the least that
 records every step: bare steps with the timestamps in their graph, read and thrown away.
+
+*fit*: Keras `fit` on two workers, which agrees on commands in a collective of its own: now and
+then, as the lab does, and at every step, against never.
 """
 
 from __future__ import annotations
@@ -40,14 +43,16 @@ MODELS = ((512, 100), (65_536, 20))
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("--only", choices=("start", "recording"))
+    parser.add_argument("--only", choices=("start", "recording", "fit"))
     args = parser.parse_args()
-    if args.only != "recording":
+    if args.only in (None, "start"):
         turns = 2 if args.quick else 5
         compare_starts(f"{WORKERS} workers", _plain_start_s, _lab_start_s, turns)
-    if args.only != "start":
+    if args.only in (None, "recording"):
         for hidden, steps in MODELS:
             measure_recording(hidden, rounds=8 if args.quick else 24, steps=steps)
+    if args.only in (None, "fit"):
+        measure_fit(rounds=8 if args.quick else 24)
 
 
 def _plain_start_s() -> float:
@@ -95,6 +100,15 @@ def measure_recording(hidden: int, rounds: int, steps: int) -> None:
         print(f"    {name:8} {wall}{limit}; processor time {cpu}, of all {every}", flush=True)
 
 
+def measure_fit(rounds: int, steps: int = 100) -> None:
+    walls, cpus = _of_all(_spoken(2, "fit", str(rounds), str(steps)))
+    step_ms, cpu_ms = (sum(side["bare"]) / rounds / steps * 1e3 for side in (walls, cpus))
+    print(f"fit, 2 workers, bare step {step_ms:.1f} ms, {cpu_ms:.1f} ms of processor time")
+    for name in ("now and then", "at every step"):
+        wall, cpu = (median_ratio(side[name], side["bare"]) for side in (walls, cpus))
+        print(f"    agreeing {name:13} {wall}; processor time {cpu}", flush=True)
+
+
 def _of_all(told: list[Any]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """By contestant the wall and the processor seconds of its blocks: the leader's wall, and what
     all workers used. What the helpers used beside the training is the recording's."""
@@ -107,8 +121,9 @@ def _of_all(told: list[Any]) -> tuple[dict[str, list[float]], dict[str, list[flo
         ]
         for name in leader
     }
-    helper_s = sum(worker["helper_s"] for worker in told) / len(cpus["recorded"])
-    cpus["recorded"] = [cpu + helper_s for cpu in cpus["recorded"]]
+    if "recorded" in cpus:
+        helper_s = sum(worker["helper_s"] for worker in told) / len(cpus["recorded"])
+        cpus["recorded"] = [cpu + helper_s for cpu in cpus["recorded"]]
     return walls, cpus
 
 

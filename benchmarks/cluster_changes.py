@@ -2,14 +2,19 @@
 
     python -m benchmarks.cluster_changes [--quick]
 
-Runs of two workers. In place: another batch, a delay, the batch before. The other side, in the same
-run: a change of how gradients are packed, or of how weights are cut, takes fresh processes.
+A run of two workers of each strategy, changed in turns for a minute (with `--quick` half of it). In
+place: another batch, a delay, both as they were. The other side, in the same run: a change of how
+gradients are packed, or of how weights are cut, takes fresh processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,33 +27,43 @@ from strategy_core.launcher import Launcher
 IN_PLACE: dict[str, dict[str, Any]] = {
     "half the batch": {"global_batch_size": 64},
     "a delay of 5 ms": {"inject": [{"worker": 1, "replica": 0, "ms": 5}]},
-    "the batch before": {"global_batch_size": 128},
+    "the batch before, no delay": {"global_batch_size": 128, "inject": []},
 }
-CLUSTERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "multi-worker-mirrored": ({}, {"bytes_per_pack": 100_000}),
-    "parameter-server": ({"parameter_servers": 1}, {"parameter_server.partitioner": "fixed"}),
+FRESH = "fresh processes"
+CLUSTERS: dict[str, tuple[dict[str, Any], str, tuple[Any, Any]]] = {
+    "multi-worker-mirrored": ({}, "bytes_per_pack", (100_000, 0)),
+    "parameter-server": (
+        {"parameter_servers": 1},
+        "parameter_server.partitioner",
+        ("fixed", "none"),
+    ),
 }
-"""By strategy: what its spec needs, and a change that takes fresh processes."""
+"""By strategy: what its spec needs, and a field whose values, in turns, take fresh processes."""
+TURNS_TAKE_S, QUICK_TURNS_TAKE_S = 50.0, 20.0
+"""None begins later: one takes some ten seconds, and each run some eight to start."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    turns = 1 if parser.parse_args().quick else 5
+    turns_take_s = QUICK_TURNS_TAKE_S if parser.parse_args().quick else TURNS_TAKE_S
     for strategy in CLUSTERS:
+        told: dict[str, list[float]] = defaultdict(list)
         with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
-            told = [measure(launcher, Path(folder) / str(turn), strategy) for turn in range(turns)]
-        fresh = [times["fresh processes"] for times in told]
-        print(line(f"{strategy}: fresh processes", fresh), flush=True)
+            for what, seconds in measured(launcher, Path(folder) / "run", strategy, turns_take_s):
+                told[what].append(seconds)
+        print(line(f"{strategy}: {FRESH}", told[FRESH]), flush=True)
         for what in IN_PLACE:
-            here = [times[what] for times in told]
-            print(line(f"{strategy}: {what}", here))
-            print(f"  fresh processes take as long as this, times {median_ratio(fresh, here)}")
+            print(line(f"{strategy}: {what}", told[what]))
+            ratio = median_ratio(told[FRESH], told[what])
+            print(f"  {FRESH} take as long as this, times {ratio}", flush=True)
 
 
-def measure(launcher: Launcher, folder: Path, strategy: str) -> dict[str, float]:
-    """Seconds of each change of one run."""
-    fields, by_fresh_ones = CLUSTERS[strategy]
+def measured(
+    launcher: Launcher, folder: Path, strategy: str, turns_take_s: float
+) -> Iterator[tuple[str, float]]:
+    """Each change of a run, and its seconds; whole turns of them."""
+    fields, path, values = CLUSTERS[strategy]
     spec = RunSpec.model_validate(
         {
             "strategy": strategy,
@@ -56,15 +71,19 @@ def measure(launcher: Launcher, folder: Path, strategy: str) -> dict[str, float]
             "devices": "cpu:1",
             "workload": "digits-cnn",
             "global_batch_size": 128,
-            "steps": 100_000,
+            "steps": 1_000_000,
             **fields,
         }
     )
     handle = launcher.launch(spec, folder)
     try:
         wait_for(handle, is_kind("step", step=10))
-        changes = IN_PLACE | {"fresh processes": by_fresh_ones}
-        return {what: change(handle, wanted).total for what, wanted in changes.items()}
+        until = time.monotonic() + turns_take_s
+        for value in itertools.cycle(values):
+            for what, wanted in (IN_PLACE | {FRESH: {path: value}}).items():
+                yield what, change(handle, wanted).total
+            if time.monotonic() > until:
+                return
     finally:
         handle.kill()
         handle.wait(10)

@@ -5,6 +5,10 @@
     python -m benchmarks.cluster_task recording FOLDER HIDDEN ROUNDS STEPS
                                                   blocks of bare and of recorded steps in turns, and
                                                   of steps with the light marks and nothing else
+    python -m benchmarks.cluster_task fit ROUNDS STEPS
+                                                  Keras `fit`, whose workers agree on commands in a
+                                                  collective of its own: now and then (the lab's
+                                                  way), at every step, never
 
 `TF_CONFIG` says which worker this is. What it finds is one line of JSON on stdout.
 """
@@ -28,6 +32,8 @@ def main() -> None:
     what, *arguments = sys.argv[1:]
     if what == "plain":
         plain()
+    elif what == "fit":
+        fit(*map(int, arguments))
     else:
         folder, *numbers = arguments
         recording(Path(folder), *map(int, numbers))
@@ -130,6 +136,50 @@ def _unrecorded(built: Any) -> dict[str, Callable[[], object]]:
         marked_step(*next(built.custom.batches)).numpy()
 
     return {"bare": bare, "marks": marked}
+
+
+def fit(rounds: int, steps: int) -> None:
+    """The same of `fit`, by how often its workers agree; nothing is recorded."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    from profiles.spec import RunSpec
+    from strategy_core import devices, segment
+    from strategy_core.cluster.agreement import Agreement
+    from strategy_core.fit_agreement import FitAgreement, sum_over_replicas
+    from strategy_core.recorder.step import RecordedStep
+
+    config = json.loads(os.environ["TF_CONFIG"])
+    process, num_workers = config["task"]["index"], len(config["cluster"]["worker"])
+    spec = RunSpec(
+        strategy="multi-worker-mirrored",
+        devices="cpu:1",
+        workers=num_workers,
+        workload="digits-mlp",
+        loop="fit",
+        global_batch_size=BATCH_SIZE,
+    )
+    devices.create_logical_devices(spec)
+    agreement = Agreement(process, num_workers)
+    built = segment.build(spec, agreement=agreement)
+    summed = sum_over_replicas(built.strategy)
+    loop: Any = built.loop
+
+    class EveryStep:
+        def step_done(self) -> None:
+            agreement.hear(summed(agreement.told()))
+
+    def step_by(how: Any) -> Callable[[], None]:
+        def one() -> None:
+            loop.agreement = how
+            loop.run_step(RecordedStep(0))
+
+        return one
+
+    ways = {"at every step": EveryStep(), "now and then": FitAgreement(agreement, summed)}
+    contestants = {name: step_by(how) for name, how in ways.items()} | {"bare": step_by(None)}
+    in_turns(contestants, rounds=2, steps=WARM_UP_STEPS)
+    blocks = in_turns(contestants, rounds=rounds, steps=steps)
+    print(json.dumps({"blocks": blocks, "helper_s": 0.0}), flush=True)
+    sys.stdin.read()
 
 
 if __name__ == "__main__":

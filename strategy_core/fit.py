@@ -11,8 +11,8 @@ a last partial batch is unevenly shared.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -20,6 +20,7 @@ import tensorflow as tf
 from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.fit_agreement import FitAgreement, sum_over_replicas
 from strategy_core.fit_marks import FitMarks
 from strategy_core.input_pipeline import for_distribution, with_shares
 from strategy_core.recorder.step import RecordedStep
@@ -57,9 +58,10 @@ class FitLoop:
             model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
         if agreement is not None:
             private_tf.let_fit_span_processes(model, strategy, dataset.element_spec)
-        self._agreement = agreement
+        self.agreement: FitAgreement | None = None
+        if agreement is not None:
+            self.agreement = FitAgreement(agreement, sum_over_replicas(strategy))
         self._marks = marks
-        self._summed = _sum_over_replicas(strategy)
         self._model = model
         self._dataset = for_distribution(_weighted(dataset))
         self._global_batch_size = global_batch_size
@@ -73,8 +75,8 @@ class FitLoop:
             with private_tf.iterators_without_autotune():
                 self._thread.start()
                 loss = self._baton.one_step()
-        if self._agreement is not None:  # a collective of its own: `fit` has no room for more
-            self._agreement.hear(self._summed(tf.constant(self._agreement.told())).numpy())
+        if self.agreement is not None:
+            self.agreement.step_done()
         recorded.result(loss=loss, marks=self._marks.read(), examples=self._global_batch_size)
         return self._global_batch_size
 
@@ -100,14 +102,6 @@ class FitLoop:
             pass
         except BaseException as error:
             self._baton.fail(error)
-
-
-def _sum_over_replicas(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
-    @tf.function
-    def summed(part: tf.Tensor) -> tf.Tensor:
-        return strategy.reduce("SUM", strategy.run(tf.identity, args=(part,)), axis=None)
-
-    return cast("Callable[[tf.Tensor], tf.Tensor]", summed)
 
 
 class _Leave(Exception):  # noqa: N818 - not an error

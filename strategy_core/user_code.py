@@ -21,7 +21,7 @@ def explained(path: Path, rule: str) -> Iterator[None]:
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}"
         raise SpecError(rule, f"{where}: {error.msg}", field="workload") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
         raise SpecError(rule, f"{_where(path, error)}: {_said(error)}", field="workload") from error
 
 

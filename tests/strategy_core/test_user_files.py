@@ -76,6 +76,7 @@ MISTAKES = {
     "no function": ("x = 1", "mine.py without build_model"),
     "syntax": ("def build_model(:\n", "mine.py:1"),
     "raises on import": ("import keras\n1 / 0\n", r"mine.py:2: ZeroDivisionError"),
+    "exits on import": ("import sys\nsys.exit(0)\n", r"mine.py:2: SystemExit: 0"),
     "model raises": (
         GOOD.replace("return keras.Seq", "raise KeyError('x')\n    return keras.Seq"),
         r"mine.py:5: KeyError",

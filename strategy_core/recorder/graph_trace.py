@@ -64,13 +64,13 @@ class GraphTrace:
         if self._same_as is not None:
             self._begin(self._copy, self._same_as)
             return
-        begin = time.perf_counter()
+        begin = time.thread_time()
         try:
             metadata = placement.end_trace(self._scratch)
         except (OSError, tf.errors.OpError) as error:
             self._outcome = self._none(f"The graph could not be exported: {error}")
             return
-        self._cost_ms += (time.perf_counter() - begin) * 1e3
+        self._cost_ms += (time.thread_time() - begin) * 1e3
         if metadata is None:
             self._outcome = self._none(
                 "No tf.function was instantiated in the first recorded step: it had run before"

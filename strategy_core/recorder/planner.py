@@ -21,7 +21,7 @@ EARLY_NUM_STEPS = 5
 FEWEST_EARLY_STEPS = 3
 _EARLY_MS = 100.0
 """The first window is about so long: what it costs is owed for a hundred times as long."""
-QUIET_STEP_MS = 200.0
+QUIET_STEP_MS = 1000.0
 """Steps shorter than this are disturbed by what runs beside them, and soon over."""
 _RECENT_STEPS = 32
 _OUTLIER = 3.0

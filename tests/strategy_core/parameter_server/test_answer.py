@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 NUMBERS = [256, 0, 2**32 - 1, 1_800_000_000_123_456_789, 2**62, 1]
 

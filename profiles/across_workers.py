@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from profiles.analysis.columns import floats, ints
+from profiles.columns import floats, ints
 from profiles.events import SegmentOpened
 from profiles.mark_rows import MarkRows
 from profiles.marks import between_marks, fill_step

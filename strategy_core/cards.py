@@ -7,15 +7,10 @@ Free of TensorFlow; not run on GPUs so far, where several processes share a mach
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
-from strategy_core.cluster.tasks import Cluster
-
-GIVEN = "CUDA_VISIBLE_DEVICES"
-"""Engines that hand cards out to processes set this: what such a process sees is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +36,6 @@ class Share:
     def count(self) -> int:
         """Logical GPUs that the worker has."""
         return len(self.cards) * self.per_card
-
-
-def seat_of(
-    cluster: Cluster, process: int, has_own_launcher: bool, environment: Mapping[str, str]
-) -> Seat:
-    """The seat of a process on its machine.
-
-    One launcher has all of its processes beside each other; else those are, that have the same host
-    in their addresses, unless whoever started this one has given it cards of its own.
-    """
-    workers = [task for task in cluster.tasks if task.role == "worker"]
-    own = cluster.tasks[process]
-    if own not in workers or (has_own_launcher and environment.get(GIVEN)):
-        return Seat()
-    if has_own_launcher:
-        workers = [task for task in workers if _host(task.address) == _host(own.address)]
-    return Seat(workers.index(own), len(workers))
 
 
 def share_out(spec: RunSpec, num_cards: int, seat: Seat) -> Share:
@@ -99,7 +77,3 @@ def _named(indices: tuple[int, ...], num_cards: int, spec: RunSpec) -> tuple[int
         f"devices={spec.devices!r}",
         field="devices",
     )
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0]

@@ -24,13 +24,14 @@ from profiles.errors import LabError, RunFolderError
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec
 from strategy_core import preflight
-from strategy_core.cards import Seat, seat_of
+from strategy_core.cards import Seat
 from strategy_core.cluster.attendance import check_own_port
-from strategy_core.cluster.containment import Entrance
+from strategy_core.cluster.seats import seat_of
 from strategy_core.inventory import Inventory
-from strategy_core.processes.hosted_run import HostedRun, Part
-from strategy_core.processes.run_folder import claim, claim_part
-from strategy_core.processes.run_handle import STOP_GRACE_S, RunHandle
+from strategy_core.launching.hosted_run import HostedRun, Part
+from strategy_core.launching.run_folder import claim, claim_part
+from strategy_core.launching.run_handle import STOP_GRACE_S, RunHandle
+from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.worker_process import WORKER_COMMAND, Spawner, WorkerProcess
 
 __all__ = ["Launcher", "RunHandle"]

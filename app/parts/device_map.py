@@ -10,8 +10,8 @@ import streamlit as st
 
 from app.charts.placement import ops_by_type, variable_bytes
 from app.parts.text import plain
-from profiles.analysis.columns import of_segment, texts
 from profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
+from profiles.columns import of_segment, texts
 from profiles.device_names import short_names
 from profiles.store import Profile
 

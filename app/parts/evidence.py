@@ -17,8 +17,8 @@ from app.parts.segments import segment_marks
 from app.parts.text import as_markdown
 from profiles import units
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from profiles.analysis.columns import floats, ints, texts
 from profiles.analysis.memory import memory_use
+from profiles.columns import floats, ints, texts
 from profiles.definitions import DEFINITIONS
 from profiles.device_names import short_names
 from profiles.processes import titles_of

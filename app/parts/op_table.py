@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from app.parts.text import plain
-from profiles.analysis.columns import of_segment
+from profiles.columns import of_segment
 from profiles.device_names import in_order, short_names
 from profiles.store import Profile
 

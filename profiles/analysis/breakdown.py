@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import Floats, floats, ints, mean, of_segment, texts
 from profiles.analysis.served_phases import served_phases
 from profiles.analysis.steps import StepTimes, step_times, typical_steps
+from profiles.columns import Floats, floats, ints, mean, of_segment, texts
 from profiles.hosts import worker_of
 from profiles.marks import fill_step
 from profiles.schema import CATEGORIES

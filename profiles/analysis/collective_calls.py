@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiles.analysis.columns import floats, ints, of_segment
 from profiles.analysis.steps import typical_steps
 from profiles.bus_factor import bus_factor
+from profiles.columns import floats, ints, of_segment
 from profiles.sql import run_query
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import Ints, floats, ints, mean, of_segment, texts
 from profiles.analysis.steps import typical_steps
 from profiles.bus_factor import bus_factor
 from profiles.capture.intervals import Intervals
+from profiles.columns import Ints, floats, ints, mean, of_segment, texts
 
 if TYPE_CHECKING:
     from profiles.events import SegmentOpened

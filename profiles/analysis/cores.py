@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from profiles.analysis.breakdown import ReplicaBreakdown, captured_breakdown, without_warm_up
-from profiles.analysis.columns import floats, ints, of_segment, texts
 from profiles.analysis.steps import step_times
+from profiles.columns import floats, ints, of_segment, texts
 from profiles.events import CoresExpanded, SegmentOpened
 from profiles.hosts import host_process
 from profiles.records import as_event

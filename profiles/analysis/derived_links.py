@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiles.analysis.columns import floats, ints, of_segment, texts
 from profiles.analysis.communication import communication
 from profiles.bus_factor import bus_factor
+from profiles.columns import floats, ints, of_segment, texts
 from profiles.hosts import host_process, is_pod
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiles.analysis.columns import Floats, Ints, floats, ints
+from profiles.columns import Floats, Ints, floats, ints
 from profiles.status import Status
 from profiles.store import Profile
 

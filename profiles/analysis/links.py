@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment, texts
 from profiles.analysis.derived_links import Pair, derived_bytes
+from profiles.columns import Floats, Ints, floats, ints, of_segment, texts
 from profiles.hosts import is_served
 from profiles.link_rows import INTERFACE, SOCKET
 

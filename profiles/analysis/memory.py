@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiles.analysis.columns import floats, ints, texts
+from profiles.columns import floats, ints, texts
 
 if TYPE_CHECKING:
     from profiles.store import Profile

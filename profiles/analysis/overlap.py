@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.columns import bools, ints, of_segment
 from profiles.analysis.steps import typical_captured_steps
 from profiles.capture.intervals import Intervals
+from profiles.columns import bools, ints, of_segment
 
 if TYPE_CHECKING:
     from profiles.store import Profile

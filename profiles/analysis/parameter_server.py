@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment, texts
 from profiles.analysis.steps import typical_steps
+from profiles.columns import Floats, Ints, floats, ints, of_segment, texts
 from profiles.events import SegmentOpened, VariablesServed
 
 if TYPE_CHECKING:

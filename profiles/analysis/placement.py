@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiles.analysis.columns import floats, of_segment, texts
+from profiles.columns import floats, of_segment, texts
 from profiles.device_names import in_order
 
 if TYPE_CHECKING:

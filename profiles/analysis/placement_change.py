@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from profiles.analysis.columns import of_segment, texts
 from profiles.analysis.placement import UNPLACED
+from profiles.columns import of_segment, texts
 
 if TYPE_CHECKING:
     from profiles.store import Profile

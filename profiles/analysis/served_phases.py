@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import floats, ints, of_segment
 from profiles.analysis.steps import typical_steps
+from profiles.columns import floats, ints, of_segment
 
 if TYPE_CHECKING:
     from profiles.events import SegmentOpened

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import Bools, Floats, Ints, bools, floats, ints, of_segment
+from profiles.columns import Bools, Floats, Ints, bools, floats, ints, of_segment
 
 if TYPE_CHECKING:
     from profiles.store import Profile

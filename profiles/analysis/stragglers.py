@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import Floats, floats, ints, of_segment
 from profiles.analysis.steps import StepTimes, step_times
+from profiles.columns import Floats, floats, ints, of_segment
 
 if TYPE_CHECKING:
     from profiles.store import Profile

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from profiles.analysis.columns import Ints, floats, ints, texts
+from profiles.columns import Ints, floats, ints, texts
 from profiles.mark_rows import UNKNOWN, MarkRows
 from profiles.marks_table import last_gradients_ns, replica_devices
 from profiles.schema import TABLES

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import Bools, Floats, Ints, floats, ints
+from profiles.columns import Bools, Floats, Ints, floats, ints
 from profiles.schema import TABLES
 from profiles.store import Profile
 

@@ -19,7 +19,7 @@ from strategy_core.cluster.attendance import wait_for_names
 from strategy_core.cluster.place import Place
 from strategy_core.cluster.resolve import FORMS, Wanted, resolve
 from strategy_core.launcher import Launcher
-from strategy_core.processes.hosted_run import Part, check_hosted
+from strategy_core.launching.hosted_run import Part, check_hosted
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
 
@@ -97,7 +97,7 @@ def _on_tpu(args: argparse.Namespace) -> int:
 
 
 def _under_ray(args: argparse.Namespace, request: Request) -> int:
-    from strategy_core.cluster.ray_launcher import run_under_ray
+    from strategy_core.ray_launcher import run_under_ray
 
     num_workers = int(request.value("workers"))
     spec = request.spec({"strategy": "multi-worker-mirrored", "workers": num_workers})

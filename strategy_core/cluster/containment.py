@@ -32,23 +32,12 @@ from profiles.spec import NetworkOptions
 from strategy_core.cluster.ports import reserved_ports
 from strategy_core.cluster.wiring import Wiring, address
 from strategy_core.processes import protocol
+from strategy_core.processes.entrance import Entrance
 
 LOCAL_HOST = "127.0.0.1"
 _FIRST_PORT = 2222
 _ANSWER_WITHIN_S = 30.0
 _MAX_DESCRIPTORS = 250
-
-
-@dataclass(frozen=True, slots=True)
-class Entrance:
-    """The way into a network: descriptors of namespaces, for the process that is to enter."""
-
-    namespaces: tuple[int, ...]
-
-    @property
-    def arguments(self) -> list[str]:
-        """Command-line arguments of a worker that is started with these descriptors."""
-        return ["--enter", ",".join(map(str, self.namespaces))]
 
 
 @dataclass

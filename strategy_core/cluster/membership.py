@@ -13,8 +13,9 @@ import tensorflow as tf
 
 from profiles.spec import RunSpec
 from strategy_core import private_tf
-from strategy_core.cards import Seat, seat_of
+from strategy_core.cards import Seat
 from strategy_core.cluster.ports import REUSE_PORT
+from strategy_core.cluster.seats import seat_of
 from strategy_core.cluster.tasks import Cluster
 
 REPORT_LOST_PEERS = {"GRPC_FAIL_FAST": "use_caller"}

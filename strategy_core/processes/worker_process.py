@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 import psutil
 
 from profiles.liveness import process_started_ns
-from strategy_core.cluster.containment import Entrance
 from strategy_core.processes import family, protocol
+from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.keeper import Keeper
 
 Message = dict[str, Any]

@@ -9,7 +9,8 @@ import pytest
 from profiles.errors import SpecError
 from profiles.spec import RunSpec, parse_spec
 from strategy_core import algorithms
-from strategy_core.cards import Seat, Share, seat_of, share_out
+from strategy_core.cards import Seat, Share, share_out
+from strategy_core.cluster.seats import seat_of
 from strategy_core.cluster.tasks import Cluster, cluster_of
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory, PhysicalDevice

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from profiles.analysis.columns import Floats, Ints, floats, ints, of_segment
 from profiles.analysis.findings import Facts
+from profiles.columns import Floats, Ints, floats, ints, of_segment
 from profiles.exports.report.envelope import series
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.steps import segment_marks

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profiles import units
-from profiles.analysis.columns import floats, ints
 from profiles.analysis.memory import DeviceMemory, memory_use
+from profiles.columns import floats, ints
 from profiles.exports.report.envelope import series
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import join

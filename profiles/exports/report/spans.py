@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.columns import Ints, floats, ints, texts
+from profiles.columns import Ints, floats, ints, texts
 from profiles.exports.report.facts import RunFacts
 from profiles.palette import replica_colour
 from profiles.timeline import Timeline, Track

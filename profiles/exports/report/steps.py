@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from profiles import units
-from profiles.analysis.columns import Floats, Ints
 from profiles.analysis.findings import Facts
+from profiles.columns import Floats, Ints
 from profiles.exports.report.envelope import Series, series
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import Markup, join, tag

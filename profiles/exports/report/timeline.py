@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.columns import ints
+from profiles.columns import ints
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import Section, legend, note

@@ -20,8 +20,9 @@ import pytest
 from profiles.errors import LabError
 from profiles.spec import NetworkOptions
 from strategy_core.cluster import containment
-from strategy_core.cluster.containment import Entrance, Network, lay_network
+from strategy_core.cluster.containment import Network, lay_network
 from strategy_core.processes import protocol
+from strategy_core.processes.entrance import Entrance
 from tests.patience import wait_until
 from tests.processes import is_living
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import whereabouts
-from strategy_core.processes.watched_worker import WatchedWorker
 from strategy_core.processes.whereabouts import Whereabouts
 
 ANSWER_S = 5.0

@@ -23,10 +23,10 @@ from strategy_core.cluster.attendance import Attendance, Doorkeeper, Patience, s
 from strategy_core.cluster.containment import Network
 from strategy_core.cluster.hosted_change import check_planned
 from strategy_core.cluster.place import Place, split_address
+from strategy_core.launching.chronicle import Chronicle
+from strategy_core.launching.crew import Crew
+from strategy_core.launching.run_handle import STOP_GRACE_S, RunHandle, StartWorker
 from strategy_core.processes import protocol
-from strategy_core.processes.chronicle import Chronicle
-from strategy_core.processes.crew import Crew
-from strategy_core.processes.run_handle import STOP_GRACE_S, RunHandle, StartWorker
 from strategy_core.processes.verdict import Verdict
 from strategy_core.processes.worker_process import Message
 

@@ -10,8 +10,8 @@ from profiles.errors import RunFolderError
 from profiles.event_log import EventLog
 from profiles.events import Event, Exited, Launched
 from profiles.layout import launcher_file
-from strategy_core.processes.crew import Crew
-from strategy_core.processes.watched_worker import WatchedWorker
+from strategy_core.launching.crew import Crew
+from strategy_core.launching.watched_worker import WatchedWorker
 
 FINE = ("finished", "stopped", "replaced")
 """Verdicts of processes that ended as they should."""

@@ -11,14 +11,12 @@ from profiles.layout import WorkerFolder
 from strategy_core.processes import protocol
 from strategy_core.processes.last_words import last_words
 from strategy_core.processes.memory_evidence import MemoryReading, oom_evidence, read_memory
+from strategy_core.processes.patience import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
 from strategy_core.processes.worker_process import WorkerProcess
 
 _CPU_READ_EVERY_S = 1.0
 _BUSY_SHARE = 0.1
-BUILDING_FACTOR = 10.0
-CLOSING_S = 120.0
-"""So long may a worker that has obeyed Stop convert its last captures, on a busy machine."""
 
 
 @dataclass

@@ -25,14 +25,14 @@ from profiles.events import Note
 from profiles.layout import worker_folder
 from profiles.spec import RunSpec, parse_spec
 from profiles.status import State
-from strategy_core.cluster.containment import Entrance
 from strategy_core.cluster.tasks import Cluster
+from strategy_core.launching.chronicle import Chronicle
+from strategy_core.launching.comeback import may_come_back, note_of
+from strategy_core.launching.crew import Crew, start_crew
+from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import protocol
-from strategy_core.processes.chronicle import Chronicle
-from strategy_core.processes.comeback import may_come_back, note_of
-from strategy_core.processes.crew import Crew, start_crew
+from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.verdict import Verdict
-from strategy_core.processes.watched_worker import WatchedWorker
 from strategy_core.processes.worker_process import Message, WorkerProcess
 
 StartWorker = Callable[[Entrance | None], tuple[WorkerProcess, bool]]

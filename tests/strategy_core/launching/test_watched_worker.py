@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from profiles.layout import worker_folder
-from strategy_core.processes.watched_worker import CLOSING_S, WatchedWorker
+from strategy_core.launching.watched_worker import CLOSING_S, WatchedWorker
 
 TIMEOUT_S = 10.0
 

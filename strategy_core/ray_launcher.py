@@ -29,7 +29,7 @@ from profiles.status import State
 from strategy_core.cluster.attendance import wait_for_names
 from strategy_core.cluster.resolve import JOB, resolve
 from strategy_core.launcher import Launcher
-from strategy_core.processes.hosted_run import Part
+from strategy_core.launching.hosted_run import Part
 
 _LOOK_EVERY_S = 0.5
 

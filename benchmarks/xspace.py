@@ -118,7 +118,6 @@ def _record(folder: Path, events: int) -> None:
     from profiles.spec import parse_spec
     from strategy_core import devices, segment
     from strategy_core.recorder import placement
-    from strategy_core.recorder.window import profiler_options
 
     spec = parse_spec({"devices": f"cpu:{NUM_DEVICES}", "workload": "digits-cnn"})
     devices.create_logical_devices(spec)
@@ -129,7 +128,7 @@ def _record(folder: Path, events: int) -> None:
     write_graph(placement.read_nodes(placement.end_trace(folder / "t")), folder / "graph.parquet")
     (folder / "devices.json").write_text(json.dumps(list(built.opened(0, 0).replica_devices)))
     step()
-    tf.profiler.experimental.start(str(folder / "capture"), profiler_options())
+    tf.profiler.experimental.start(str(folder / "capture"))
     for number in range(max(1, events // EVENTS_PER_STEP)):
         with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
             step()
@@ -153,7 +152,7 @@ def _child(*arguments: str) -> str:
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
+        raise SystemExit(f"{' '.join(arguments)}: {done.returncode}\n{done.stderr[-2000:]}")
     return done.stdout.splitlines()[-1] if done.stdout else ""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.recorder.window import Window, first_line, profiler_options
+from strategy_core.recorder.window import Window, first_line
 
 _SLACK = 1.25
 _SLACK_MS = 100.0
@@ -83,7 +83,6 @@ class PodWindow(Window):
                 f"grpc://{host}",
                 str(self._scratch_of_hosts),
                 self._length_ms,
-                options=profiler_options(),
                 num_tracing_attempts=1,
             )
         except Exception as error:  # a host that is gone ends the run in its own words

@@ -51,7 +51,7 @@ class Window:
         """Start the profiler; `error` says why it did not."""
         begin = time.perf_counter_ns()
         try:
-            tf.profiler.experimental.start(str(self._own_scratch), profiler_options())
+            tf.profiler.experimental.start(str(self._own_scratch))
             private_tf.leave_out_thread_pool_events()
         except Exception as error:  # whatever the profiler says, training goes on
             self.error = f"The profiler did not start: {first_line(error)}"
@@ -126,7 +126,7 @@ class FollowedWindow(Window):
             may_retry = before is not None and not before.is_written
             self._session = private_tf.profiler_session()
             try:
-                self._session.start(str(self.scratch), dict(profiler_options()._asdict()))
+                self._session.start(str(self.scratch), {})
                 private_tf.leave_out_thread_pool_events()
                 break
             except Exception as error:
@@ -161,13 +161,6 @@ class FollowedWindow(Window):
         if self._thread is not None and self._thread.native_id is not None:
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, self._thread.native_id, 19)
-
-
-def profiler_options() -> Any:
-    """No Python calls. TensorFlow 2.21 records the same events whatever the host's level is."""
-    return tf.profiler.experimental.ProfilerOptions(
-        host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
-    )
 
 
 def first_line(error: BaseException) -> str:

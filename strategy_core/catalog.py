@@ -1,20 +1,22 @@
 """The strategies, one row each: what it is, what it needs, why it cannot run here if it cannot.
 
-Free of TensorFlow: the page and the command line list it. `strategies.py` has a builder per row.
+Free of TensorFlow: the page and the command line list it. The rows are read from the files of
+`strategies/` without running them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+from profiles.errors import SpecError
 from strategy_core.inventory import Inventory
 
-_API = "https://www.tensorflow.org/api_docs/python/tf/distribute/"
-_GUIDE = "https://www.tensorflow.org/guide/distributed_training"
-
-Unavailable = Callable[[Inventory], str | None]
-"""The devices that are there -> why the strategy cannot run on them, or None where it can."""
+_FILES = Path(__file__).parent / "strategies"
+_SAID = ("TITLE", "NEEDS", "LINK", "PLACE", "KINDS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,10 @@ class StrategyRow:
     explanation: str
     needs: str
     link: str
-    unavailable: Unavailable
+    place: int
+    """On the page, from the left."""
+    kinds: tuple[str, ...] = ("CPU", "GPU", "TPU")
+    """Kinds of device that it can run on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,76 +47,53 @@ class Offer:
 
 
 def offers(inventory: Inventory) -> list[Offer]:
-    """Every strategy of the catalog, judged by the devices that are there."""
-    return [Offer(row, row.unavailable(inventory)) for row in STRATEGIES]
+    """Every strategy, judged by the devices that are there."""
+    return [Offer(row, why_not(row, inventory)) for row in rows()]
+
+
+def why_not(row: StrategyRow, inventory: Inventory) -> str | None:
+    """Why a strategy cannot run on the devices that are there; None where it can."""
+    if any(inventory.count(kind) for kind in row.kinds):
+        return None
+    return f"It needs {row.needs}, and this machine has no {' and no '.join(row.kinds)}"
+
+
+@cache
+def rows() -> tuple[StrategyRow, ...]:
+    """Every strategy, in the order of the page."""
+    files = (path for path in _FILES.glob("*.py") if not path.name.startswith("_"))
+    return tuple(sorted((read_row(path) for path in files), key=lambda row: (row.place, row.name)))
+
+
+def names() -> tuple[str, ...]:
+    """The names of all strategies, in the order of the page."""
+    return tuple(row.name for row in rows())
 
 
 def row(name: str) -> StrategyRow:
-    """The row of that name; raises KeyError."""
-    return next(row for row in STRATEGIES if row.name == name)
+    """The row of that name; raises SpecError where there is none."""
+    for each in rows():
+        if each.name == name:
+            return each
+    raise SpecError(
+        "A strategy is one that the lab can run",
+        repr(name),
+        f"Those are {', '.join(names())}",
+        field="strategy",
+    )
 
 
-def _anywhere(_inventory: Inventory) -> str | None:
-    return None
-
-
-STRATEGIES: tuple[StrategyRow, ...] = (
-    StrategyRow(
-        name="default",
-        title="Default strategy",
-        explanation="No distribution: one replica, placed by TensorFlow. The baseline.",
-        needs="any device",
-        link=f"{_GUIDE}#default_strategy",
-        unavailable=_anywhere,
-    ),
-    StrategyRow(
-        name="one-device",
-        title="OneDeviceStrategy",
-        explanation="One replica, with every variable and op on the device that you name.",
-        needs="one device",
-        link=f"{_API}OneDeviceStrategy",
-        unavailable=_anywhere,
-    ),
-    StrategyRow(
-        name="mirrored",
-        title="MirroredStrategy",
-        explanation="A copy of the model on every device; gradients are all-reduced in each step.",
-        needs="one or more devices of one kind",
-        link=f"{_API}MirroredStrategy",
-        unavailable=_anywhere,
-    ),
-    StrategyRow(
-        name="central-storage",
-        title="CentralStorageStrategy",
-        explanation="One copy of the variables on the CPU; every device reads it and sends "
-        "its gradients to it.",
-        needs="one or more devices of one kind",
-        link=f"{_API}experimental/CentralStorageStrategy",
-        unavailable=_anywhere,
-    ),
-    StrategyRow(
-        name="multi-worker-mirrored",
-        title="MultiWorkerMirroredStrategy",
-        explanation="Mirrored over several processes or machines, all-reducing over the network.",
-        needs="two or more workers",
-        link=f"{_API}MultiWorkerMirroredStrategy",
-        unavailable=_anywhere,
-    ),
-    StrategyRow(
-        name="parameter-server",
-        title="ParameterServerStrategy",
-        explanation="Workers train asynchronously on variables that live on parameter servers.",
-        needs="a coordinator, workers and parameter servers",
-        link=f"{_API}ParameterServerStrategy",
-        unavailable=_anywhere,
-    ),
-    StrategyRow(
-        name="tpu",
-        title="TPUStrategy",
-        explanation="A replica on every TPU core or group of cores. Without a TPU, virtual devices "
-        "stand for its cores.",
-        needs="a TPU, or devices that stand for its cores",
-        link=f"{_API}TPUStrategy",
-        unavailable=_anywhere,
-    ),
-)
+def read_row(path: Path) -> StrategyRow:
+    """The row of a strategy's file, which is not run."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said: dict[str, Any] = {
+        target.id.lower(): ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in _SAID
+    }
+    explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
+    return StrategyRow(
+        name=path.stem.replace("_", "-"), explanation=" ".join(explanation.split()), **said
+    )

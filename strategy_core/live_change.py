@@ -7,6 +7,7 @@ from typing import Any
 
 from profiles.errors import SpecError
 from profiles.spec import Delay, RunSpec
+from strategy_core import catalog
 
 FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Change one of these, and the training state or its data is another one's."""
@@ -34,6 +35,7 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
                 field=path,
             )
     changed = _with_delays_that_can_stay(spec, changes)
+    catalog.row(changed.strategy)
     if changed.steps <= step:
         raise SpecError(
             "A run ends at a step that is still to come",

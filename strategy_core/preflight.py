@@ -45,13 +45,14 @@ def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
 
 
 def _check_files(spec: RunSpec) -> None:
+    catalog.row(spec.strategy)
     workloads.find(spec.workload)
     if spec.data is not None and not Path(spec.data).expanduser().exists():
         raise SpecError("The data is a file or a folder that exists", spec.data, field="data")
 
 
 def _check_devices(spec: RunSpec, inventory: Inventory, seat: Seat | None) -> None:
-    reason = catalog.row(spec.strategy).unavailable(inventory)
+    reason = catalog.why_not(catalog.row(spec.strategy), inventory)
     if reason is not None:
         raise SpecError("The strategy can run on this machine", reason, field="strategy")
     planned = plan(spec, inventory, seat)

@@ -210,7 +210,7 @@ def build(
 
 def fixed_fields(spec: RunSpec) -> list[str]:
     """Fields of a spec that its strategy and model are made from: another value, other ones."""
-    free = STEP_FIELDS | (REDUCTION_FIELDS if spec.strategy == "mirrored" else set())
+    free = STEP_FIELDS | (REDUCTION_FIELDS if strategies.can_reduce_anew(spec) else set())
     return [name for name in RunSpec.model_fields if name not in free]
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 
 from profiles.errors import SpecError
-from profiles.spec import CROSS_DEVICE_OPS, STRATEGY_NAMES, RunSpec, load_spec
-from strategy_core import preflight
+from profiles.spec import CROSS_DEVICE_OPS, RunSpec, load_spec
+from strategy_core import catalog, preflight
 
 _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("--strategy", "strategy", {"choices": STRATEGY_NAMES, "metavar": "NAME"}),
+    ("--strategy", "strategy", {"choices": catalog.names(), "metavar": "NAME"}),
     ("--devices", "devices", {"metavar": "cpu:4"}),
     ("--workers", "workers", {"type": int, "metavar": "N"}),
     ("--parameter-servers", "parameter_servers", {"type": int, "metavar": "N"}),
@@ -28,7 +28,7 @@ _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("--cross-device-ops", "cross_device_ops", {"choices": CROSS_DEVICE_OPS, "metavar": "NAME"}),
 )
 _HELP = {
-    "strategy": f"one of {', '.join(STRATEGY_NAMES)}",
+    "strategy": f"one of {', '.join(catalog.names())}",
     "devices": "'cpu:4', 'gpu:2', 'gpu:0,gpu:1', 'tpu' or 'auto'",
     "workers": "worker processes of a multi-worker strategy",
     "parameter_servers": "parameter servers",

@@ -22,6 +22,7 @@ from typing import Any
 
 from profiles.errors import LabError
 from profiles.spec import parse_spec
+from strategy_core import catalog
 
 TIME_LIMIT_S = 180.0
 """Counts the start of TensorFlow too, which alone can take a minute where the machine is busy."""
@@ -117,6 +118,7 @@ def start(
 ) -> ContextRecording:
     """Start recording a program; raises SpecError where strategy or devices are none."""
     spec = parse_spec({"strategy": strategy, "devices": devices, "global_batch_size": 64 * 63})
+    catalog.row(spec.strategy)
     request = {"source": source, "spec": spec.to_json()}
     return ContextRecording(request, time_limit_s)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from profiles.errors import SpecError
-from profiles.spec import STRATEGY_NAMES, RunSpec
-from strategy_core import algorithms, catalog, workloads
+from profiles.spec import RunSpec
+from strategy_core import algorithms, catalog, preflight, workloads
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_core.live_change import changed_spec
 
 LAPTOP = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
 TWO_CARDS = Inventory(
@@ -26,12 +28,43 @@ TWO_CARDS = Inventory(
 
 def test_every_strategy_of_the_contract_has_a_row_and_says_why_it_is_not_there() -> None:
     offers = catalog.offers(LAPTOP)
-    assert [offer.row.name for offer in offers] == list(STRATEGY_NAMES)
+    assert [offer.row.name for offer in offers] == [
+        "default",
+        "one-device",
+        "mirrored",
+        "central-storage",
+        "multi-worker-mirrored",
+        "parameter-server",
+        "tpu",
+    ]
     available = {offer.row.name for offer in offers if offer.available}
     assert {"default", "one-device", "mirrored", "central-storage"} <= available
     for offer in offers:
         assert offer.row.link.startswith("https://www.tensorflow.org/")
         assert offer.available or len(offer.reason or "") > 20
+
+
+def test_a_strategy_is_its_file_which_is_read_and_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "cards_alone.py"
+    file.write_text(
+        '"""What it does,\nin a sentence.\n\nMore."""\n'
+        'TITLE, OTHER = "no", 1\n'
+        'TITLE = "CardsAlone"\nNEEDS = "a card"\nLINK = "https://x"\nPLACE = 9\n'
+        'KINDS = ("GPU",)\nraise SystemExit("run")\n'
+    )
+    row = catalog.read_row(file)
+    assert (row.name, row.title) == ("cards-alone", "CardsAlone")
+    assert row.explanation == "What it does, in a sentence."
+    assert catalog.why_not(row, TWO_CARDS) is None
+    assert catalog.why_not(row, LAPTOP) == "It needs a card, and this machine has no GPU"
+
+
+def test_a_strategy_that_there_is_none_of_is_refused_with_those_that_there_are() -> None:
+    refusal = r"'mirrord'.*Those are default, one-device, mirrored"
+    with pytest.raises(SpecError, match=refusal):
+        preflight.check(RunSpec(strategy="mirrord"))
+    with pytest.raises(SpecError, match=refusal):
+        changed_spec(RunSpec(), {"strategy": "mirrord"}, 1)
 
 
 @pytest.mark.parametrize(

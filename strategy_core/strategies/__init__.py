@@ -1,0 +1,42 @@
+"""Strategies: one file each, with how it looks on the page and how it is built.
+
+`strategies/one_device.py` is `one-device`. The first paragraph of its docstring, and `TITLE`,
+`NEEDS`, `LINK`, `PLACE` and `KINDS`, are read without running it (`catalog.py`); `build` makes the
+strategy. One that has `reduce_by` can change how its steps reduce while it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from profiles.spec import RunSpec
+from strategy_core.algorithms import Algorithm
+
+
+def build(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> Any:
+    """The tf.distribute.Strategy of `spec` on `devices` (one full name per replica).
+
+    `algorithm` is how gradients cross devices, decided and checked before. Raises SpecError.
+    """
+    return _file_of(spec).build(spec, devices, algorithm)
+
+
+def can_reduce_anew(spec: RunSpec) -> bool:
+    """Whether the strategy of `spec` can take another algorithm once it is there."""
+    return hasattr(_file_of(spec), "reduce_by")
+
+
+def reduce_by(strategy: Any, spec: RunSpec, algorithm: Algorithm) -> None:
+    """Have a strategy reduce as `spec` asks, in steps that are traced from now on.
+
+    Nothing is done to those that have no choice once they are there.
+    """
+    if can_reduce_anew(spec):
+        _file_of(spec).reduce_by(strategy, spec, algorithm)
+
+
+def _file_of(spec: RunSpec) -> ModuleType:
+    return import_module(f"{__name__}.{spec.strategy.replace('-', '_')}")

@@ -1,0 +1,22 @@
+"""One copy of the variables on the CPU; every device reads it and sends its gradients to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.spec import RunSpec
+from strategy_core.algorithms import Algorithm
+
+TITLE = "CentralStorageStrategy"
+NEEDS = "one or more devices of one kind"
+LINK = (
+    "https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy"
+)
+PLACE = 4
+
+
+def build(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tf.distribute.experimental.CentralStorageStrategy(list(devices), "CPU:0")

@@ -1,0 +1,20 @@
+"""No distribution: one replica, placed by TensorFlow. The baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.spec import RunSpec
+from strategy_core.algorithms import Algorithm
+
+TITLE = "Default strategy"
+NEEDS = "any device"
+LINK = "https://www.tensorflow.org/guide/distributed_training#default_strategy"
+PLACE = 1
+
+
+def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tf.distribute.get_strategy()

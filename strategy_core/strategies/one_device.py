@@ -1,0 +1,20 @@
+"""One replica, with every variable and op on the device that you name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.spec import RunSpec
+from strategy_core.algorithms import Algorithm
+
+TITLE = "OneDeviceStrategy"
+NEEDS = "one device"
+LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy"
+PLACE = 2
+
+
+def build(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tf.distribute.OneDeviceStrategy(devices[0])

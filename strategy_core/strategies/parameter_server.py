@@ -1,0 +1,23 @@
+"""Workers train asynchronously on variables that live on parameter servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from profiles.spec import RunSpec
+from strategy_core.algorithms import Algorithm
+
+TITLE = "ParameterServerStrategy"
+NEEDS = "a coordinator, workers and parameter servers"
+LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/ParameterServerStrategy"
+PLACE = 6
+
+
+def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    """Over the servers that `TF_CONFIG` names; waits for all of them. Variables go to the
+    parameter servers in turn, an optimizer's to where its weight is."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    return tf.distribute.ParameterServerStrategy(resolver)

@@ -1,0 +1,21 @@
+"""A replica on every TPU core or group of cores. Without a TPU, virtual devices stand for its
+cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from profiles.spec import RunSpec
+from strategy_core import tpu_strategy
+from strategy_core.algorithms import Algorithm
+
+TITLE = "TPUStrategy"
+NEEDS = "a TPU, or devices that stand for its cores"
+LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy"
+PLACE = 7
+
+
+def build(spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
+    return tpu_strategy.build(spec, devices)

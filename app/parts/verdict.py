@@ -47,7 +47,9 @@ def headline(profile: Profile, facts: Facts) -> str:
     first = f"<b>{as_html(segment.strategy)}</b> on {segment.size}{trains}{sized}: "
     if facts.steps.median_ms is None:
         return f"{first}no step was recorded in this segment."
-    first += f"a step takes <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "
+    # Workers of parameter servers step beside each other: one's step takes longer.
+    pace = "a step is done every" if segment.strategy == "parameter-server" else "a step takes"
+    first += f"{pace} <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "
     return first + _limit(facts)
 
 

@@ -58,6 +58,13 @@ def test_every_unit_shows_a_missing_value_as_a_dash() -> None:
     assert units.rate(1234.5, "examples") == "1,234 examples/s"
 
 
+@pytest.mark.parametrize(
+    ("gb_per_s", "text"), [(1.5, "1.50 GB/s"), (0.0012, "1.20 MB/s"), (None, units.MISSING)]
+)
+def test_a_bandwidth_is_bytes_a_second_in_their_own_unit(gb_per_s: float | None, text: str) -> None:
+    assert units.bandwidth(gb_per_s) == text
+
+
 def test_things_are_counted_in_their_number() -> None:
     assert units.counted(1, "step") == "1 step"
     assert units.counted(1200, "step") == "1,200 steps"

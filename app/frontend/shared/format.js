@@ -29,7 +29,10 @@ export const units = {
   ms: (value) => pair(value, "ms"),
   loss: (value) => [number(value, 4), ""],
   rate: (value) => pair(value, "examples/s"),
-  bandwidth: (value) => pair(value, "GB/s"),
+  bandwidth: (value) => {
+    const [text, unit] = units.bytes(Number.isFinite(value) ? value * 1e9 : null);
+    return [text, unit && `${unit}/s`];
+  },
   count: (value) => [value === null || value === undefined ? MISSING : fixed(value, 0), ""],
   bytes: (value) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return [MISSING, ""];

@@ -82,7 +82,7 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
         ("busbw", "busbw"),
         "Times",
     )
-    return table("Collectives by kind; GB/s are 10^9 bytes per second", heads, rows)
+    return table("Collectives by kind; 1 GB/s is 10^9 bytes a second", heads, rows)
 
 
 def _calls(facts: RunFacts, item: Facts) -> Markup | None:

@@ -1,9 +1,10 @@
 """Hosts that share nothing but a cable and the installed program, on one machine.
 
-Each is a set of namespaces of its own: network, host name, processes, mounts (a private /tmp, an
-empty home, a boot of its own), joined by a veth pair. What a host wrote comes out of it as an
-archive when its command has ended, as by `scp`. Nothing is left once a host's first process ends,
-whoever is killed: the namespaces have no names, and the kernel ends all who are in them.
+Each is a set of namespaces of its own: network, host name, processes, mounts (a private /tmp, in
+which only the program is kept where it lies there; an empty home; a boot of its own), joined by a
+veth pair. What a host wrote comes out of it as an archive when its command has ended, as by `scp`.
+Nothing is left once a host's first process ends, whoever is killed: the namespaces have no names,
+and the kernel ends all who are in them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import uuid
 from collections.abc import Iterator, Sequence
@@ -27,9 +29,14 @@ WIRE = "wire0"
 _UNSHARE = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child")
 _HOST = f"""
 set -e
-name=$1 address=$2 boot=$3 archive=$4; shift 4
-mount --make-rprivate / && mount -t proc proc /proc
-mount -t tmpfs tmpfs /tmp && mkdir /tmp/home && cd /tmp/home && export HOME=/tmp/home
+name=$1 address=$2 boot=$3 archive=$4 program=$5 python=$6; shift 6
+mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /mnt
+for kept in "$program" "$python"; do
+  case "$kept" in
+    /tmp/*) mkdir -p "/mnt/${{kept#/tmp/}}" && mount --bind "$kept" "/mnt/${{kept#/tmp/}}" ;;
+  esac
+done
+mount --move /mnt /tmp && mkdir /tmp/home && cd /tmp/home && export HOME=/tmp/home
 echo $boot > /tmp/boot && mount --bind /tmp/boot /proc/sys/kernel/random/boot_id
 hostname $name && ip link set lo up
 until ip link set {WIRE} up 2> /dev/null; do sleep 0.02; done
@@ -82,7 +89,8 @@ def why_not() -> str | None:
     """Why this system has no such hosts, in its own words; None where it has."""
     if any(shutil.which(tool) is None for tool in ("unshare", "nsenter", "ip")):
         return "util-linux and iproute2 are not installed"
-    asked = [*_UNSHARE, "bash", "-c", "mount --make-rprivate / && mount -t tmpfs tmpfs /tmp"]
+    moved = "mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && mount --move /mnt /tmp"
+    asked = [*_UNSHARE, "bash", "-c", moved]
     tried = subprocess.run(asked, capture_output=True, text=True, check=False)
     return None if tried.returncode == 0 else tried.stderr.strip()
 
@@ -154,9 +162,10 @@ def _start(folder: Path, number: int, command: Sequence[str], environment: dict[
     told = {**os.environ, "PYTHONPATH": str(protocol.package_root()), **environment}
     with archive.open("wb") as packed:
         passed = packed.fileno()
-        arguments = [name, address(number), str(uuid.uuid4()), str(passed), *command]
+        program, python = str(protocol.package_root()), sys.prefix
+        about = [name, address(number), str(uuid.uuid4()), str(passed), program, python]
         process = subprocess.Popen(
-            [*_UNSHARE, "bash", "-c", _HOST, "host", *arguments],
+            [*_UNSHARE, "bash", "-c", _HOST, "host", *about, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

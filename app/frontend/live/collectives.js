@@ -9,8 +9,8 @@ const COLUMNS = [
   ["group", (row) => joined(units.count(row.group_size))],
   ["bytes/step", (row) => joined(units.bytes(row.bytes)), "traffic"],
   ["transfer", (row) => joined(units.ms(row.transfer_ms)), "transfer"],
-  ["algbw GB/s", (row) => number(row.algbw_gbps), "algbw"],
-  ["busbw GB/s", (row) => number(row.busbw_gbps), "busbw"],
+  ["algbw", (row) => joined(units.bandwidth(row.algbw_gbps)), "algbw"],
+  ["busbw", (row) => joined(units.bandwidth(row.busbw_gbps)), "busbw"],
 ];
 
 const trimmed = (value) => (Number.isInteger(value) ? String(value) : number(value));

@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.blocks import children_s, in_turns
+from strategy_core.processes.lifeline import tie_to
 
 BATCH_SIZE = 1024
 WARM_UP_STEPS = 20
 
 
 def main() -> None:
+    tie_to(os.getppid())  # a benchmark that is cut off leaves nobody behind
     what, *arguments = sys.argv[1:]
     if what == "plain":
         plain()

@@ -24,9 +24,11 @@ from typing import Any
 
 from benchmarks.blocks import in_turns
 from benchmarks.parameter_server import SPEC
+from strategy_core.processes.lifeline import tie_to
 
 
 def main() -> None:
+    tie_to(os.getppid())  # a benchmark that is cut off leaves nobody behind
     what, *arguments = sys.argv[1:]
     if what == "serve":
         serve(Path(arguments[0]) if arguments else None)

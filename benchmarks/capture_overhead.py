@@ -43,6 +43,7 @@ from benchmarks.capture_kinds import (
     sides,
 )
 from benchmarks.paired import Ratio, median_ratio, ratio_with_events
+from strategy_core.processes.lifeline import tie_to
 
 CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "synthetic:2:100", "resnet50:2:0", "resnet50:4:0")
 WITH_OPENING = ("budget", "default")
@@ -54,6 +55,7 @@ MINUTES = 4.0
 def main() -> None:
     options = _options()
     if options.child:
+        tie_to(os.getppid())  # one that is cut off leaves nobody behind
         workload, devices, step_ms = options.child.split(":")
         _measure(options, workload, int(devices), int(step_ms))
         return

@@ -82,15 +82,15 @@ def test_every_strategy_has_its_card_and_says_why_it_cannot_run(
     lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [
-        replace(row, unavailable=lambda _inventory: "It needs a moon") if row.name == "tpu" else row
-        for row in catalog.STRATEGIES
+        replace(row, needs="a moon", kinds=("TPU",)) if row.name == "tpu" else row
+        for row in catalog.rows()
     ]
-    monkeypatch.setattr(catalog, "STRATEGIES", tuple(rows))
+    monkeypatch.setattr(catalog, "rows", lambda: tuple(rows))
     at = open_page("lab", lab)
     buttons = {button.label: button for button in at.button}
     for row in rows:
         assert buttons[row.title].disabled == (row.name == "tpu")
-    assert "Not here.** It needs a moon." in text_of(at)
+    assert "Not here.** It needs a moon, and this machine has no TPU." in text_of(at)
 
 
 @pytest.mark.slow

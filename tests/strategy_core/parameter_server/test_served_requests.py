@@ -22,7 +22,7 @@ def spec(**fields: Any) -> RunSpec:
 
 def test_it_can_be_had_anywhere_and_a_batch_is_one_workers() -> None:
     inventory = Inventory((CPU,), "2.21.0")
-    assert catalog.row("parameter-server").unavailable(inventory) is None
+    assert catalog.why_not(catalog.row("parameter-server"), inventory) is None
     preflight.check(spec(), inventory)  # 32 examples are no multiple of 3 workers, nor need to be
     preflight.check(spec(), Inventory((CPU, GPU), "2.21.0"))
 

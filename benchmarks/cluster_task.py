@@ -146,7 +146,8 @@ def fit(rounds: int, steps: int) -> None:
     from profiles.spec import RunSpec
     from strategy_core import devices, segment
     from strategy_core.cluster.agreement import Agreement
-    from strategy_core.fit_agreement import FitAgreement, sum_over_replicas
+    from strategy_core.cluster.parting import sum_over_replicas
+    from strategy_core.fit_agreement import FitAgreement
     from strategy_core.recorder.step import RecordedStep
 
     config = json.loads(os.environ["TF_CONFIG"])

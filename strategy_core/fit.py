@@ -20,7 +20,8 @@ import tensorflow as tf
 from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.fit_agreement import FitAgreement, sum_over_replicas
+from strategy_core.cluster.parting import sum_over_replicas
+from strategy_core.fit_agreement import FitAgreement
 from strategy_core.fit_marks import FitMarks
 from strategy_core.input_pipeline import for_distribution, with_shares
 from strategy_core.recorder.step import RecordedStep

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import tensorflow as tf
 
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.cluster.parting import Sum
 
 AGREE_EVERY_S = 0.1
 MAX_STEPS = 16
 """Between two all-reduces: a worker that becomes slow is not long out of reach."""
-
-Sum = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.floating[Any]]]
-"""Every replica adds this array; gives the sum."""
 
 
 class FitAgreement:
@@ -53,13 +48,3 @@ class FitAgreement:
         self._every = int(min(max(AGREE_EVERY_S / max(step_s, 1e-6), 1), MAX_STEPS))
         self._num_left = self._every
         self._since_s = self._clock()
-
-
-def sum_over_replicas(strategy: tf.distribute.Strategy) -> Sum:
-    """An all-reduce of a small array over all replicas of all workers."""
-
-    @tf.function
-    def summed(part: tf.Tensor) -> tf.Tensor:
-        return strategy.reduce("SUM", strategy.run(tf.identity, args=(part,)), axis=None)
-
-    return lambda part: summed(tf.constant(part)).numpy()

@@ -14,11 +14,15 @@ every step of every worker is done, and whoever is left alone in it has nothing 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+
+Sum = Callable[[npt.ArrayLike], npt.NDArray[np.floating[Any]]]
+"""Every replica adds this array, shape (n,); gives the sum."""
 
 
 def all_can(strategy: tf.distribute.Strategy, can: bool) -> bool:
@@ -55,12 +59,16 @@ def part_together(strategy: tf.distribute.Strategy) -> None:
         _sum(strategy, [1.0])
 
 
-def _sum(strategy: tf.distribute.Strategy, part: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
-    """Over all replicas of all workers, each of this worker's adding `part`, shape (n,)."""
+def sum_over_replicas(strategy: tf.distribute.Strategy) -> Sum:
+    """An all-reduce of a small array over all replicas of all workers."""
 
     @tf.function
     def summed(own: tf.Tensor) -> tf.Tensor:
         parts = strategy.run(tf.identity, args=(own,))
         return strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
 
-    return np.asarray(summed(tf.constant(part, tf.float32)))
+    return lambda own: np.asarray(summed(tf.constant(own, tf.float32)))
+
+
+def _sum(strategy: tf.distribute.Strategy, part: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
+    return sum_over_replicas(strategy)(part)

@@ -139,7 +139,7 @@ def own_closures(built: Any) -> Callable[[], Any]:
     from strategy_core.parameter_server.step import build_step
 
     coordinator = tf.distribute.coordinator.ClusterCoordinator(built.strategy)
-    feed = Feed(coordinator, global_batches(SPEC, built.work, 0), SPEC.workers)
+    feed = Feed(coordinator, global_batches(SPEC, built.work, 0).dataset, SPEC.workers)
     held = Held.whole(built.model, built.optimizer)
     step = build_step(
         built.strategy,

@@ -20,7 +20,8 @@ class LabError(Exception):
         self.advice = advice.rstrip(".")
         parts = [f"{self.rule}."]
         if received is not None:
-            parts.append(f"Received: {received}.")
+            said = str(received)
+            parts.append(f"Received: {said}" + ("" if said.endswith(".") else "."))
         if self.advice:
             parts.append(f"{self.advice}.")
         super().__init__(" ".join(parts))

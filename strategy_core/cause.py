@@ -15,10 +15,14 @@ import re
 
 _NOT_IT = re.compile(
     r"Graph execution error:|Exception encountered when calling |Detected at node|"
-    r'File "|Original stack trace|\d+ root error\(s\) found'
+    r'File "|<stack traces unavailable>|Original stack trace|\d+ root error\(s\) found'
 )
 _BOLD = re.compile(r"\x1b\[\d*m")
-_BEFORE_IT = re.compile(r"(?:\(\d+\) [A-Z_]+: +)?(?:\{\{.*?\}\} +)*")
+_NODE = re.compile(r" for '\{\{node .*?\}\} = .*?'(?= |$)| \[Op:\w+\](?: name:.*)?$")
+_BEFORE_IT = re.compile(
+    r"(?:\(\d+\) [A-Z_]+: +)?(?:\{\{.*?\}\} +)*"
+    r"(?:Error in user-defined function passed to \S+ transformation with iterator: \S+: )?"
+)
 
 
 def cause(error: BaseException) -> str:
@@ -26,5 +30,5 @@ def cause(error: BaseException) -> str:
     for line in str(error).splitlines():
         said = _BOLD.sub("", line).strip()
         if said and not _NOT_IT.match(said):
-            return _BEFORE_IT.sub("", said, count=1) or said
+            return _NODE.sub("", _BEFORE_IT.sub("", said, count=1)) or said
     return "no message"

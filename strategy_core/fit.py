@@ -57,10 +57,11 @@ class FitLoop:
             loss = _SharedLoss(work, dataset.element_spec[1])
             # XLA would fuse away the ops whose times the lab is about.
             model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
-        if agreement is not None:
-            private_tf.let_fit_span_processes(model, strategy, dataset.element_spec)
+        if strategy.num_replicas_in_sync > 1:
+            private_tf.build_for_fit(model, strategy, dataset.element_spec)
         self.agreement: FitAgreement | None = None
         if agreement is not None:
+            private_tf.let_fit_span_processes()
             self.agreement = FitAgreement(agreement, sum_over_replicas(strategy))
         self._marks = marks
         self._model = model

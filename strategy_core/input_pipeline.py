@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec
 from strategy_core import private_tf
-from strategy_core.data import images
 from strategy_core.dataset_graph import as_graph
+from strategy_core.described import described
+from strategy_core.step_errors import FINITE, explanation
 from strategy_core.user_code import explained
 from strategy_core.workload import Workload
 
-_FINITE = "every number of a batch is finite"
+
+class Batches(NamedTuple):
+    """The global batches of a run, without end."""
+
+    dataset: tf.data.Dataset
+    first: Any = None
+    """The first one of the data set; None where nobody had to look at it."""
 
 
-def global_batches(spec: RunSpec, work: Workload, first_example: int) -> tf.data.Dataset:
+def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches:
     """The global batches from an example of the stream on; raises SpecError where they are none."""
     size = spec.global_batch_size
     if work.can_start_anywhere:
@@ -30,14 +36,13 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> tf.data
     if not isinstance(dataset, tf.data.Dataset):
         raise _nonsense(work, "a tf.data.Dataset", type(dataset).__name__)
     _check_structure(work, dataset)
+    is_begun = work.can_start_anywhere and first_example > 0
+    first = None if work.is_built_in else _first_batch(work, dataset, size, is_begun)
     if dataset.cardinality() != tf.data.INFINITE_CARDINALITY:
         dataset = dataset.repeat()
     if not work.can_start_anywhere:
         dataset = dataset.skip(first_example // size)
-    if work.is_built_in:
-        return dataset
-    _check_first_batch(work, dataset, size)
-    return _checked(dataset)
+    return Batches(dataset if work.is_built_in else _checked(dataset, first), first)
 
 
 @contextmanager
@@ -45,17 +50,11 @@ def explaining_bad_batches(spec: RunSpec, step: int) -> Iterator[None]:
     """Turn what a batch was refused for, while steps go on, into a SpecError that says so."""
     try:
         yield
-    except tf.errors.InvalidArgumentError as error:
-        received = f"NaN or infinity in the batch of step {step}"
-        if _FINITE in str(error):
-            raise SpecError(
-                f"build_dataset of {Path(spec.workload).name} gives finite numbers",
-                received,
-                field="data",
-            ) from error
-        if spec.data is not None and Path(spec.data).expanduser().is_dir():
-            images.check_every_file(Path(spec.data).expanduser())
-        raise
+    except Exception as error:
+        told = explanation(spec, step, error)
+        if told is None:
+            raise
+        raise told from error
 
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
@@ -102,16 +101,18 @@ def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.map(add_shares)
 
 
-def _checked(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """The same batches; reading one fails where one of its numbers is none."""
+def _checked(dataset: tf.data.Dataset, first: Any) -> tf.data.Dataset:
+    """The same batches, of the rank of the first; reading one fails where a number is none."""
 
-    def check(part: Any) -> Any:
+    def check(part: Any, seen: Any) -> Any:
+        if part.shape.rank is None:
+            part = tf.ensure_shape(part, [None] * len(seen.shape))
         is_numbers = isinstance(part, tf.Tensor) and part.dtype.is_floating
-        return tf.debugging.check_numerics(part, _FINITE) if is_numbers else part
+        return tf.debugging.check_numerics(part, FINITE) if is_numbers else part
 
     def check_batch(*parts: Any) -> Any:
         batch = parts if isinstance(dataset.element_spec, tuple) else parts[0]
-        return tf.nest.map_structure(check, batch)
+        return tf.nest.map_structure(check, batch, first)
 
     return dataset.map(check_batch)
 
@@ -120,33 +121,51 @@ def _check_structure(work: Workload, dataset: tf.data.Dataset) -> None:
     spec = dataset.element_spec
     is_pair = isinstance(spec, tuple) and len(spec) == 2
     if work.train_step is None and not is_pair:
-        raise _nonsense(work, "(features, labels) pairs", _described(spec))
+        raise _nonsense(work, "(features, labels) pairs", described(spec))
     for part in tf.nest.flatten(spec):
+        is_ragged = isinstance(part, tf.RaggedTensorSpec) and work.train_step is not None
+        if not isinstance(part, tf.TensorSpec) and not is_ragged:
+            advice = "Make them dense: .to_tensor(), tf.sparse.to_dense()"
+            raise _nonsense(work, "dense tensors", described(spec), advice)
         if part.shape.rank == 0:
-            raise _nonsense(work, "batches, not single examples", _described(spec))
+            advice = "End it with .batch(global_batch_size)"
+            raise _nonsense(work, "batches, not single examples", described(spec), advice)
 
 
-def _check_first_batch(work: Workload, dataset: tf.data.Dataset, global_batch_size: int) -> None:
-    """Look at the first batch: there is one, it is a global batch, and its numbers are numbers."""
+def _first_batch(work: Workload, dataset: tf.data.Dataset, size: int, is_begun: bool) -> Any:
+    """The first batch, looked at: there is one, it is a global batch, and its numbers are numbers.
+
+    Only the last batch of an epoch may be smaller; where the stream `is_begun`, it may be that.
+    Raises SpecError.
+    """
     with explained(work.path, "The first batch of the data set can be computed"):
-        batch = next(iter(dataset.take(1)), None)
-    if batch is None:
+        batches = iter(dataset)
+        first = next(batches, None)
+    if first is None:
         raise _nonsense(work, "at least one batch", "an empty data set")
-    for part in tf.nest.flatten(batch):
-        if part.shape[0] > global_batch_size:
-            raise _nonsense(
-                work,
-                f"batches of global_batch_size={global_batch_size} examples",
-                f"a batch of {part.shape[0]}",
-            )
+    examples = {int(part.shape[0]) for part in tf.nest.flatten(first)}
+    if len(examples) > 1:
+        sizes = " and ".join(map(str, sorted(examples)))
+        raise _nonsense(work, "as many labels as features", f"batches of {sizes}")
+    (num_examples,) = examples
+    is_whole = num_examples == size or is_begun or (0 < num_examples < size and not _any(batches))
+    if num_examples > size or not is_whole:
+        raise _nonsense(
+            work,
+            f"batches of global_batch_size={size} examples, but for the last of an epoch",
+            f"a first batch of {num_examples}",
+            "End it with .batch(global_batch_size)",
+        )
+    for part in tf.nest.flatten(first, expand_composites=True):
         if part.dtype.is_floating and not bool(tf.reduce_all(tf.math.is_finite(part))):
             raise _nonsense(work, "finite numbers", "NaN or infinity in the first batch")
+    return first
 
 
-def _nonsense(work: Workload, expected: str, received: str) -> SpecError:
-    return SpecError(f"build_dataset of {work.path.name} gives {expected}", received, field="data")
+def _any(batches: Iterator[Any]) -> bool:
+    return next(batches, None) is not None
 
 
-def _described(spec: Any) -> str:
-    parts = [f"{part.dtype.name}{part.shape}" for part in tf.nest.flatten(spec)]
-    return f"{type(spec).__name__} of {', '.join(parts)}" if len(parts) != 1 else parts[0]
+def _nonsense(work: Workload, expected: str, received: str, advice: str = "") -> SpecError:
+    rule = f"build_dataset of {work.path.name} gives {expected}"
+    return SpecError(rule, received, advice, field="data")

@@ -62,7 +62,7 @@ def _build_both(
         with variable_rules(strategy):
             model = work.build_model()
             _check(work, "build_model", "a keras.Model", isinstance(model, keras.Model), model)
-            if not model.built:
+            if not model.built or not model.trainable_variables:  # `model.build` may build nothing
                 _build(work, model, dataset)
         _check(work, "build_model", "trainable weights", bool(model.trainable_variables), model)
         optimizer = work.build_optimizer()
@@ -91,9 +91,14 @@ def _build(work: Workload, model: Any, dataset: tf.data.Dataset | None) -> None:
 
 
 def _check(work: Workload, function: str, expected: str, is_fine: bool, received: Any) -> None:
-    if not is_fine:
-        raise SpecError(
-            f"{function} of {work.path.name} gives {expected}",
-            type(received).__name__,
-            field="workload",
-        )
+    if is_fine:
+        return
+    told, advice = type(received).__name__, ""
+    if received is None:
+        told, advice = "None", "Let it return what it makes"
+    elif isinstance(received, type):
+        told, advice = f"the class {received.__name__}", "Call it"
+    elif isinstance(received, keras.Model):
+        told, advice = f"a {told} without", "Add a layer that has some, or set trainable = True"
+    rule = f"{function} of {work.path.name} gives {expected}"
+    raise SpecError(rule, told, advice, field="workload")

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import keras
 import tensorflow as tf
 from tensorflow.python.data.ops import multi_device_iterator_ops
 
@@ -218,25 +219,33 @@ def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeou
     )
 
 
-def let_fit_span_processes(
+def build_for_fit(
     model: Any, strategy: tf.distribute.Strategy, element_spec: tuple[Any, Any]
 ) -> None:
-    """Make Keras `fit` work for a compiled model whose replicas live in several processes.
+    """Build the loss and the metrics of a compiled model whose replicas are several.
 
-    As shipped, Keras 3 fails there twice (keras-team/keras#20585): it builds loss and metrics from
-    a batch of per-replica values, which it takes for a tensor, and it averages their scalar
-    results over their first axis. Loss and metrics are built here instead, from an empty batch,
-    and results are averaged over the replicas.
+    Keras 3 builds them from the mean of the replicas' parts of the first batch, which there is
+    only where all parts are of one size and of numbers. An empty batch tells it as much.
     """
-    from keras.src.backend.tensorflow import trainer
 
     def empty(part: tf.TensorSpec) -> Any:
-        return tf.zeros([1, *part.shape[1:]], part.dtype)
+        return keras.KerasTensor((1, *part.shape[1:]), part.dtype.name)
 
     features, labels = tf.nest.map_structure(empty, element_spec)
+    shares = keras.KerasTensor((1,), "float32")
     with strategy.scope():
-        model._symbolic_build(data_batch=(features, labels, tf.ones([1])))
+        model._symbolic_build(data_batch=(features, labels, shares))
     model._maybe_symbolic_build = lambda **_: None
+
+
+def let_fit_span_processes() -> None:
+    """Make Keras `fit` work for models whose replicas live in several processes: see
+    `build_for_fit` too.
+
+    As shipped, Keras 3 averages their scalar results over their first axis
+    (keras-team/keras#20585). Here they are averaged over the replicas.
+    """
+    from keras.src.backend.tensorflow import trainer
 
     def mean_over_replicas(values: Any, strategy: Any, reduction: str) -> Any:
         if reduction != "auto":  # `fit` asks for this one, evaluation and prediction for others

@@ -18,6 +18,7 @@ from strategy_core import (
     state,
     strategies,
     tpu_strategy,
+    trial,
     workload,
 )
 from strategy_core.cluster.agreement import Agreement
@@ -169,12 +170,14 @@ def build(
     holder = tf.distribute.get_strategy() if is_cut else strategy
     is_seeded = before is not None and not before.drew_seeds
     if spec.data is None:
-        dataset = global_batches(spec, work, first_example)
+        dataset, first = global_batches(spec, work, first_example)
         built = build_model(spec, work, holder, dataset, is_seeded=is_seeded)
     else:
         built = build_model(spec, work, holder, is_seeded=is_seeded)
-        dataset = _own_data(spec, first_example, built.model)
+        dataset, first = _own_data(spec, first_example, built.model), None
     model, optimizer = built.model, built.optimizer
+    if spec.data is not None or not work.is_built_in:
+        trial.check(work, model, dataset.element_spec, first, loop=spec.loop)
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     notes = [algorithm.note] if algorithm.note else []
@@ -234,7 +237,7 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
     dataset = None
     if first_example is not None:
         if spec.data is None:
-            dataset = global_batches(spec, before.work, first_example)
+            dataset, _ = global_batches(spec, before.work, first_example)
         else:
             dataset = _own_data(spec, first_example, before.model)
     is_told = algorithm == before.algorithm or not algorithm.note

@@ -232,7 +232,8 @@ class Training:
     def _is_shared(self, error: Exception) -> bool:
         """Whether an error came while workers were in a step together: peers are still in it, and
         none of them can go back alone. What fails before that, fails in all of them alike."""
-        return self._agreement is not None and isinstance(error, tf.errors.OpError)
+        raised = error.__cause__ if isinstance(error, LabError) else error
+        return self._agreement is not None and isinstance(raised, tf.errors.OpError)
 
     def _go_back(self) -> None:
         """Put the segment before in force again.

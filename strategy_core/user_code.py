@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,11 @@ from strategy_core.cause import cause
 
 
 @contextmanager
-def explained(path: Path, rule: str) -> Iterator[None]:
-    """Turn whatever the code of `path` raises into a SpecError that names file and line."""
+def explained(path: Path, rule: str, details: str = "", advice: str = "") -> Iterator[None]:
+    """Turn whatever the code of `path` raises into a SpecError that names file and line.
+
+    `details` are told after what it raised.
+    """
     try:
         yield
     except (LabError, MemoryError):  # a full machine is no mistake of the file
@@ -22,7 +26,13 @@ def explained(path: Path, rule: str) -> Iterator[None]:
         where = f"{error.filename}:{error.lineno}"
         raise SpecError(rule, f"{where}: {error.msg}", field="workload") from error
     except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
-        raise SpecError(rule, f"{_where(path, error)}: {_said(error)}", field="workload") from error
+        received = said(path, error).removesuffix(".") + details
+        raise SpecError(rule, received, advice, field="workload") from error
+
+
+def said(path: Path, error: BaseException) -> str:
+    """Where in the user's file an error came from, and what it says."""
+    return f"{_where(path, error)}: {_said(error)}"
 
 
 def _where(path: Path, error: BaseException) -> str:
@@ -32,6 +42,8 @@ def _where(path: Path, error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename == str(path)
     ]
+    if not lines:  # TensorFlow's own errors, and Python's in a data set, have it in their text
+        lines = re.findall(rf'File "{re.escape(str(path))}", line (\d+)', str(error))
     return f"{path}:{lines[-1]}" if lines else str(path)
 
 

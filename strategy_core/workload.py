@@ -21,6 +21,8 @@ import tensorflow as tf
 
 from profiles.errors import SpecError
 from strategy_core import workloads
+from strategy_core.described import described
+from strategy_core.loss import default_loss, explaining
 from strategy_core.user_code import explained
 
 Function = Callable[..., Any]
@@ -55,7 +57,7 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Workloa
     module = _import(path)
     functions = {name: _function(module, name, path) for name in _BUILDERS}
     bound = _fill_options(functions, dict(options or {}), name_or_path)
-    train_step = getattr(module, "train_step", None)
+    own_loss, train_step = (_own(module, name, path) for name in ("loss_fn", "train_step"))
     return Workload(
         name=name_or_path,
         path=path,
@@ -64,24 +66,14 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Workloa
         build_dataset=_explaining(path, "build_dataset", bound["build_dataset"]),
         can_start_anywhere=_POSITION in _keyword_only(functions["build_dataset"]),
         build_optimizer=_explaining(path, "build_optimizer", bound["build_optimizer"]),
-        loss_fn=_explaining(path, "loss_fn", getattr(module, "loss_fn", default_loss)),
-        train_step=train_step and _explaining(path, "train_step", train_step),
+        loss_fn=explaining(path, own_loss or default_loss),
+        train_step=train_step and _train_step(path, train_step),
     )
 
 
 def default_optimizer(*, learning_rate: float = 1e-3) -> Any:
     """Adam, for a workload that names no optimizer."""
     return keras.optimizers.Adam(learning_rate)
-
-
-def default_loss(labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-    """Loss of each example: cross-entropy of logits for whole-number labels, else squared error.
-
-    Returns shape (n, ...), such as the labels have.
-    """
-    if labels.dtype.is_integer:
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
-    return tf.math.squared_difference(tf.cast(labels, outputs.dtype), outputs)
 
 
 def _import(path: Path) -> ModuleType:
@@ -104,6 +96,25 @@ def _explaining(path: Path, name: str, function: Function) -> Function:
     return call
 
 
+def _train_step(path: Path, function: Function) -> Function:
+    """The same step, which gives one number or raises SpecError."""
+    explaining_step = _explaining(path, "train_step", function)
+
+    def call(*args: Any) -> Any:
+        loss = explaining_step(*args)
+        is_number = isinstance(loss, int | float) or (tf.is_tensor(loss) and loss.shape.rank == 0)
+        if not is_number:
+            raise SpecError(
+                f"train_step of {path.name} gives one scalar loss",
+                described(loss) if tf.is_tensor(loss) else type(loss).__name__,
+                "Let it return the mean loss of its replica's examples",
+                field="workload",
+            )
+        return loss
+
+    return call
+
+
 def _function(module: ModuleType, name: str, path: Path) -> Function:
     function = getattr(module, name, None)
     if function is None and name == "build_optimizer":
@@ -115,6 +126,15 @@ def _function(module: ModuleType, name: str, path: Path) -> Function:
             f"{path} without {name}",
             field="workload",
         )
+    return function
+
+
+def _own(module: ModuleType, name: str, path: Path) -> Function | None:
+    """A function that a file may leave out."""
+    function = getattr(module, name, None)
+    if function is not None and not callable(function):
+        rule = "loss_fn and train_step of a workload file are functions"
+        raise SpecError(rule, f"{name} = {function!r} in {path}", field="workload")
     return function
 
 

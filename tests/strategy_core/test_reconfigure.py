@@ -75,9 +75,8 @@ def test_another_batch_size_takes_up_at_the_next_example() -> None:
     training.reconfigure(training.spec.with_changes({"global_batch_size": 40}))
     batch, _ = next(training._current.custom.batches)
     first = training._current.strategy.experimental_local_results(batch[0])[0]
-    stream = global_batches(
-        training.spec.with_changes({"global_batch_size": 4}), load("digits-mlp"), 72
-    )
+    spec = training.spec.with_changes({"global_batch_size": 4})
+    stream = global_batches(spec, load("digits-mlp"), 72).dataset
     np.testing.assert_array_equal(first[:4], next(iter(stream))[0])
 
 

@@ -95,7 +95,7 @@ MISTAKES = {
     ),
     "too large a batch": (
         GOOD.replace(".batch(global_batch_size)", ".batch(20)"),
-        "batches of global_batch_size=8 examples. Received: a batch of 20",
+        "batches of global_batch_size=8 examples.* Received: a first batch of 20",
     ),
     "not a number": (
         GOOD.replace('astype("float32")', 'astype("float32") * np.nan'),

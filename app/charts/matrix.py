@@ -9,9 +9,12 @@ import plotly.graph_objects as go
 
 from app.charts.base import figure, label
 from profiles import units
+from profiles.palette import ink_on
 
-SHORT = 8
+SHORT = 14
 """A name of so many characters stays on one line."""
+ONE_LINE_PX, TWO_LINES_PX = 34, 40
+PALE, DEEP = "#CFE3F3", "#0B3C6F"
 
 
 def traffic(
@@ -22,36 +25,57 @@ def traffic(
     Up to `num_labelled` of them have their numbers written on; more have a scale beside them.
     """
     shown = [label(name, 24) for name in devices]
+    lines = [in_two_lines(name) for name in shown]
     sent = np.where(bytes_per_step > 0, bytes_per_step, np.nan)
     text = [[units.size(value) if value > 0 else "" for value in row] for row in bytes_per_step]
-    side = min(max(34 * len(devices), 150), 620)
-    chart = figure(height=side + 110, x_title="to", y_title="from")
+    top = max(float(bytes_per_step.max(initial=0)), 1.0)
+    row_px = TWO_LINES_PX if lines != shown else ONE_LINE_PX
+    side = min(max(row_px * len(devices), 150), 620)
+    chart = figure(height=side + 110, x_title="to", y_title="from", showlegend=False)
     chart.add_heatmap(
         z=sent,
         x=shown,
         y=shown,
         text=text,
-        texttemplate="%{text}" if len(devices) <= num_labelled else None,
         customdata=text,
-        textfont={"size": 12 if len(devices) <= 9 else 10},
         hovertemplate="%{y} to %{x}: %{customdata} a step<extra></extra>",
-        colorscale=[[0, "#CFE3F3"], [1, "#0B3C6F"]],
+        colorscale=[[0, PALE], [1, DEEP]],
         zmin=0,
-        zmax=max(float(bytes_per_step.max(initial=0)), 1.0),
+        zmax=top,
         showscale=len(devices) > num_labelled,
         colorbar={"title": "B/step", "thickness": 12, "exponentformat": "SI"},
         xgap=2,
         ygap=2,
     )
-    chart.update_yaxes(
-        autorange="reversed",
-        showgrid=False,
-        type="category",
-        tickvals=shown,
-        ticktext=[in_two_lines(name) for name in shown],
-    )
-    chart.update_xaxes(type="category")
+    if len(devices) <= num_labelled:
+        _write_on(chart, shown, bytes_per_step / top, text)
+    last = len(shown) - 0.5
+    names = {"type": "category", "tickvals": shown, "ticktext": lines}
+    chart.update_yaxes(range=[last, -0.5], showgrid=False, **names)
+    # Slanted names reach over each other's cells: upright, or on their side.
+    chart.update_xaxes(range=[-0.5, last], autotickangles=[0, 90], **names)
     return chart
+
+
+def _write_on(
+    chart: go.Figure, names: Sequence[str], shares: np.ndarray, text: Sequence[Sequence[str]]
+) -> None:
+    """The numbers on their cells, each in the ink that is easier to read there."""
+    cells = [(row, column) for row in range(len(names)) for column in range(len(names))]
+    chart.add_scatter(
+        x=[names[column] for _, column in cells],
+        y=[names[row] for row, _ in cells],
+        text=[text[row][column] for row, column in cells],
+        mode="text",
+        textfont={"size": 12, "color": [ink_on(_shade(shares[cell])) for cell in cells]},
+        hoverinfo="skip",
+    )
+
+
+def _shade(share: float) -> str:
+    """The colour of a cell that holds this share of the largest, 0 to 1."""
+    ends = [[int(end[i : i + 2], 16) for i in (1, 3, 5)] for end in (PALE, DEEP)]
+    return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in zip(*ends, strict=True))
 
 
 def in_two_lines(name: str) -> str:

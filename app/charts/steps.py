@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +13,7 @@ from app.charts import thin
 from app.charts.base import ACCENT, INK, WARN, alpha, figure, label, mark_moment
 
 EACH = "each step"
+MAX_ABOVE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,11 @@ def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentM
     """Wall time of each step (ms): the median line, its 10 to 90 % band, slow steps as points."""
     chart = figure(x_title="step", y_title="step time, ms", height=300)
     drawn = [_part(step, wall_ms, part) for part in _parts(step, segments)]
-    for index, band in enumerate(drawn):
-        _add_band(chart, band, first=index == 0)
     top = _readable_top(drawn)
+    for index, band in enumerate(drawn):
+        # A line to a point above the axis would seem to rise at its neighbour.
+        median = np.where(band.median > top, np.nan, band.median)
+        _add_band(chart, replace(band, median=median), first=index == 0)
     odd_x = np.concatenate([band.odd_x for band in drawn]) if drawn else np.empty(0)
     odd_y = np.concatenate([band.odd_y for band in drawn]) if drawn else np.empty(0)
     above = wall_ms > top
@@ -51,6 +54,7 @@ def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentM
     # A line alone needs no legend, and on a phone it would lie under what is said above.
     chart.update_layout(showlegend=any(trace.name != EACH for trace in chart.data))
     if above.any():
+        _mark_above(chart, step[above], wall_ms[above], top)
         _say_above(chart, int(above.sum()), step[above], wall_ms[above])
     return chart
 
@@ -108,6 +112,22 @@ def _readable_top(bands: Sequence[thin.Band]) -> float:
     usual = float(np.percentile(highs, 98)) * 1.25
     near = odd[odd < usual * 2.5]
     return max(usual, float(near.max()) * 1.05 if near.size else 0.0)
+
+
+def _mark_above(chart: go.Figure, step: thin.Array, wall_ms: thin.Array, top: float) -> None:
+    """An arrow at the top edge for each of the slowest steps that the axis leaves out."""
+    slowest = np.sort(np.argsort(wall_ms)[-MAX_ABOVE:])
+    chart.add_scatter(
+        x=step[slowest],
+        y=np.full(slowest.size, top),
+        mode="markers",
+        marker={"color": WARN, "size": 9, "symbol": "triangle-up"},
+        cliponaxis=False,
+        name="above the axis",
+        showlegend=False,
+        customdata=wall_ms[slowest],
+        hovertemplate="step %{x:.0f}: %{customdata:,.0f} ms<extra></extra>",
+    )
 
 
 def _say_above(chart: go.Figure, num: int, step: thin.Array, wall_ms: thin.Array) -> None:

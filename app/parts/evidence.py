@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
@@ -17,7 +16,7 @@ from app.parts.segments import segment_marks
 from app.parts.text import as_markdown
 from profiles import units
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from profiles.analysis.memory import memory_use
+from profiles.analysis.memory import counted_by, memory_of, memory_use
 from profiles.columns import floats, ints, texts
 from profiles.definitions import DEFINITIONS
 from profiles.device_names import short_names
@@ -107,15 +106,15 @@ def show_memory(opened: OpenRun) -> None:
     growing = [item for item in used if item.is_growing]
     short, titles = short_names(item.device for item in used), titles_of(opened.profile)
     if growing:
-        names = ", ".join(_where(item.worker, short[item.device], titles) for item in growing)
+        names = ", ".join(memory_of(item.worker, short[item.device], titles) for item in growing)
         st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
     lines = opened.ask(_memory_lines)
     st.plotly_chart(memory_chart(lines), key="overview_memory", alt="Memory in use by step")
     peak = max(used, key=lambda item: item.peak_bytes)
     st.caption(
-        f"Highest peak: {units.size(peak.peak_bytes)} on "
-        f"{as_markdown(_where(peak.worker, short[peak.device], titles))} "
-        f"(source: {as_markdown(peak.source)})."
+        f"Highest peak: {units.size(peak.peak_bytes)}, "
+        f"{as_markdown(memory_of(peak.worker, short[peak.device], titles))}. "
+        f"Counted by {as_markdown(counted_by(peak.source))}."
     )
 
 
@@ -133,14 +132,7 @@ def _memory_lines(profile: Profile) -> dict[str, tuple[Array, Array]]:
     short = short_names(name or "" for name in devices)
     titles = titles_of(profile)
     members: dict[str, list[int]] = defaultdict(list)
-    columns = zip(workers, devices, texts(rows, "source"), strict=True)
-    for row, (worker, name, source) in enumerate(columns):
-        members[f"{_where(worker, short[name or ''], titles)} ({source})"].append(row)
+    for row, (worker, name) in enumerate(zip(workers, devices, strict=True)):
+        members[memory_of(worker, short[name or ""], titles)].append(row)
     step, used = floats(rows, "step"), floats(rows, "bytes_in_use")
     return {name: (step[chosen], used[chosen]) for name, chosen in members.items()}
-
-
-def _where(worker: int, device: str, titles: Mapping[int, str]) -> str:
-    """A device with its process, where there are several and its name does not say."""
-    title = titles.get(worker) if len(titles) > 1 else None
-    return device if title is None or device.startswith(title) else f"{title} {device}"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.charts.matrix import traffic as traffic_chart
+from app.parts.matrix import show_matrix_chart
 from app.parts.text import as_markdown, plain
 from profiles import units
 from profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS, FROM_SERVED
@@ -70,8 +70,13 @@ def _show_matrix(found: Links) -> None:
         value = link.bytes if kind == MEASURED else link.derived_bytes
         matrix[numbers.index(link.from_worker), numbers.index(link.to_worker)] = value or 0.0
     names = [plain(found.names[number], 24) for number in numbers]
-    chart = traffic_chart(names, matrix, num_labelled=16)
-    st.plotly_chart(chart, key="links_matrix", alt="Bytes per step from process to process")
+    show_matrix_chart(
+        names,
+        matrix,
+        key="links_matrix",
+        alt="Bytes per step from process to process",
+        num_labelled=16,
+    )
     st.caption(_about(found, kind))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.charts.matrix import traffic as traffic_chart
+from app.parts.matrix import show_matrix_chart
 from app.parts.text import plain
 from profiles.analysis.communication import Traffic
 from profiles.analysis.sends import Send
@@ -40,8 +40,13 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     matrix = np.zeros((len(names), len(names)))
     for item in shown:
         matrix[names.index(item.send_device), names.index(item.recv_device)] += item.bytes or 0
-    chart = traffic_chart([short[name] for name in names], matrix)
-    st.plotly_chart(chart, key="comm_matrix", alt="Bytes per step from device to device")
+    show_matrix_chart(
+        [short[name] for name in names],
+        matrix,
+        key="comm_matrix",
+        alt="Bytes per step from device to device",
+        num_labelled=9,
+    )
     unknown = sum(item.bytes is None for item in shown)
     note = {
         "measured": "Measured: tensors that the runtime sent; sizes from the traced graph.",
@@ -92,8 +97,8 @@ def _columns() -> dict[str, object]:
     column = st.column_config
     return {
         "tensor": column.TextColumn("Tensor", width="large"),
-        "from": column.TextColumn("From", width="small"),
-        "to": column.TextColumn("To", width="small"),
+        "from": column.TextColumn("From", width=110),
+        "to": column.TextColumn("To", width=110),
         "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
         "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
         "duration_ms": column.NumberColumn("Duration, ms", width="small", format="%.3f"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,12 @@ from profiles.columns import floats, ints, texts
 if TYPE_CHECKING:
     from profiles.store import Profile
 
+PROCESS = "host"
+"""What a sample of a whole process has for its device."""
+COUNTED_BY = {
+    "tensorflow-allocator": "TensorFlow's allocator on the device",
+    "process-resident": "the system: resident memory of the process",
+}
 MIN_SAMPLES = 8
 GROWING_SHARE = 0.05
 
@@ -49,6 +56,22 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
         _of_device(*key, used[members], peaks[members], steps[members].astype(float))
         for key, members in sorted(keys.items())
     )
+
+
+def counted_by(source: str) -> str:
+    """The source of a sample in words."""
+    return COUNTED_BY.get(source, source)
+
+
+def memory_of(worker: int, device: str, titles: Mapping[int, str]) -> str:
+    """Whose memory it is: `GPU:0`, `worker 1 GPU:0`, or the process itself, `worker 1`.
+
+    `device` is its short name, `titles` what the run's processes are called, by number.
+    """
+    title = titles.get(worker) if len(titles) > 1 else None
+    if device == PROCESS:
+        return title or "the process"
+    return device if title is None or device.startswith(title) else f"{title} {device}"
 
 
 def _of_device(

@@ -41,6 +41,9 @@ def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
     chart = steps.step_time(np.arange(300.0), wall, [])
     assert chart.layout.yaxis.range[1] < 60
     assert "step 0 took 4,000 ms" in chart.layout.annotations[0].text
+    line, arrow = chart.data
+    assert np.isnan(line.y[0])  # no line that seems to rise at step 1
+    assert (arrow.x[0], arrow.customdata[0]) == (0, 4_000)
 
 
 def test_segments_are_marked_and_their_lines_apart() -> None:
@@ -76,8 +79,16 @@ def test_long_names_beside_a_matrix_take_two_lines() -> None:
     names = ["CPU:0", "worker 0", "worker 0 CPU:0", "parameter server 1"]
     axis = traffic(names, np.ones((4, 4))).layout.yaxis
     assert axis.tickvals == tuple(names)
-    assert axis.ticktext[:2] == ("CPU:0", "worker 0")
-    assert axis.ticktext[2:] == ("worker 0<br>CPU:0", "parameter<br>server 1")
+    assert axis.ticktext[:3] == ("CPU:0", "worker 0", "worker 0 CPU:0")
+    assert axis.ticktext[3] == "parameter<br>server 1"
+
+
+def test_the_numbers_of_a_matrix_can_be_read_on_their_cells() -> None:
+    written = traffic(["a", "b"], np.array([[1, 40_000], [18_000, 0]])).data[1]
+    assert written.text == ("1 B", "40.0 kB", "18.0 kB", "")
+    assert written.textfont.color[0] != written.textfont.color[1]
+    many = traffic([str(n) for n in range(10)], np.ones((10, 10)))
+    assert (len(many.data), many.data[0].showscale) == (1, True)
 
 
 def test_names_are_text_and_short() -> None:
@@ -112,3 +123,18 @@ def test_losses_and_memory_draw_a_line_each() -> None:
     line = (np.arange(5.0), np.ones(5))
     assert [trace.name for trace in comparing.losses({"A": line, "B": line}).data] == ["A", "B"]
     assert memory({"CPU:0": line}).data[0].name == "CPU:0"
+
+
+def test_memory_of_many_is_a_band_with_the_highest_named() -> None:
+    step = np.arange(20.0)
+    lines = {f"GPU:{n}": (step, np.full(20, 100.0 + n)) for n in range(16)}
+    lines["GPU:11"] = (step, np.full(20, 300.0))
+    chart = memory(lines)
+    assert [trace.name for trace in chart.data if trace.showlegend is not False] == [
+        "lowest to highest of 16",
+        "median of 16",
+        "GPU:11",
+    ]
+    told = {trace.name: trace.y[-1] for trace in chart.data}
+    assert (told["lowest"], told["highest"]) == (100, 300)
+    assert told["median of 16"] == np.median([y[-1] for _, y in lines.values()])

@@ -8,16 +8,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profiles import units
-from profiles.analysis.memory import DeviceMemory, memory_use
-from profiles.columns import floats, ints
-from profiles.exports.report.envelope import series
+from profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
+from profiles.analysis.memory_spread import FEW, memory_spread
+from profiles.columns import Floats, floats
+from profiles.exports.report.envelope import Series, series
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import join
 from profiles.exports.report.section import Section, chart, formulas, name, note, quantity, table
 from profiles.palette import replica_colour
+from profiles.processes import titles_of
 
+Curve = tuple[Floats, Floats]
 MAX_POINTS = 600
-MAX_LINES = 16
+BAND, OUTSTANDING = "#7F8790", "#D55E00"
 
 
 def memory(facts: RunFacts) -> Section | None:
@@ -27,34 +30,54 @@ def memory(facts: RunFacts) -> Section | None:
     used = memory_use(facts.profile)
     if not used:
         return Section("memory", "Memory", note("Unavailable: no memory was sampled in this run."))
+    titles = titles_of(facts.profile)
+    names = [memory_of(item.worker, facts.device(item.device), titles) for item in used]
     samples = facts.profile.table("memory")
-    lines = [
-        {
-            "label": f"{facts.device(item.device)} (worker {item.worker})",
-            "colour": replica_colour(index),
-            **_line(samples, item),
-        }
-        for index, item in enumerate(used[:MAX_LINES])
-    ]
+    curves = [_samples(samples, item) for item in used]
     drawn: dict[str, Any] = {
         "memory": {
             "x_label": "step",
             "y_label": "in use",
             "unit": "bytes",
             "from_zero": True,
-            "series": lines,
+            "series": _lines(names, curves) if len(used) <= FEW else _spread(names, curves),
         }
     }
     body = join(
         chart("memory", "Memory in use over steps"),
-        note(f"The first {MAX_LINES} of {len(used)}.") if len(used) > MAX_LINES else None,
-        _table(facts, used),
+        note(f"The band reaches from the lowest to the highest of {len(used)}.")
+        if len(used) > FEW
+        else None,
+        _table(names, used),
         formulas("bytes_in_use", "peak_bytes"),
     )
     return Section("memory", "Memory", body, drawn)
 
 
-def _line(samples: pa.Table, item: DeviceMemory) -> dict[str, Any]:
+def _lines(names: list[str], curves: list[Curve]) -> list[Series]:
+    return [
+        {"label": label, "colour": replica_colour(index), **series(*curve, max_points=MAX_POINTS)}
+        for index, (label, curve) in enumerate(zip(names, curves, strict=True))
+    ]
+
+
+def _spread(names: list[str], curves: list[Curve]) -> list[Series]:
+    """The median within its band; by itself whose peak stands out."""
+    spread = memory_spread(curves)
+    low, middle, high = (
+        series(spread.step, values, max_points=MAX_POINTS)
+        for values in (spread.low, spread.middle, spread.high)
+    )
+    band = {"low": low.get("low", low["y"]), "high": high.get("high", high["y"])}
+    lines = [{"label": f"median of {len(names)}", "colour": BAND, **middle, **band}]
+    if spread.outstanding is not None:
+        own = series(*curves[spread.outstanding], max_points=MAX_POINTS)
+        lines.append({"label": names[spread.outstanding], "colour": OUTSTANDING, **own})
+    return lines
+
+
+def _samples(samples: pa.Table, item: DeviceMemory) -> Curve:
+    """Steps and bytes in use of one device."""
     own = samples.filter(
         pc.and_(
             pc.and_(
@@ -63,25 +86,23 @@ def _line(samples: pa.Table, item: DeviceMemory) -> dict[str, Any]:
             pc.equal(samples["source"], item.source),
         )
     )
-    return series(ints(own, "step"), floats(own, "bytes_in_use"), max_points=MAX_POINTS)
+    return floats(own, "step"), floats(own, "bytes_in_use")
 
 
-def _table(facts: RunFacts, used: tuple[DeviceMemory, ...]) -> Any:
+def _table(names: list[str], used: tuple[DeviceMemory, ...]) -> Any:
     rows = [
         (
-            name(facts.device(item.device)),
-            str(item.worker),
+            name(whose),
             quantity(units.size(item.last_bytes), item.last_bytes),
             quantity(units.size(item.peak_bytes), item.peak_bytes),
             quantity(units.size(item.growth_bytes_per_step), item.growth_bytes_per_step),
             "keeps growing" if item.is_growing else "steady",
-            item.source,
+            counted_by(item.source),
         )
-        for item in used
+        for whose, item in zip(names, used, strict=True)
     ]
     heads = (
-        "Device",
-        "Worker",
+        "Memory of",
         ("In use at the end", "bytes_in_use"),
         ("Peak", "peak_bytes"),
         "Growth per step",

@@ -1,0 +1,23 @@
+"""Memory of many devices as one band."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from profiles.analysis.memory_spread import memory_spread
+
+STEP = np.arange(0.0, 40.0, 10.0)
+
+
+def test_a_device_counts_with_its_latest_sample_from_its_first() -> None:
+    late = (np.array([15.0, 25.0]), np.array([500.0, 700.0]))
+    spread = memory_spread([(STEP, np.full(4, 100.0)), late])
+    assert spread.step.tolist() == [0, 10, 15, 20, 25, 30]
+    assert spread.high.tolist() == [100, 100, 500, 500, 700, 700]
+    assert spread.low.tolist() == [100] * 6
+
+
+def test_only_who_is_well_above_the_middle_stands_out() -> None:
+    alike = [(STEP, np.full(4, 100.0 + n)) for n in range(4)]
+    assert memory_spread(alike).outstanding is None
+    assert memory_spread([*alike, (STEP, np.full(4, 150.0))]).outstanding == 4

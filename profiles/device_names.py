@@ -10,6 +10,8 @@ _FULL = re.compile(
 )
 
 
+_JOBS = {"chief": "coordinator", "ps": "parameter server"}
+"""TensorFlow's names of jobs that people call otherwise; a coordinator is one alone."""
 _PARTS = re.compile(r"(\D*)(\d*)").findall
 """A name as pairs of what is no number and the number after it."""
 
@@ -34,4 +36,7 @@ def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:
     if match is None:
         return name
     device = f"{match['kind']}:{match['number']}" if match["kind"] else "host"
-    return f"{match['job']} {match['task']} {device}" if with_place else device
+    if not with_place:
+        return device
+    job = _JOBS.get(match["job"], match["job"])
+    return f"{job} {device}" if match["job"] == "chief" else f"{job} {match['task']} {device}"

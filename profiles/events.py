@@ -64,9 +64,10 @@ class SegmentOpened:
 
     @property
     def size(self) -> str:
-        """`4 replicas`, or `4 replicas of 2 workers`."""
+        """`4 replicas`, or `4 replicas of 2 workers`; a pod's, of so many hosts."""
         replicas = "1 replica" if self.num_replicas == 1 else f"{self.num_replicas} replicas"
-        return f"{replicas} of {self.num_workers} workers" if self.num_workers > 1 else replicas
+        processes = "hosts" if self.core_devices else "workers"
+        return f"{replicas} of {self.num_workers} {processes}" if self.num_workers > 1 else replicas
 
 
 @dataclass(frozen=True, slots=True)

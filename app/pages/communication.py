@@ -24,6 +24,7 @@ from profiles.analysis.findings import Facts
 from profiles.analysis.overlap import Overlap, overlaps
 from profiles.analysis.sends import sends
 from profiles.events import SegmentOpened
+from profiles.processes import titles_of
 
 
 def page() -> None:
@@ -45,7 +46,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     chosen = show_collectives(calls)
     left, right = st.columns(2)
     with left:
-        show_replicas(chosen, facts.breakdown)
+        show_replicas(chosen, facts.breakdown, opened.ask(titles_of))
     with right:
         show_matrix(facts.communication.traffic, segment.replica_devices)
     show_links(opened.ask(links_of, segment.segment))

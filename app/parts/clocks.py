@@ -18,10 +18,10 @@ def show_clocks(opened: OpenRun) -> None:
     st.subheader("One clock", help=DEFINITIONS["clock_offset"].text)
     st.dataframe(
         {
-            "process": [plain(answer.title) for answer in answers],
-            "clock": [plain(answer.sentence) for answer in answers],
-            "messages say": [_messages(answer) for answer in answers],
-            "collectives say": [_check(answer) for answer in answers],
+            "Process": [plain(answer.title) for answer in answers],
+            "Clock": [plain(answer.sentence) for answer in answers],
+            "Messages say": [_messages(answer) for answer in answers],
+            "Collectives say": [_check(answer) for answer in answers],
         },
         hide_index=True,
         key="clocks",

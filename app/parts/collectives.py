@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
 from app.charts.waiting import wait_and_transfer
 from app.parts.text import as_markdown, plain
+from profiles import units
 from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
 from profiles.definitions import DEFINITIONS
 
 TABLE = "collectives_table"
+GIGA = 1e9
 
 
 def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
@@ -22,9 +24,12 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     if not calls:
         st.markdown("No collective in the captured steps: nothing was reduced across replicas.")
         return None
+    # One unit for all of them, so that they can be compared digit by digit.
+    fastest = max((call.busbw_gbps or call.algbw_gbps or 0.0 for call in calls), default=0.0)
+    scale, unit = units.size_unit(fastest * GIGA)
     event = st.dataframe(
-        pd.DataFrame([_row(call) for call in calls]),
-        column_config=_columns(),
+        pd.DataFrame([_row(call, GIGA / scale) for call in calls]),
+        column_config=_columns(f"{unit}/s"),
         hide_index=True,
         placeholder="–",
         on_select="rerun",
@@ -41,11 +46,15 @@ def formulas() -> str:
     """The two bandwidths as they are computed, with their source."""
     found = (DEFINITIONS["algbw"], DEFINITIONS["busbw"])
     lines = "; ".join(item.formula for item in found)
-    return as_markdown(f"{lines} ({found[1].source}). n is the group size; GB/s is 10^9 bytes/s.")
+    return as_markdown(f"{lines} ({found[1].source}). n is the group size; 1 GB is 10^9 bytes.")
 
 
-def show_replicas(chosen: CollectiveCall | None, breakdown: StepBreakdown) -> None:
+def show_replicas(
+    chosen: CollectiveCall | None, breakdown: StepBreakdown, titles: Mapping[int, str]
+) -> None:
     """Who waits, and how long tensors move: in the whole step, or in one call of the chosen op.
+
+    `titles` is what the run's processes are called, by number.
 
     The whole step is the breakdown's: collectives that run side by side are never summed.
     """
@@ -57,7 +66,7 @@ def show_replicas(chosen: CollectiveCall | None, breakdown: StepBreakdown) -> No
         st.markdown("Not recorded per replica.")
         return
     chart = wait_and_transfer(
-        _names(parts, breakdown),
+        _names(parts, breakdown, titles),
         [part.wait_ms for part in parts],
         [part.transfer_ms for part in parts],
         unit="ms per call" if chosen else "ms per step",
@@ -69,19 +78,24 @@ def show_replicas(chosen: CollectiveCall | None, breakdown: StepBreakdown) -> No
         st.caption("All of a step. Choose a row of the table to see one op alone.")
 
 
-def _names(parts: Sequence[ReplicaCall | ReplicaBreakdown], breakdown: StepBreakdown) -> list[str]:
-    """`replica 1`, or `worker 1 / replica 1` where there are several workers."""
+def _names(
+    parts: Sequence[ReplicaCall | ReplicaBreakdown],
+    breakdown: StepBreakdown,
+    titles: Mapping[int, str],
+) -> list[str]:
+    """`replica 1`, or `worker 1 / replica 1` where they are in several processes."""
     worker = {known.replica: known.worker for known in breakdown.replicas}
     names = [f"replica {part.replica}" for part in parts]
     if len(set(worker.values())) < 2:
         return names
+    process = {each: titles.get(number, f"worker {number}") for each, number in worker.items()}
     return [
-        f"worker {worker[part.replica]} / {name}" if part.replica in worker else name
+        f"{process[part.replica]} / {name}" if part.replica in process else name
         for part, name in zip(parts, names, strict=True)
     ]
 
 
-def _row(call: CollectiveCall) -> dict[str, object]:
+def _row(call: CollectiveCall, per_giga: float) -> dict[str, object]:
     return {
         "op": plain(call.op),
         "name": plain(call.name, 120),
@@ -92,8 +106,8 @@ def _row(call: CollectiveCall) -> dict[str, object]:
         "bytes": call.bytes,
         "wait_ms": call.wait_ms,
         "transfer_ms": call.transfer_ms,
-        "algbw": call.algbw_gbps,
-        "busbw": call.busbw_gbps,
+        "algbw": None if call.algbw_gbps is None else call.algbw_gbps * per_giga,
+        "busbw": None if call.busbw_gbps is None else call.busbw_gbps * per_giga,
         "time": call.source or "unknown",
         "size": call.bytes_source or "unknown",
     }
@@ -106,7 +120,7 @@ def _instances(call: CollectiveCall) -> str | None:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _columns() -> dict[str, object]:
+def _columns(bandwidth: str) -> dict[str, object]:
     column = st.column_config
     return {
         "op": column.TextColumn("Collective", width=85),
@@ -129,10 +143,10 @@ def _columns() -> dict[str, object]:
             "Transfer, ms", width=95, format="%.3f", help=DEFINITIONS["transfer"].text
         ),
         "algbw": column.NumberColumn(
-            "algbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["algbw"].text
+            f"algbw, {bandwidth}", width=95, format="%.3g", help=DEFINITIONS["algbw"].text
         ),
         "busbw": column.NumberColumn(
-            "busbw, GB/s", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
+            f"busbw, {bandwidth}", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
         ),
         "time": column.TextColumn("Time from", width=85, help="Where the times came from."),
         "size": column.TextColumn("Bytes from", width=85, help="Where the size came from."),

@@ -26,9 +26,11 @@ class RunEntry:
         if not self.spec:
             return self.name
         asked = [self.spec.get(key) for key in ("strategy", "devices", "workload")]
+        if asked[1] == "auto":
+            asked[1] = None  # says nothing of which there were
         workers = self.spec.get("workers")
         if isinstance(workers, int) and workers > 1:
-            asked.insert(1, f"{workers} workers")
+            asked.insert(1, f"{workers} {'hosts' if asked[0] == 'tpu' else 'workers'}")
         words = ", ".join(str(word) for word in asked if word)
         return f"{self.name} · {words}" if words else self.name
 

@@ -55,7 +55,7 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     batch = segment["global_batch_size"] or "unknown"
     title = (
         f"Segment {segment['segment']}: {segment['strategy']}, "
-        f"{segment['num_replicas']} replicas, global batch {batch}"
+        f"{units.counted(segment['num_replicas'], 'replica')}, global batch {batch}"
     )
     out.print()
     out.print(plain_text(title, "bold"))

@@ -18,3 +18,11 @@ def test_several_places_are() -> None:
         REMOTE: "worker 1 GPU:0",
         "odd": "odd",
     }
+
+
+def test_processes_are_called_as_everywhere_else() -> None:
+    """TensorFlow's `chief` is the coordinator, alone of its kind; `ps` a parameter server."""
+    named = short_names(
+        [f"/job:{job}/task:{n}/device:CPU:0" for job, n in (("chief", 0), ("ps", 1))]
+    )
+    assert [*named.values()] == ["coordinator CPU:0", "parameter server 1 CPU:0"]

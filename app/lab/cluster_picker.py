@@ -98,17 +98,9 @@ def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
             help="TensorFlow's coordination service: the processes send it heartbeats.",
             bind="query-params",
         )
+        # Of these strategies, only this one's processes meet in collectives.
         is_reduced = strategy == "multi-worker-mirrored"
-        collective_s = st.number_input(
-            "Let a collective fail after, s",
-            min_value=0.1,
-            value=None,
-            step=1.0,
-            key="collective_timeout",
-            disabled=not is_reduced,
-            placeholder="never: it waits while its peers live",
-            bind="query-params",
-        )
+        collective_s = _pick_collective_timeout() if is_reduced else None
         every = st.number_input(
             "Checkpoint every so many steps",
             min_value=0,
@@ -132,10 +124,23 @@ def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
     return {
         "start_timeout_s": start_s,
         "heartbeat_timeout_s": heartbeat_s,
-        "collective_timeout_s": collective_s if is_reduced else None,
+        "collective_timeout_s": collective_s,
         "checkpoint_every_steps": every,
         "restarts": restarts,
     }
+
+
+def _pick_collective_timeout() -> float | None:
+    timeout_s: float | None = st.number_input(
+        "Let a collective fail after, s",
+        min_value=0.1,
+        value=None,
+        step=1.0,
+        key="collective_timeout",
+        placeholder="never: it waits while its peers live",
+        bind="query-params",
+    )
+    return timeout_s
 
 
 def _usual_workers(applied: Mapping[str, Any]) -> int:

@@ -59,6 +59,7 @@ def test_a_cluster_runs_as_soon_as_its_strategy_is_chosen(
     lab: Path, launcher: ClusterLauncher
 ) -> None:
     at = press(open_page("lab", lab), "MultiWorkerMirroredStrategy")
+    assert "collective_timeout" in keys(at)
     press(at, "Run")
     spec = launcher.launched[0].spec
     assert (spec.strategy, spec.workers, spec.devices) == ("multi-worker-mirrored", 2, "cpu:1")
@@ -67,6 +68,7 @@ def test_a_cluster_runs_as_soon_as_its_strategy_is_chosen(
 
 def test_servers_and_patience_go_into_the_run(lab: Path, launcher: ClusterLauncher) -> None:
     at = press(open_page("lab", lab), "ParameterServerStrategy")
+    assert "collective_timeout" not in keys(at)  # they meet in none
     at.number_input(key="cluster_workers").set_value(3)
     at.number_input(key="cluster_servers").set_value(2)
     at.number_input(key="heartbeat").set_value(7.0)

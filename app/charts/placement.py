@@ -37,7 +37,7 @@ def _bars(
     devices: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_title: str, hover: str
 ) -> go.Figure:
     chart = figure(
-        height=min(140 + 30 * len(devices), 700),
+        height=min(110 + 30 * len(devices), 680),
         x_title=x_title,
         barmode="stack",
         legend_traceorder="normal",

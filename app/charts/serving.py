@@ -61,6 +61,7 @@ def closures(
             hovertemplate=f"%{{y}} {name} at %{{x:.2f}} s<extra></extra>",
         )
     _mark(chart, absences)
+    chart.update_xaxes(rangemode="tozero")
     chart.update_yaxes(rangemode="tozero", dtick=None, tickformat="d")
     return chart
 
@@ -81,6 +82,7 @@ def step_rates(finished_s: Mapping[str, Array], absences: Sequence[AbsenceMark])
             hovertemplate=f"{label(name, 30)}: %{{y:.3~g}} steps/s at %{{x:.1f}} s<extra></extra>",
         )
     _mark(chart, absences)
+    chart.update_xaxes(rangemode="tozero")
     chart.update_yaxes(rangemode="tozero")
     return chart
 

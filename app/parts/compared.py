@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app.charts.comparing import losses, ratio_interval, spreads
@@ -23,6 +24,18 @@ from profiles.schema import CATEGORIES
 from profiles.store import Profile
 
 _NONE = np.empty(0)
+_STYLE = """<style>
+.lab-figures {width:100%; border-collapse:collapse; font-size:.9rem;
+  font-variant-numeric:tabular-nums}
+.lab-figures th, .lab-figures td {padding:.4rem .6rem; font-weight:400; text-align:right;
+  border-bottom:1px solid color-mix(in srgb, currentColor 16%, transparent)}
+.lab-figures th:first-child {text-align:left; overflow-wrap:anywhere}
+.lab-figures td {white-space:nowrap}
+.lab-figures td:last-child {font-weight:600}
+.lab-figures thead th {opacity:.75; vertical-align:bottom}
+.lab-figures small {display:block; opacity:.75}
+@media (max-width:48rem) {.lab-figures th, .lab-figures td {padding:.35rem .3rem}}
+</style>"""
 _DEFINED_AS = {
     "step_time_ms": "step_time",
     "examples_per_second": "throughput",
@@ -108,22 +121,23 @@ def show_metrics(compared: RunComparison) -> None:
         }
         for item in compared.metrics
     ]
-    column = st.column_config
-    table = pd.DataFrame(rows)
-    if not table["remark"].any():
-        table = table.drop(columns="remark")
-    st.dataframe(
-        table,
-        column_config={
-            "metric": column.TextColumn("Mean of the replicas", width="medium"),
-            "A": column.TextColumn("A", alignment="right", width="small"),
-            "B": column.TextColumn("B", alignment="right", width="small"),
-            "change": column.TextColumn("B against A", alignment="right", width="small"),
-            "remark": column.TextColumn("Why one is missing", width="large"),
-        },
-        hide_index=True,
-        key="compare_metrics",
-        height=38 + 35 * len(rows),
+    st.html(_STYLE + _table(rows))
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Text that wraps: on a phone, a grid would cut the names or push the change off the screen."""
+    body = "".join(
+        f'<tr><th scope="row">{as_html(row["metric"])}'
+        + (f"<small>{as_html(row['remark'])}</small>" if row["remark"] else "")
+        + "</th>"
+        + "".join(f"<td>{as_html(row[name])}</td>" for name in ("A", "B", "change"))
+        + "</tr>"
+        for row in rows
+    )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("A", "B", "B against A"))
+    return (
+        '<table class="lab-figures"><thead><tr><th scope="col">Mean of the replicas</th>'
+        f"{heads}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
@@ -139,7 +153,9 @@ def change_text(item: MetricChange) -> str:
     """`+4.2 %`, or how many times as much where it is beyond ten."""
     if item.change is None or item.a is None or item.b is None:
         return units.MISSING
-    return f"{item.change:+.1%}" if abs(item.change) < 10 else f"{item.b / item.a:,.0f} times"
+    if abs(item.change) >= 10:
+        return f"{item.b / item.a:,.0f} times"
+    return f"{100 * item.change:+.1f} %"
 
 
 def show_curves(a: Side, b: Side) -> None:

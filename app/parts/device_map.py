@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.charts.placement import ops_by_type, variable_bytes
+from app.parts.bars import show_bars
 from app.parts.text import plain
 from profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
 from profiles.columns import of_segment, texts
@@ -38,7 +39,7 @@ def show_device_map(placed: Placement, types: Mapping[str, Counter[str]]) -> Non
     with left:
         st.subheader("Ops on each device")
         chart = ops_by_type(shown, [types.get(name, Counter()) for name in names])
-        st.plotly_chart(chart, key="placement_ops", alt="Ops per device by type")
+        show_bars(chart, key="placement_ops", alt="Ops per device by type")
     with right:
         st.subheader("Variables on each device")
         parts = _bytes_by_kind(placed, names)
@@ -46,7 +47,7 @@ def show_device_map(placed: Placement, types: Mapping[str, Counter[str]]) -> Non
             st.markdown("No variable was recorded in this segment.")
         else:
             chart = variable_bytes(shown, parts)
-            st.plotly_chart(chart, key="placement_bytes", alt="Bytes of variables per device")
+            show_bars(chart, key="placement_bytes", alt="Bytes of variables per device")
 
 
 def show_variables(placed: Placement) -> None:

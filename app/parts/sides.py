@@ -38,12 +38,12 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     last = st.session_state.get(LAST_RUN)
     first = names.index(last) if last in names else 0
     other = next((i for i in range(len(names)) if i != first), first)
-    left, middle, right = st.columns([10, 1, 10])
+    left, middle, right = st.columns([8, 1.4, 8])
     with left:
         a = _pick(runs, "A", first)
     with middle:
         st.space("small")  # beside the pickers, below their labels
-        st.button("⇄", key="swap", help="Exchange A and B", on_click=_swap)
+        st.button("⇄", key="swap", help="Exchange A and B", width="stretch", on_click=_swap)
     with right:
         b = _pick(runs, "B", other)
     return (a, b) if a and b else None

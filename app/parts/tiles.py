@@ -25,7 +25,10 @@ _MARKS = {
 
 STYLE = """<style>
 .lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(7.6rem,1fr));
-  margin:.25rem 0 .5rem}
+  grid-auto-rows:auto auto 1fr; margin:.25rem 0 .5rem}
+/* Labels, numbers and notes of neighbours stand on the same lines, whatever takes two of them. */
+.lab-tile:not(.large) {display:grid; grid-row:span 3; grid-template-rows:subgrid; row-gap:0}
+.lab-tile.large {grid-row:span 3}
 .lab-tile {position:relative; padding:.7rem .9rem .65rem; border-radius:.4rem; min-width:0;
   border:1px solid color-mix(in srgb, currentColor 16%, transparent)}
 .lab-tile:focus-visible {outline:2px solid currentColor; outline-offset:1px}
@@ -35,7 +38,7 @@ STYLE = """<style>
   font-variant-numeric:tabular-nums}
 .lab-tile .unit {display:inline-block; font-size:.85rem; font-weight:400; opacity:.75;
   margin-left:.25rem}
-.lab-tile .unit.below {display:block; margin-left:0; line-height:1.3}
+.lab-tile .note .unit {display:block; margin-left:0; opacity:1; line-height:1.3}
 .lab-tile .note {font-size:.78rem; opacity:.75; line-height:1.35; overflow-wrap:anywhere}
 .lab-tile.large {grid-column:span 2}
 .lab-tile.large .value {font-size:2.9rem; line-height:1.15}
@@ -47,6 +50,7 @@ STYLE = """<style>
   box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
 .lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
 .lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
+@media (max-width:75rem) {.lab-tiles {grid-template-columns:repeat(4,minmax(0,1fr))}}
 @media (max-width:48rem) {
   .lab-tiles {grid-template-columns:repeat(2,minmax(0,1fr))}
   .lab-tile:nth-child(even) .definition {left:0; right:auto; transform:none}
@@ -89,15 +93,16 @@ def _cell(tile: Tile, *, large: bool) -> str:
     note = tile.reason or "not recorded" if missing else tile.note
     hint = "\n".join(part for part in (tile.definition, f"{symbol} {source}.") if part)
     classes = " ".join(["lab-tile", *["large"] * large, *["missing"] * missing])
+    unit = f'<span class="unit">{as_html(tile.unit)}</span>'
     # A long unit goes below its number, where a narrow tile has room for both.
-    unit = "unit" if len(tile.unit) <= 4 or large else "unit below"
+    beside, below = (unit, "") if len(tile.unit) <= 4 or large else ("", unit)
     return (
         f'<div class="{classes}" tabindex="0">'
         f'<div class="label">{as_html(tile.label)}'
         f'<span class="mark" aria-label="{as_html(source)}">{symbol}</span></div>'
         f'<div class="value">{as_html(MISSING if missing else tile.value)}'
-        f'<span class="{unit}">{as_html(tile.unit)}</span></div>'
-        f'<div class="note">{as_html(note)}</div>'
+        f"{beside}</div>"
+        f'<div class="note">{below}{as_html(note)}</div>'
         f'<div class="definition" role="tooltip">{_lines(hint)}</div></div>'
     )
 

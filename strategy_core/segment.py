@@ -22,6 +22,7 @@ from strategy_core import (
     workload,
 )
 from strategy_core.cluster.agreement import Agreement
+from strategy_core.data.examples import Examples
 from strategy_core.device_plan import DevicePlan
 from strategy_core.fit import FitLoop
 from strategy_core.fit_marks import FitMarks
@@ -169,18 +170,20 @@ def build(
     # A model whose weights are cut stays whole here, as a pattern for what is served.
     holder = tf.distribute.get_strategy() if is_cut else strategy
     is_seeded = before is not None and not before.drew_seeds
+    notes = [algorithm.note] if algorithm.note else []
     if spec.data is None:
         dataset, first = global_batches(spec, work, first_example)
         built = build_model(spec, work, holder, dataset, is_seeded=is_seeded)
     else:
         built = build_model(spec, work, holder, is_seeded=is_seeded)
-        dataset, first = _own_data(spec, first_example, built.model), None
+        examples, first = data.read(spec.data), None
+        dataset = _own_batches(spec, examples, first_example, built.model)
+        notes += [examples.note] if examples.note else []
     model, optimizer = built.model, built.optimizer
     if spec.data is not None or not work.is_built_in:
         trial.check(work, model, dataset.element_spec, first, loop=spec.loop)
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
-    notes = [algorithm.note] if algorithm.note else []
     loop: Loop
     parted, steps, traced = None, TracedSteps(), None
     if spec.strategy == "parameter-server":
@@ -239,7 +242,7 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
         if spec.data is None:
             dataset, _ = global_batches(spec, before.work, first_example)
         else:
-            dataset = _own_data(spec, first_example, before.model)
+            dataset = _own_batches(spec, data.read(spec.data), first_example, before.model)
     is_told = algorithm == before.algorithm or not algorithm.note
     notes = [] if is_told else [str(algorithm.note)]
     adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
@@ -265,9 +268,10 @@ def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
     return CustomLoop(batches, before.traced.step, before.custom.agreement)
 
 
-def _own_data(spec: RunSpec, first_example: int, model: Any) -> tf.data.Dataset:
-    assert spec.data is not None
-    return data.read(spec.data).batches(spec.global_batch_size, spec.seed, first_example, model)
+def _own_batches(
+    spec: RunSpec, examples: Examples, first_example: int, model: Any
+) -> tf.data.Dataset:
+    return examples.batches(spec.global_batch_size, spec.seed, first_example, model)
 
 
 def _fit_loop(

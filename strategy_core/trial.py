@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from profiles.errors import SpecError
 from strategy_core.described import described
+from strategy_core.loss import default_loss
 from strategy_core.step_errors import wrong_number
 from strategy_core.user_code import said
 from strategy_core.workload import Workload
@@ -118,6 +119,8 @@ def _check_loss(work: Workload, labels: Any, outputs: Any) -> None:
         floats = [part for part in tf.nest.flatten(outputs) if part.dtype.is_floating]
         with tf.GradientTape() as tape:
             tape.watch(floats)
+            if work.is_built_in:  # over the user's data, of which it says more than TensorFlow
+                default_loss(labels, outputs)
             losses = work.loss_fn(labels, outputs)
         gradients = tape.gradient(losses, floats)
         return losses, [gradient for gradient in gradients if gradient is not None]

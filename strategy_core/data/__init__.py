@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from profiles.errors import SpecError
+from strategy_core.cause import cause
 from strategy_core.data import images, npz, table, tfrecord
 from strategy_core.data.examples import Examples
 
@@ -45,7 +46,6 @@ def read(path: str) -> Examples:
     except SpecError:
         raise
     except Exception as error:
-        said = str(error).strip().partition("\n")[0]
-        raise SpecError("The data can be read", f"{place}: {said}", field="data") from error
+        raise SpecError("The data can be read", f"{place}: {cause(error)}", field="data") from error
     examples.check(str(place))
     return examples

@@ -14,7 +14,7 @@ from profiles.errors import SpecError
 from strategy_core.shuffled import shuffled_indices
 
 Array = npt.NDArray[Any]
-Decode = Callable[[tf.Tensor, Sequence[int]], tf.Tensor]
+Decode = Callable[[tf.Tensor, Sequence[int | None]], tf.Tensor]
 """(features of a batch as stored, one example's shape in the model) -> features as the model takes
 them."""
 
@@ -30,7 +30,9 @@ class Examples:
     """For features that are stored as something else, such as the names of image files."""
 
     def check(self, where: str) -> None:
-        """Raise SpecError where the rows do not pair up or a number is not finite."""
+        """Raise SpecError where the rows do not pair up, or hold something else than numbers."""
+        if 0 in (self.features.ndim, self.labels.ndim):
+            raise _wrong("Features and labels have a row per example", f"a single value in {where}")
         if len(self.features) != len(self.labels):
             raise _wrong(
                 "Every example has a label",
@@ -38,6 +40,8 @@ class Examples:
             )
         if len(self.features) == 0:
             raise _wrong("Data has at least one example", where)
+        if self.decode is None and self.features.dtype.kind not in "biuf":
+            raise _wrong("Features are numbers", f"{self.features.dtype.name} in {where}")
         for what, array in (("features", self.features), ("labels", self.labels)):
             if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
                 row = int(np.argmin(np.isfinite(array.reshape(len(array), -1)).all(axis=1)))
@@ -46,21 +50,32 @@ class Examples:
                     f"NaN or infinity in the {what} of example {row} of {where}",
                 )
 
+    @property
+    def note(self) -> str | None:
+        """What their user should know of them, though they can be trained on."""
+        if len(self.labels) == 1 or (self.labels != self.labels[0]).any():
+            return None
+        count = len(self.labels)
+        return f"All {count} examples of the data have one and the same label: nothing to learn."
+
     def batches(
         self, global_batch_size: int, seed: int, first_example: int, model: Any
     ) -> tf.data.Dataset:
         """An endless shuffled stream for `model`; raises SpecError where the shapes do not fit."""
-        shape = tuple(model.input_shape[1:])
-        self._check_labels(model.output_shape)
-        labels = tf.constant(self.labels)
+        shape = _one_input(model)
+        labels = tf.constant(self._labels_for(model.output_shape))
         indices = shuffled_indices(len(labels), global_batch_size, seed, first_example)
         if self.decode is not None:
             decode, stored = self.decode, tf.constant(self.features)
+            decode(stored[:0], shape)  # raises here what it would raise inside of the map
             return indices.map(
                 lambda index: (decode(tf.gather(stored, index), shape), tf.gather(labels, index)),
                 num_parallel_calls=tf.data.AUTOTUNE,
             )
-        features = tf.constant(self._in_shape(shape), tf.as_dtype(model.input_dtype))
+        dtype = tf.as_dtype(model.inputs[0].dtype)
+        if dtype.is_integer and not _are_whole(self.features):
+            raise _wrong("The model takes whole numbers", "fractions among the features")
+        features = tf.constant(self._in_shape(shape), dtype)
         return indices.map(lambda index: (tf.gather(features, index), tf.gather(labels, index)))
 
     def _in_shape(self, shape: tuple[int | None, ...]) -> Array:
@@ -68,19 +83,26 @@ class Examples:
         own = self.features.shape[1:]
         wanted = own if None in shape else tuple(size or 0 for size in shape)
         if int(np.prod(own)) != int(np.prod(wanted)) or (None in shape and len(own) != len(shape)):
-            raise _wrong(f"The model takes examples of shape {shape}", f"examples of shape {own}")
+            advice = "Take a workload, or write one, whose model takes such examples"
+            rule = f"The model takes examples of shape {shape}"
+            raise _wrong(rule, f"examples of shape {own}", advice)
         return self.features.reshape(len(self.features), *wanted)
 
-    def _check_labels(self, output_shape: tuple[int | None, ...]) -> None:
+    def _labels_for(self, output_shape: tuple[int | None, ...]) -> Array:
+        """The labels as the model's outputs ask for them: of one output they are values."""
         classes = output_shape[-1]
-        if not np.issubdtype(self.labels.dtype, np.integer) or classes is None:
-            return
+        if classes == 1 and len(output_shape) == self.labels.ndim + 1:
+            return self.labels[..., None].astype(np.float32)
+        if not np.issubdtype(self.labels.dtype, np.integer) or classes in (None, 1):
+            return self.labels
         low, high = int(self.labels.min()), int(self.labels.max())
         if low < 0 or high >= classes:
             raise _wrong(
                 f"The model tells {classes} classes apart: labels from 0 to {classes - 1}",
                 f"labels from {low} to {high}",
+                "Number the classes from 0, or take a workload whose model has as many outputs",
             )
+        return self.labels
 
 
 def as_labels(column: Array) -> Array:
@@ -91,9 +113,21 @@ def as_labels(column: Array) -> Array:
     if column.dtype.kind in "iub":
         return column.astype(np.int32)
     values = column.astype(np.float32)
-    is_whole = np.isfinite(values).all() and bool((values == np.round(values)).all())
-    return values.astype(np.int32) if is_whole else values
+    return values.astype(np.int32) if np.isfinite(values).all() and _are_whole(values) else values
 
 
-def _wrong(rule: str, received: str) -> SpecError:
-    return SpecError(rule, received, field="data")
+def _one_input(model: Any) -> tuple[int | None, ...]:
+    """Shape of an example as the model takes it; raises SpecError where it takes several parts."""
+    shape, outputs = model.input_shape, model.output_shape
+    if not all(isinstance(each, tuple) and None in each[:1] for each in (shape, outputs)):
+        rule = "A model for data of your own has one input and one output"
+        raise _wrong(rule, f"inputs {shape} and outputs {outputs}", "Write its build_dataset")
+    return tuple(shape[1:])
+
+
+def _are_whole(array: Array) -> bool:
+    return array.dtype.kind != "f" or bool((array == np.round(array)).all())
+
+
+def _wrong(rule: str, received: str, advice: str = "") -> SpecError:
+    return SpecError(rule, received, advice, field="data")

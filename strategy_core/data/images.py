@@ -32,6 +32,7 @@ def read(path: Path) -> Examples:
         raise SpecError(
             "A folder of images has one folder per class with images in it",
             f"{path} with {len(classes)} folders and no image in them",
+            f"Images are files that end in {', '.join(SUFFIXES)}",
             field="data",
         )
     names, labels = zip(*files, strict=True)
@@ -64,11 +65,14 @@ def _check_files(names: Sequence[str], limit_s: float) -> None:
                 raise SpecError("Every image can be read", f"{name}: {said}", field="data")
 
 
-def _decode(names: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:
+def _decode(names: tf.Tensor, shape: Sequence[int | None]) -> tf.Tensor:
     """Pixels from 0 to 1 in the size and the number of channels that the model takes."""
     if len(shape) != 3 or None in shape:
         raise SpecError(
-            "A model for images takes (height, width, channels)", tuple(shape), field="data"
+            "A model for images takes (height, width, channels)",
+            f"one that takes {tuple(shape)}",
+            "Take digits-cnn, resnet50 or a workload of your own",
+            field="data",
         )
     height, width, channels = shape
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +24,32 @@ def read_parquet(path: Path) -> Examples:
     return _examples(pd.read_parquet(path), path)
 
 
+def _is_a_row(names: list[str]) -> bool:
+    """Whether names are an example's numbers: whole ones alone may well be names."""
+    is_number = [re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", name) is not None for name in names]
+    return all(is_number) and any("." in name for name in names)
+
+
+def _few(names: list[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def _examples(table: pd.DataFrame, path: Path) -> Examples:
     if len(table.columns) < 2:
         raise SpecError(
             "A table has at least one column of numbers and one of labels",
             f"{path} with {len(table.columns)} column",
+            "Separate the columns of a .csv file by commas",
+            field="data",
+        )
+    if table.empty:
+        raise SpecError("Data has at least one example", str(path), field="data")
+    if _is_a_row([str(name) for name in table.columns]):
+        raise SpecError(
+            "The first line of a table names its columns",
+            f"{', '.join(map(str, table.columns[:3]))}, ... in {path}",
+            f"Put a line of {len(table.columns)} names before it, the last one 'label'",
             field="data",
         )
     names = {str(name).lower(): name for name in table.columns}
@@ -37,7 +59,7 @@ def _examples(table: pd.DataFrame, path: Path) -> Examples:
     if words:
         raise SpecError(
             "Every column but that of the labels holds numbers",
-            f"{', '.join(words)} in {path}",
+            f"{_few(words)} in {path}",
             f"The labels are taken from '{label}'",
             field="data",
         )

@@ -29,14 +29,22 @@ def read(path: Path) -> Examples:
                 field="data",
             )
         label = _values(parsed[_LABEL])
+        if label.size != 1:
+            raise SpecError(
+                f"The feature '{_LABEL}' of a record is one number",
+                f"{label.size} numbers in record {len(labels)} of {path}",
+                "Write it as an int64_list or a float_list of one",
+                field="data",
+            )
         row = [_values(parsed[name]) for name in sorted(parsed) if name != _LABEL]
         features.append(np.concatenate(row) if row else np.zeros(0))
         labels.append(label[0])
-        if len(features[-1]) != len(features[0]) or not row:
+        if len(features[-1]) != len(features[0]) or not features[-1].size:
             raise SpecError(
                 "Every record has the same numeric features",
                 f"{len(features[-1])} numbers in record {len(labels) - 1} of {path}, "
                 f"{len(features[0])} in the first",
+                "Write them as int64_list or float_list, as many in each record",
                 field="data",
             )
     return Examples(np.array(features, np.float32), as_labels(np.array(labels)))

@@ -109,6 +109,11 @@ def with_nan() -> Any:
         ({"y": LABELS[:50]}, "60 examples and 50 labels"),
         ({"x": NUMBERS[:2], "y": LABELS[:2]}, "at most the whole data set"),
         ({"x": np.array([{"a": 1}] * 60)}, "The data can be read"),
+        ({"x": NUMBERS.astype(str)}, "Features are numbers. Received: str"),
+        ({"x": NUMBERS.astype(complex)}, "Features are numbers. Received: complex128"),
+        ({"x": np.float32(3)}, "a row per example. Received: a single value"),
+        ({"y": LABELS / 3}, r"shape of the model's outputs. Received: labels float32 \(n,\)"),
+        ({"y": np.eye(10, dtype=int)[LABELS]}, r"class numbers: .* labels int32 \(n, 10\)"),
     ],
 )
 def test_bad_arrays_are_refused_before_a_step(
@@ -125,6 +130,69 @@ def test_bad_arrays_are_refused_before_a_step(
         )
 
 
+def test_fractions_are_not_cut_off_for_a_model_of_whole_numbers(tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    path = npz(tmp_path, NUMBERS[:, :32])
+    with pytest.raises(SpecError, match="takes whole numbers. Received: fractions"):
+        opened(workload="embedding", data=str(path), global_batch_size=4)
+
+
+def test_whole_numbers_are_values_for_a_model_of_one_output(tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    training, recorder = opened(
+        devices="cpu:2", workload="synthetic", data=str(npz(tmp_path)), global_batch_size=60
+    )
+    training.run_step()
+    assert recorder.losses[0] > 8, "values from 0 to 9, of which the model knows nothing"
+
+
+def test_a_single_label_is_noted(tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    _, recorder = opened(
+        workload="digits-mlp", data=str(npz(tmp_path, y=0 * LABELS)), global_batch_size=4
+    )
+    assert "All 60 examples of the data have one and the same label" in str(recorder.events)
+
+
+def test_images_need_a_model_for_images(tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    with pytest.raises(SpecError, match=r"takes \(height, width, channels\). Received: .*\(64,\)"):
+        opened(workload="digits-mlp", data=str(images(tmp_path)), global_batch_size=4)
+
+
+def records(path: Path, *features: dict[str, list[float]]) -> None:
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for feature in features:
+            lists = {name: tf.train.FloatList(value=values) for name, values in feature.items()}
+            named = {name: tf.train.Feature(float_list=each) for name, each in lists.items()}
+            example = tf.train.Example(features=tf.train.Features(feature=named))
+            writer.write(example.SerializeToString())
+
+
+def test_records_that_are_no_examples_are_refused(tmp_path: Path) -> None:
+    from strategy_core import data
+
+    path = tmp_path / "data.tfrecord"
+    for features, rule in [
+        ([{"x": [1.0]}], "Every record has a feature 'label'. Received: record 0"),
+        ([{"x": [1.0], "label": []}], "is one number. Received: 0 numbers in record 0"),
+        ([{"x": [], "label": [1.0]}], "same numeric features. Received: 0 numbers"),
+        ([{"x": [1.0], "label": [1.0]}, {"x": [1.0, 2.0], "label": [1.0]}], "2 numbers in record"),
+    ]:
+        records(path, *features)
+        with pytest.raises(SpecError, match=rule):
+            data.read(str(path))
+    path.write_bytes(b"this is no record at all")
+    with pytest.raises(SpecError, match=r"data.tfrecord: corrupted record at 0 .*\)\.$"):
+        data.read(str(path))
+
+
 def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
     from strategy_core import data
 
@@ -132,12 +200,20 @@ def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "words.csv").write_text("a,b,label\n1,x,0\n")
     (tmp_path / "broken.npz").write_bytes(b"no archive")
+    (tmp_path / "nothing.csv").write_text("")
+    (tmp_path / "names.csv").write_text("a,b,label\n")
+    (tmp_path / "nameless.csv").write_text("0.5,1,0\n0.25,2,1\n")
+    (tmp_path / "other.csv").write_text("a;b;label\n1;2;0\n")
     for name, rule in {
         "absent.csv": "exists",
         "notes.txt": "a file of one of these",
         "empty": "one folder per class",
         "words.csv": "holds numbers. Received: b in",
         "broken.npz": "as np.savez writes it",
+        "nothing.csv": "can be read. Received: .*nothing.csv: No columns",
+        "names.csv": "at least one example",
+        "nameless.csv": r"names its columns. Received: 0.5, 1, 0, ... in .* a line of 3 names",
+        "other.csv": "with 1 column. Separate the columns",
     }.items():
         with pytest.raises(SpecError, match=rule):
             data.read(str(tmp_path / name))

@@ -134,7 +134,7 @@ def test_fractions_are_not_cut_off_for_a_model_of_whole_numbers(tmp_path: Path) 
     from tests.strategy_core.in_memory import opened
 
     path = npz(tmp_path, NUMBERS[:, :32])
-    with pytest.raises(SpecError, match="takes whole numbers. Received: fractions"):
+    with pytest.raises(SpecError, match=r"takes whole numbers. Received: fractions"):
         opened(workload="embedding", data=str(path), global_batch_size=4)
 
 

@@ -168,7 +168,7 @@ def fit(rounds: int, steps: int) -> None:
 
     class EveryStep:
         def step_done(self) -> None:
-            agreement.hear(summed(agreement.told()))
+            agreement.hear(summed(agreement.told()).tolist())
 
     def step_by(how: Any) -> Callable[[], None]:
         def one() -> None:

@@ -1,6 +1,6 @@
 """Append events to a JSON-lines file, and read them back from a cursor.
 
-Each line is written with one `write` call, so a reader sees whole lines or a cut last one.
+Lines are written with one `write` call, so a reader sees whole lines or a cut last one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,24 +26,17 @@ class EventLog:
     """The one writer of an `events.jsonl`. Not for several threads without a lock of theirs."""
 
     def __init__(self, path: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
-        self._now_ns = now_ns
+        self.now_ns = now_ns
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: BinaryIO = path.open("ab", buffering=0)
 
     def write(self, event: Event) -> None:
         """Append one event; raises RunFolderError where the disk refuses it."""
-        self._append(line_of(event, self._now_ns()))
+        self.append([line_of(event, self.now_ns())])
 
-    def write_step(self, step: StepFields) -> None:
-        """The same for a step's event, or what has its fields."""
-        line = step_line(step, self._now_ns())
-        if line is None:
-            self.write(StepDone(**{name: getattr(step, name) for name in STEP_FIELDS}))
-        else:
-            self._append(line)
-
-    def _append(self, line: str) -> None:
-        data = line.encode() + b"\n"
+    def append(self, lines: Sequence[str]) -> None:
+        """Append lines of events with one call; raises RunFolderError where the disk refuses."""
+        data = "\n".join([*lines, ""]).encode()
         try:
             written = self._file.write(data)
         except OSError as error:
@@ -66,6 +59,14 @@ def line_of(event: Event, at_ns: int) -> str:
         return _ENCODER.encode(record)
     except ValueError:
         return _ENCODER.encode(_finite(record))
+
+
+def line_of_step(step: StepFields, at_ns: int) -> str:
+    """The same for what has the fields of a step's event."""
+    line = step_line(step, at_ns)
+    if line is None:
+        line = line_of(StepDone(**{name: getattr(step, name) for name in STEP_FIELDS}), at_ns)
+    return line
 
 
 def read_events(path: Path, cursor: int = 0) -> tuple[list[dict[str, Any]], int]:

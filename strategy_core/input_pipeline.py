@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -13,7 +12,7 @@ from profiles.spec import RunSpec
 from strategy_core import private_tf
 from strategy_core.dataset_graph import as_graph
 from strategy_core.described import described
-from strategy_core.step_errors import FINITE, explanation
+from strategy_core.step_errors import FINITE
 from strategy_core.user_code import explained
 from strategy_core.workload import Workload
 
@@ -43,18 +42,6 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches
     if not work.can_start_anywhere:
         dataset = dataset.skip(first_example // size)
     return Batches(dataset if work.is_built_in else _checked(dataset, first), first)
-
-
-@contextmanager
-def explaining_bad_batches(spec: RunSpec, step: int) -> Iterator[None]:
-    """Turn what a batch was refused for, while steps go on, into a SpecError that says so."""
-    try:
-        yield
-    except Exception as error:
-        told = explanation(spec, step, error)
-        if told is None:
-            raise
-        raise told from error
 
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import tensorflow as tf
 
 from strategy_core.cluster.agreement import Agreement
-from strategy_core.recorder.step import RecordedStep
-from strategy_core.step import Outcome, Step
+from strategy_core.recorder.step import RecordedStep, Told
+from strategy_core.step import Step, marks_ns
 
 
 class Loop(Protocol):
@@ -40,22 +41,29 @@ class CustomLoop:
         at every step would be one of the dearest lines of its Python."""
 
     def run_step(self, recorded: RecordedStep) -> int:
-        with recorded.input():
-            batch, shares = next(self.batches)
-        # Reading the numbers is the step's only wait for the devices.
+        batch, shares = recorded.ask(self.batches)
+        # Reading the numbers is the step's only wait for the devices; plain ones, since after a
+        # step NumPy's functions take several times as long as elsewhere.
         if self.agreement is None:
-            outcome = Outcome.read(self.step(batch, shares))
+            num_summed = 0
+            numbers = self.step(batch, shares).numpy().tolist()
         else:
             told = self.agreement.told()
+            num_summed = len(told)
             if self._told is None or told is not self._told[0]:
                 self._told = told, tf.constant(told)
-            outcome = Outcome.read(self.step(batch, shares, self._told[1]), len(told))
-            self.agreement.hear(outcome.summed)
-        recorded.result(loss=outcome.loss, marks=outcome.marks_ns, examples=outcome.examples)
-        return outcome.examples
+            numbers = self.step(batch, shares, self._told[1]).numpy().tolist()
+            self.agreement.hear(numbers[2 : 2 + num_summed])
+        examples = int(numbers[1])
+        recorded.result_later(partial(_told, numbers, num_summed), examples)
+        return examples
 
     def on_the_way(self) -> Iterator[None]:
         return iter(())
 
     def close(self) -> None:
         self.batches = iter(())  # whatever is fetched ahead goes
+
+
+def _told(numbers: list[float], num_summed: int) -> Told:
+    return numbers[0], marks_ns(numbers[2 + num_summed :])

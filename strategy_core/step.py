@@ -10,10 +10,8 @@ whether the replicas have the same number of examples or, in a last partial batc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from profiles.errors import SpecError
@@ -23,43 +21,18 @@ from strategy_core.recorder.marks import clock_s
 from strategy_core.workload import Workload
 
 Step = Callable[..., tf.Tensor]
-"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> what
-`Outcome.read` reads: one tensor, since a step waits for each that it returns."""
+"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> one tensor,
+since a step waits for each that it returns: the mean loss over the global batch, its number of
+examples, n sums over the replicas, and the marks of each local replica (seconds) if there are any:
+inputs ready, gradients ready, reduced."""
 
 ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
 """What each replica does with its part: (its part of the mean loss, its last two marks)."""
 
 NUM_MARKS = 3
-_NOTHING = np.zeros(0)
 
 Clock = Callable[..., tf.Tensor]
 """The time, float64 seconds, at which the tensors that it is given are there."""
-
-
-class Outcome(NamedTuple):
-    """What a step gave, on the host."""
-
-    loss: float
-    """The mean over the global batch."""
-    examples: int
-    summed: npt.NDArray[np.floating[Any]]
-    """(n,): what else was summed over the replicas."""
-    marks_ns: list[list[int]] | None
-    """Per local replica: inputs ready, gradients ready, reduced; ns since the epoch."""
-
-    @classmethod
-    def read(cls, result: tf.Tensor, num_summed: int = 0) -> Outcome:
-        """Wait for a step's result: loss, examples, sums, and three marks per replica."""
-        numbers = result.numpy()
-        end = 2 + num_summed
-        # Plain numbers: after every step, NumPy's functions would take several times as long.
-        plain = numbers.tolist()
-        marks = None
-        if len(plain) > end:
-            ns = [int(seconds * 1e9) for seconds in plain[end:]]
-            marks = [ns[at : at + NUM_MARKS] for at in range(0, len(ns), NUM_MARKS)]
-        summed = numbers[2:end] if num_summed else _NOTHING
-        return cls(plain[0], int(plain[1]), summed, marks)
 
 
 def build_step(
@@ -106,6 +79,12 @@ def build_step(
         return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
 
     return train_step
+
+
+def marks_ns(seconds: Sequence[float]) -> list[list[int]] | None:
+    """Per local replica its marks, ns since the epoch, from the end of what a step returned."""
+    ns = [int(mark * 1e9) for mark in seconds]
+    return [ns[at : at + NUM_MARKS] for at in range(0, len(ns), NUM_MARKS)] or None
 
 
 def lesson_step(

@@ -17,10 +17,10 @@ from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cause import cause
 from strategy_core.cluster.agreement import Agreement
 from strategy_core.cluster.parting import all_can, part_together, share
-from strategy_core.input_pipeline import explaining_bad_batches
 from strategy_core.kept_segments import KeptSegments
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
+from strategy_core.step_errors import explanation
 
 
 class Training:
@@ -193,11 +193,14 @@ class Training:
 
     def _run_step(self) -> None:
         current = self._current
-        with (
-            explaining_bad_batches(current.spec, self.step),
-            self._recorder.step(examples=current.spec.global_batch_size) as recorded,
-        ):
-            examples = current.loop.run_step(recorded)
+        try:
+            with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
+                examples = current.loop.run_step(recorded)
+        except Exception as error:
+            told = explanation(current.spec, self.step, error)
+            if told is None:
+                raise
+            raise told from error
         self.step += 1
         self._examples += examples
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +48,7 @@ class Agreement:
         """
         return self._told
 
-    def hear(self, summed: npt.NDArray[np.floating[Any]]) -> None:
+    def hear(self, summed: Sequence[float]) -> None:
         """The sum over all replicas that the step gave: (num_workers + 1,)."""
         self._num_agreed = min(self._counts(summed))
 
@@ -64,10 +63,9 @@ class Agreement:
         told[self._process], told[-1] = len(self._received), 1
         return told
 
-    def _counts(self, summed: npt.NDArray[np.floating[Any]]) -> list[int]:
+    def _counts(self, summed: Sequence[float]) -> list[int]:
         """Commands that each worker has: every one of its replicas added them."""
-        # Plain numbers: after every step, arrays of three would take longer.
-        *counts, num_replicas = summed.tolist()
+        *counts, num_replicas = summed
         return [round(count * self._num_workers / num_replicas) for count in counts]
 
 
@@ -89,7 +87,7 @@ class SharedCommands(Agreement):
         self._share = share
         self._heard = self._obeyed = [0] * num_workers
 
-    def hear(self, summed: npt.NDArray[np.floating[Any]]) -> None:
+    def hear(self, summed: Sequence[float]) -> None:
         self._heard = self._counts(summed)
 
     def agreed(self) -> list[protocol.Command]:

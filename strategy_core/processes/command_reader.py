@@ -14,7 +14,8 @@ class CommandReader:
 
     def __init__(self, stdin: BinaryIO) -> None:
         self._stdin = stdin
-        self._commands: queue.Queue[protocol.Command] = queue.Queue()
+        # In C: it is looked at between any two steps.
+        self._commands: queue.SimpleQueue[protocol.Command] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="commands", daemon=True).start()
 
     def is_empty(self) -> bool:

@@ -78,8 +78,9 @@ class WindowPlanner:
 
     @property
     def rest_ms(self) -> float:
-        """For so long, at least, no window can begin: asked when `steps_to_capture` is 0."""
-        if self._steps_of_segment < EARLY_STEP or self._is_after_window:
+        """For so long, at least, no window can begin."""
+        is_opening = self._steps_of_segment < EARLY_STEP
+        if is_opening or self._is_after_window or self.steps_to_capture():
             return 0.0
         return min(LONGEST_REST_MS, max(0.0, self._short_ms()) / self.overhead_budget)
 
@@ -114,10 +115,10 @@ class WindowPlanner:
             self._bare.append(wall_ms)
         self._is_after_window = False
 
-    def passed(self, wall_ms: float) -> None:
-        """In place of `step_done`, while no window can begin."""
-        self.elapsed_ms += wall_ms
-        self._bare.append(wall_ms)
+    def passed(self, walls_ms: Sequence[float]) -> None:
+        """In place of `step_done`, for the steps of a rest."""
+        self.elapsed_ms += sum(walls_ms)
+        self._bare.extend(walls_ms)
 
     def step_written(self, took_ms: float) -> None:
         """What it took to write a step down, beside the step and beside windows."""

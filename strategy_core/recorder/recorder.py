@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from profiles.errors import RunFolderError
@@ -27,13 +27,12 @@ from strategy_core.cluster.clock import ClusterClock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
+from strategy_core.recorder.scribe import Scribe
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.recorder.windows import Windows
 
 SAMPLE_EVERY_NS = 1_000_000_000
 """So often, at the end of a step, memory and the bytes on the links are looked at."""
-TIMED_EVERY = 16
-"""Between windows, what writing takes is timed in one step of so many, and stands for all."""
 
 
 class Recorder:
@@ -59,13 +58,18 @@ class Recorder:
         self.capture = capture or Capture()
         self.failure: RunFolderError | None = None
         """Why nothing is recorded any more, where that is so."""
-        self._log = log or EventLog(folder.events)
+        self._scribe = Scribe(log or EventLog(folder.events))
         self._is_guest = is_guest
         self._segment: SegmentOpened | None = None
         self._next_step = 0
         self._windows = Windows(folder, self.capture)
         self._observing = ExitStack()
-        self._is_observed = False
+        self._rest_ends_ns = 0
+        """Until then (monotonic clock) nothing is asked of a step but its own numbers."""
+        self._rested_ns: list[int] = []
+        """What the steps since the rest began took."""
+        self._attended: RecordedStep | None = None
+        """The step under way, where it is none of a rest."""
         self._ahead: RecordedStep | None = None
         """A step that began with asking for its batch, and waits to be entered."""
         self.links: LinkMeter | None = None
@@ -76,9 +80,8 @@ class Recorder:
         """Addresses of the profilers of a TPU pod's hosts, where the steps run on such."""
         self._sample_due_ns = 0
         self._wants_contexts = False
-        self._began_ns = 0
-        """When this step's beginning began, where its writing is timed."""
-        self._begin_took_ns = 0
+        self._took_ns = 0
+        """The recorder's own time around steps, as far as it was not told yet."""
         self._is_closed = False
         self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
 
@@ -89,7 +92,7 @@ class Recorder:
         if self._is_guest and self.failure is not None:
             return
         try:
-            self._log.write(event)
+            self._scribe.write(event)
         except RunFolderError as error:
             self._refused(error)
 
@@ -118,6 +121,7 @@ class Recorder:
     def settle(self) -> None:
         """End the window that is open, and wait until every capture so far is in its tables."""
         self._write_all(self._windows.settle())
+        self._scribe.catch_up()
 
     def open_segment(
         self, segment: SegmentOpened, variables: Variables = (), same_as: int | None = None
@@ -136,6 +140,8 @@ class Recorder:
             segment.core_devices or (),
             same_as,
         )
+        self._tell_rest()
+        self._rest_ends_ns = 0
         self._windows.hosts = self.profilers if is_pod(segment) else ()
         runs_here = not is_served(segment) or bool(self._windows.hosts)
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
@@ -146,7 +152,11 @@ class Recorder:
 
     def step(self, examples: int | None = None) -> RecordedStep:
         """Around one step, from asking for its batch until its result is there."""
-        step = self._ahead or self._new_step()
+        step = self._ahead
+        if step is None:
+            if self._segment is None:
+                raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
+            step = RecordedStep(self._next_step, self._segment.segment, self)
         if examples is not None:
             step.examples = examples
         return step
@@ -155,38 +165,37 @@ class Recorder:
         """The step begins, or did so already with asking for its batch."""
         if step is self._ahead:
             self._ahead = None
-        else:
-            self._begin(step)
-
-    def leave_step(self, step: RecordedStep, *raised: Any) -> None:
-        """The step ends: recorded, unless it `raised` (type, value, traceback)."""
-        is_done = raised[0] is None
-        if is_done and not self._is_observed:
-            step.end()
-            self._record(step)
             return
-        try:
-            if is_done:
-                step.end()
-        except BaseException:
-            raised = sys.exc_info()
-            raise
-        finally:
-            if self._is_observed:
-                self._is_observed = False
-                self._observing.__exit__(*raised)
-        if is_done:
-            self._record(step)
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._rest_ends_ns:
+            now_ns = self._attend(step, now_ns)
+        step.start_ns, step.begin_ns = time.time_ns(), now_ns
+
+    def leave_step(self, step: RecordedStep, raised: tuple[Any, ...]) -> None:
+        """The step ends: recorded, unless it `raised` (type, value, traceback)."""
+        if step is self._attended:
+            self._leave_attended(step, raised)
+        elif raised[0] is None:  # most steps, so as little as can be
+            end_ns = step.end()
+            self._next_step = step.step + 1
+            self._rested_ns.append(end_ns - step.begin_ns)
+            if self.failure is None:
+                try:
+                    self._scribe.leave(step)
+                except RunFolderError as error:
+                    self._refused(error)
+            self._took_ns += time.monotonic_ns() - end_ns
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches. The step that follows each of them begins with asking for it."""
         iterator = iter(batches)
         while True:
             self._leave_ahead()
-            self._ahead = self._new_step()
-            self._begin(self._ahead)
+            step = self.step()
+            self.enter_step(step)
+            self._ahead = step
             try:
-                with self._ahead.input():
+                with step.input():
                     batch = next(iterator)
             except StopIteration:
                 self._leave_ahead()
@@ -205,39 +214,43 @@ class Recorder:
         if self.clock is not None:
             self.clock.close()
         self.write(Finished(status, self._next_step))
-        self._log.close()
+        self._scribe.close()
 
-    def _new_step(self) -> RecordedStep:
-        if self._segment is None:
-            raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
-        return RecordedStep(self._next_step, self._segment.segment, self)
-
-    def _begin(self, step: RecordedStep) -> None:
-        if self._windows.is_at_rest:  # most steps, so as little as can be
-            step.begin()
-            return
-        begin_ns = time.monotonic_ns()
+    def _attend(self, step: RecordedStep, now_ns: int) -> int:
+        """A step that may be observed, or have something to be done behind it, is about to begin.
+        Returns when it does."""
+        self._attended = step
         if self._wants_contexts:
             assert self._segment is not None
             self._wants_contexts = False
-            self._observe(self._contexts(self._segment))
+            self._observing.enter_context(self._contexts(self._segment))
         if window := self._windows.observe(step.number):
-            self._observe(window)
+            self._observing.enter_context(window)
             step.captured = True
-        self._begin_took_ns = time.monotonic_ns() - begin_ns
-        step.begin()
+        begin_ns = time.monotonic_ns()
+        self._took_ns += begin_ns - now_ns
+        return begin_ns
+
+    def _leave_attended(self, step: RecordedStep, raised: tuple[Any, ...]) -> None:
+        self._attended = None
+        end_ns = 0
+        try:
+            if raised[0] is None:
+                end_ns = step.end()
+        except BaseException:
+            raised = sys.exc_info()
+            raise
+        finally:
+            self._observing.__exit__(*raised)
+        if raised[0] is None:
+            self._look_after(step)
+            self._tell_cost(end_ns)
 
     def _leave_ahead(self) -> None:
         """A batch was asked for, but no step followed."""
         if self._ahead is not None:
-            self._ahead = None
-            self._is_observed = False
+            self._ahead = self._attended = None
             self._observing.close()
-
-    def _observe(self, context: AbstractContextManager[Any]) -> None:
-        """Have the step that begins inside a context."""
-        self._is_observed = True
-        self._observing.enter_context(context)
 
     @contextmanager
     def _contexts(self, segment: SegmentOpened) -> Iterator[None]:
@@ -254,40 +267,41 @@ class Recorder:
         except OSError as error:
             self.write(Note("warning", f"The contexts could not be kept: {error}"))
 
-    def _record(self, step: RecordedStep) -> None:
+    def _look_after(self, step: RecordedStep) -> None:
+        """What there is to do behind a step that is attended."""
         windows = self._windows
-        at_rest = windows.is_at_rest
-        is_timed = not at_rest or step.step % TIMED_EVERY == 0
-        begin_ns = time.monotonic_ns() if is_timed else 0
         self._next_step = step.step + 1
-        self._write_step(step)
-        if step.events:
-            self._write_all(step.events)
-        is_due = step.start_ns >= self._sample_due_ns
+        if self.failure is None:
+            try:
+                self._scribe.leave(step)
+            except RunFolderError as error:
+                self._refused(error)
+        is_due = step.begin_ns >= self._sample_due_ns
         if is_due:
             self._write_all(self._count_links())  # before anything else passes the links
-        if at_rest:
-            windows.passed(step.wall_ms)
-        else:
-            self._write_all(windows.step_done(step.wall_ms))
+        self._tell_rest()
+        self._write_all(windows.step_done(step.wall_ms))
         if is_due:
             self._sample(step)
-        if is_timed:
-            took_ms = (time.monotonic_ns() - begin_ns + self._begin_took_ns) / 1e6
-            self._begin_took_ns = 0
-            windows.step_written(took_ms * (TIMED_EVERY if at_rest else 1))
 
-    def _write_step(self, step: RecordedStep) -> None:
-        if self._is_guest and self.failure is not None:
-            return
-        try:
-            self._log.write_step(step)
-        except RunFolderError as error:
-            self._refused(error)
+    def _tell_rest(self) -> None:
+        """The rest is over: what its steps took."""
+        self._windows.passed([took_ns / 1e6 for took_ns in self._rested_ns])
+        self._rested_ns = []
+
+    def _tell_cost(self, end_ns: int) -> None:
+        """What recording took since it was last told, the work behind this step's end included; and
+        how long nothing has to be looked at now."""
+        now_ns = time.monotonic_ns()
+        took_ms = (self._took_ns + now_ns - end_ns) / 1e6
+        self._took_ns = 0
+        self._windows.step_written(took_ms + self._scribe.take_cost_ms())
+        rest_ns = int(self._windows.rest_ms * 1e6)
+        self._rest_ends_ns = min(now_ns + rest_ns, self._sample_due_ns)
 
     def _sample(self, step: RecordedStep) -> None:
         assert self._segment is not None
-        self._sample_due_ns = step.start_ns + SAMPLE_EVERY_NS
+        self._sample_due_ns = step.begin_ns + SAMPLE_EVERY_NS
         self._write_all(memory.sample(self._segment.replica_devices, step.step))
         self._write_all(self._clock_events())
 

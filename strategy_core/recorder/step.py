@@ -7,6 +7,7 @@ the caches have forgotten Python's code, so every object and every call of a fun
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
@@ -16,53 +17,58 @@ import tensorflow as tf
 from profiles.capture.xspace import INPUT_EVENT
 from profiles.events import Event
 
+Told = tuple[float, list[list[int]] | None]
+"""A step's loss, and its marks."""
+
 
 class Around(Protocol):
     """What is told of a step's begin and end: the recorder."""
 
     def enter_step(self, step: RecordedStep) -> None: ...
 
-    def leave_step(self, step: RecordedStep, *raised: Any) -> None: ...
+    def leave_step(self, step: RecordedStep, raised: tuple[Any, ...]) -> None: ...
 
 
 class RecordedStep:
     """Handed out by `Recorder.step()`; tells the recorder what only the program knows."""
 
-    __slots__ = (
-        "_around",
-        "_begin_ns",
-        "_lasted",
-        "captured",
-        "events",
-        "examples",
-        "input_ms",
-        "loss",
-        "marks_ns",
-        "segment",
-        "start_ns",
-        "step",
-        "wall_ms",
-    )
+    # Defaults of the class: what most steps never set takes no time to set.
+    examples: int | None = None
+    events: list[Event] | None = None
+    """What else is to be recorded of it."""
+    loss: Any = None
+    """A float once the step has ended, if there is one."""
+    marks_ns: Any = None
+    """[[inputs ready, gradients ready, reduced]] per replica once the step is settled."""
+    captured = False
+    start_ns = 0
+    """The wall clock since the epoch."""
+    begin_ns = end_ns = 0
+    """On the monotonic clock."""
+    _lasted_ms: float | None = None
+    _read: Callable[[], Told] | None = None
+    _asked_ns: int | None = None
 
     def __init__(self, number: int, segment: int = 0, around: Around | None = None) -> None:
         self.step = number
         self.segment = segment
         self._around = around
-        self.examples: int | None = None
-        self.events: list[Event] | None = None
-        """What else is to be recorded of it."""
-        self.loss: Any = None
-        """A float once the step has ended, if there is one."""
-        self.marks_ns: Any = None
-        """[[inputs ready, gradients ready, reduced]] per replica once the step has ended."""
-        self.input_ms: float | None = None
-        self._lasted: tuple[int, float] | None = None
-        self.captured = False
-        self.start_ns = self._begin_ns = 0
 
     @property
     def number(self) -> int:
         return self.step
+
+    @property
+    def wall_ms(self) -> float:
+        """What it took, once it has ended."""
+        if self._lasted_ms is not None:
+            return self._lasted_ms
+        return (self.end_ns - self.begin_ns) / 1e6
+
+    @property
+    def input_ms(self) -> float | None:
+        """What the step waited for its batch; None where it was not told."""
+        return None if self._asked_ns is None else self._asked_ns / 1e6
 
     def __enter__(self) -> Self:
         if self._around is not None:
@@ -71,19 +77,25 @@ class RecordedStep:
 
     def __exit__(self, *raised: Any) -> None:
         if self._around is not None:
-            self._around.leave_step(self, *raised)
-
-    def begin(self) -> None:
-        """The step begins now; `start_ns` is the wall clock since the epoch."""
-        self.start_ns, self._begin_ns = time.time_ns(), time.monotonic_ns()
+            self._around.leave_step(self, raised)
 
     def input(self) -> AbstractContextManager[None]:
         """Around asking for the batch: the host time in which the step waited for it."""
         return _Asking(self)
 
+    def ask(self, batches: Iterator[Any]) -> Any:
+        """The next of the batches: `input` around that, in less time."""
+        if self.captured:
+            with self.input():
+                return next(batches)
+        begin_ns = time.monotonic_ns()
+        batch = next(batches)
+        self._asked_ns = (self._asked_ns or 0) + time.monotonic_ns() - begin_ns
+        return batch
+
     def asked(self, took_ns: int) -> None:
         """It took so long to have the batch, or a part of it."""
-        self.input_ms = (self.input_ms or 0.0) + took_ns / 1e6
+        self._asked_ns = (self._asked_ns or 0) + took_ns
 
     def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
         """What the step gave: a scalar loss, and per replica its marks (int64 ns).
@@ -94,29 +106,32 @@ class RecordedStep:
         if examples is not None:
             self.examples = examples
 
+    def result_later(self, read: Callable[[], Told], examples: int) -> None:
+        """The same of what is on the host: read when the step is written down."""
+        self._read, self.examples = read, examples
+
     def tell(self, event: Event) -> None:
         """Have an event recorded behind the step's own."""
         self.events = [*(self.events or ()), event]
 
     def lasted(self, start_ns: int, wall_ms: float) -> None:
         """It began and ended elsewhere: then (wall clock), and this long after."""
-        self._lasted = start_ns, wall_ms
+        self.start_ns, self._lasted_ms = start_ns, wall_ms
 
-    def end(self) -> None:
-        """The step ends when its result is there."""
-        loss, marks = self.loss, self.marks_ns
-        if loss is not None and type(loss) is not float:
-            self.loss = float(np.asarray(loss))
-        if marks is not None and not _is_plain(marks):
-            self.marks_ns = np.asarray(marks, np.int64).tolist()
-        self.wall_ms = (time.monotonic_ns() - self._begin_ns) / 1e6
-        if self._lasted is not None:
-            self.start_ns, self.wall_ms = self._lasted
+    def end(self) -> int:
+        """The step ends when its result is there; returns when that was (monotonic clock)."""
+        if self._read is None:
+            if self.loss is not None and type(self.loss) is not float:
+                self.loss = float(np.asarray(self.loss))
+            if self.marks_ns is not None:
+                self.marks_ns = np.asarray(self.marks_ns, np.int64).tolist()
+        self.end_ns = time.monotonic_ns()
+        return self.end_ns
 
-
-def _is_plain(marks: Any) -> bool:
-    """Whether these are lists of numbers already."""
-    return type(marks) is list and type(marks[0]) is list and type(marks[0][0]) is int
+    def settle(self) -> None:
+        """Read what was left for when the step is written down: now."""
+        if self._read is not None:
+            self.loss, self.marks_ns = self._read()
 
 
 class _Asking:

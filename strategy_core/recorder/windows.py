@@ -51,7 +51,6 @@ class Windows:
         )
         self._aside_ms = 0.0
         """What starts, stops and exports took since `step_written`: they are owed by themselves."""
-        self._rest_ms = 0.0
         self._converter = Converter()
         self._trace: GraphTrace | None = None
         self._open: Window | None = None
@@ -74,14 +73,16 @@ class Windows:
         return self._open is not None or bool(self._to_submit or self._submitted) or not is_told
 
     @property
-    def is_at_rest(self) -> bool:
-        """Nothing is open or under way, and no window can begin yet: `passed` is all there is."""
-        return self._rest_ms > 0.0
+    def rest_ms(self) -> float:
+        """So long nothing is open or under way, and no window can begin: `passed` is all there is
+        to be told."""
+        if self.has_work or self._trace is None:
+            return 0.0
+        return self._planner.rest_ms if self._may_capture else LONGEST_REST_MS
 
-    def passed(self, wall_ms: float) -> None:
-        """In place of `step_done`, after a step at rest."""
-        self._rest_ms -= wall_ms
-        self._planner.passed(wall_ms)
+    def passed(self, walls_ms: Sequence[float]) -> None:
+        """In place of `observe` and `step_done`, after the steps of a rest."""
+        self._planner.passed(walls_ms)
 
     def open_segment(
         self, trace: GraphTrace, capture: Capture, *, runs_here: bool = True
@@ -91,7 +92,6 @@ class Windows:
         `runs_here` is False where the steps run in other processes: there is nothing to capture.
         """
         events = self._stop()
-        self._rest_ms = 0.0
         self._capture = capture
         self._planner.overhead_budget = capture.overhead_budget
         self._planner.window_steps = capture.window_steps
@@ -114,8 +114,6 @@ class Windows:
             num_steps = self._planner.steps_to_capture() if self._may_capture else 0
             if num_steps:
                 self._begin(step, num_steps)
-            elif not self.has_work:
-                self._rest_ms = self._planner.rest_ms if self._may_capture else LONGEST_REST_MS
         return self._open.annotate(step) if self._open and self.is_capturing else None
 
     @property
@@ -141,7 +139,7 @@ class Windows:
         return events + self._placement() + self._collect(self._converter.answers())
 
     def step_written(self, took_ms: float) -> None:
-        """After each step: the recorder's own time around it, starts and stops included."""
+        """The recorder's own time around steps, starts and stops included."""
         self._planner.step_written(max(0.0, took_ms - self._aside_ms))
         self._aside_ms = 0.0
 

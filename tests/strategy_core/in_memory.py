@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from profiles.events import Event, SegmentOpened
 from profiles.spec import RunSpec
 from strategy_core import state
+from strategy_core.recorder.step import Told
 from strategy_core.training import Training
 
 
@@ -40,14 +41,17 @@ class InMemoryRecorder:
     def step(self, examples: int | None = None) -> Iterator[InMemoryRecorder]:  # noqa: ARG002
         yield self
 
-    @contextmanager
-    def input(self) -> Iterator[None]:
-        yield
+    def ask(self, batches: Iterator[Any]) -> Any:
+        return next(batches)
 
     def result(self, *, loss: float, marks: Any = None, examples: int) -> None:
         self.losses.append(loss)
         self.marks.append(marks)
         self.examples.append(examples)
+
+    def result_later(self, read: Callable[[], Told], examples: int) -> None:
+        loss, marks = read()
+        self.result(loss=loss, marks=marks, examples=examples)
 
 
 def opened(**fields: Any) -> tuple[Training, InMemoryRecorder]:

@@ -33,7 +33,7 @@ def test_all_obey_every_command_once_in_order_and_together(
         told = [worker.told() * replicas_per_worker for worker in workers]
         summed = np.sum(told, axis=0, dtype=np.float32)
         for worker in workers:
-            worker.hear(summed)
+            worker.hear(summed.tolist())
     assert all(seen == obeyed[0] for seen in obeyed)
     assert [number for _, number in obeyed[0]] == [0, 1, 2, 3]
     last_heard = [max(times) for times in zip(*arrivals, strict=True)]
@@ -43,6 +43,6 @@ def test_all_obey_every_command_once_in_order_and_together(
 def test_nothing_is_obeyed_that_somebody_has_not() -> None:
     worker = Agreement(0, 2)
     worker.receive(COMMANDS[:2])
-    worker.hear(np.array([2, 1, 2], np.float32))
+    worker.hear([2.0, 1.0, 2.0])
     assert worker.agreed() == COMMANDS[:1]
     assert worker.agreed() == []

@@ -36,7 +36,7 @@ class Hosts:
     def summed(self) -> None:
         summed = np.sum([w.told() * self._replicas for w in self.workers], axis=0)
         for worker in self.workers:
-            worker.hear(summed)
+            worker.hear(summed.tolist())
 
     def agreed(self) -> list[list[protocol.Command]]:
         found: list[list[protocol.Command]] = [[]] * NUM_WORKERS

@@ -155,7 +155,7 @@ def test_at_rest_no_window_could_have_begun(
     rest_ms = planner.rest_ms
     while rest_ms > 1e-6:  # what is left by rounding is no rest
         assert not planner.steps_to_capture()
-        planner.passed(step_ms)
+        planner.passed([step_ms])
         planner.step_written(written_ms)
         rest_ms -= step_ms
 

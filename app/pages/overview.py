@@ -12,6 +12,9 @@ from app.parts.segments import facts_of, pick_segment
 from app.parts.verdict import show_findings, show_headline
 from profiles.events import SegmentOpened
 
+MANY = 8
+"""The bars of more replicas reach below the loss, and leave room for the memory there."""
+
 
 def page() -> None:
     opened = run_page("Overview")
@@ -26,12 +29,16 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_key_numbers(opened, facts)
     show_findings(facts)
     show_step_time(opened)
+    is_tall = len(facts.breakdown.replicas) > MANY
     left, right = st.columns(2)
     with left:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
     with right:
         show_loss(opened)
-    show_memory(opened)
+        if is_tall:
+            show_memory(opened)
+    if not is_tall:
+        show_memory(opened)
 
 
 page()

@@ -69,7 +69,7 @@ def pick_run(
         names,
         index=index,
         key=widget,
-        format_func=lambda name: plain(by_name[name].title, 90) if name in by_name else name,
+        format_func=lambda name: plain(by_name[name].title) if name in by_name else name,
         on_change=_write_address,
         args=(key, widget),
         placeholder="Choose a run",

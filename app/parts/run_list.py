@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.parts.opened import open_run
 from app.parts.runs_folder import RunEntry
-from app.parts.text import plain
+from app.parts.text import plain, workload_name
 from profiles.analysis.glance import Glance, glance
 from profiles.errors import LabError
 
@@ -96,10 +96,11 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
     }
     if isinstance(found, LabError):
         return row | {"status": "✕ unreadable", "strategy": plain(found, 120)}
+    asked = (entry.spec or {}).get("strategy", "")
     return row | {
         "status": STATUS_MARKS[found.status.state],
-        "strategy": plain(" → ".join(found.strategies) or "no step recorded", 80),
-        "workload": plain(found.workload or "", 40),
+        "strategy": plain(" → ".join(found.strategies) or asked, 80),
+        "workload": plain(workload_name(found.workload or ""), 40),
         "workers": found.num_workers,
         "replicas": found.num_replicas,
         "steps": found.num_steps,

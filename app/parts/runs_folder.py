@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.parts.text import plain, workload_name
 from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from profiles.run_file import read_run_file
 
@@ -31,8 +32,10 @@ class RunEntry:
         workers = self.spec.get("workers")
         if isinstance(workers, int) and workers > 1:
             asked.insert(1, f"{workers} {'hosts' if asked[0] == 'tpu' else 'workers'}")
+        asked[-1] = plain(workload_name(asked[-1] or ""), 32)
         words = ", ".join(str(word) for word in asked if word)
-        return f"{self.name} · {words}" if words else self.name
+        name = plain(self.name, 56)
+        return f"{name} · {words}" if words else name
 
 
 def list_runs(root: Path) -> list[RunEntry]:

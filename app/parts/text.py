@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from pathlib import PurePath
 
+_UNIT = re.compile(r"(?<=\d) (?=%|[kMGT]?B\b|[mµ]?s\b)")
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:<>&^\"'/=@%])")
 
 
@@ -16,6 +18,16 @@ def plain(text: object, limit: int | None = None) -> str:
         keep = (limit - 1) // 2
         line = f"{line[: limit - 1 - keep]}…{line[-keep:]}"
     return line
+
+
+def bound(sentence: str) -> str:
+    """A sentence whose numbers keep their units: no line ends between them."""
+    return _UNIT.sub("\u00a0", sentence)
+
+
+def workload_name(workload: object) -> str:
+    """A built-in workload's name; a file's without the folders before it."""
+    return PurePath(str(workload)).name
 
 
 def as_html(text: object, limit: int | None = None) -> str:

@@ -29,10 +29,10 @@ STYLE = """<style>
 /* Labels, numbers and notes of neighbours stand on the same lines, whatever takes two of them. */
 .lab-tile:not(.large) {display:grid; grid-row:span 3; grid-template-rows:subgrid; row-gap:0}
 .lab-tile.large {grid-row:span 3}
-.lab-tile {position:relative; padding:.7rem .9rem .65rem; border-radius:.4rem; min-width:0;
+.lab-tile {position:relative; padding:.7rem .75rem .65rem; border-radius:.4rem; min-width:0;
   border:1px solid color-mix(in srgb, currentColor 16%, transparent)}
 .lab-tile:focus-visible {outline:2px solid currentColor; outline-offset:1px}
-.lab-tile .label {font-size:.82rem; opacity:.75; overflow-wrap:anywhere}
+.lab-tile .label {font-size:.78rem; opacity:.8; overflow-wrap:anywhere}
 .lab-tile .mark {font-size:.6rem; margin-left:.3rem; vertical-align:.12rem; opacity:.8}
 .lab-tile .value {font-size:1.55rem; font-weight:600; line-height:1.25;
   font-variant-numeric:tabular-nums}
@@ -50,7 +50,9 @@ STYLE = """<style>
   box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
 .lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
 .lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
-@media (max-width:75rem) {.lab-tiles {grid-template-columns:repeat(4,minmax(0,1fr))}}
+@media (max-width:75rem) {
+  .lab-tiles {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
+}
 @media (max-width:48rem) {
   .lab-tiles {grid-template-columns:repeat(2,minmax(0,1fr))}
   .lab-tile:nth-child(even) .definition {left:0; right:auto; transform:none}

@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from app.parts.text import as_html, as_markdown
+from app.parts.text import as_html, as_markdown, bound, workload_name
 from profiles import units
 from profiles.analysis.findings import Facts, Finding, findings, main_finding
 from profiles.schema import CATEGORIES
@@ -31,7 +31,7 @@ def show_headline(profile: Profile, facts: Facts) -> None:
 
 def show_sentence(sentence: str) -> None:
     """A page's answer in large type; `sentence` is HTML, its names already escaped."""
-    st.html(f'{_HEADLINE}<div class="lab-headline">{sentence}</div>')
+    st.html(f'{_HEADLINE}<div class="lab-headline">{bound(sentence)}</div>')
     if not st.session_state.get(_HAS_ANSWERED):
         st.session_state[_HAS_ANSWERED] = True
         time.sleep(PAINT_S)
@@ -41,7 +41,7 @@ def headline(profile: Profile, facts: Facts) -> str:
     """The sentence as HTML, names escaped."""
     segment = facts.segment
     workload = segment.spec.get("workload") or (profile.spec or {}).get("workload")
-    trains = f" trains <b>{as_html(workload, 60)}</b>" if workload else " runs"
+    trains = f" trains <b>{as_html(workload_name(workload), 60)}</b>" if workload else " runs"
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
     first = f"<b>{as_html(segment.strategy)}</b> on {segment.size}{trains}{sized}: "
@@ -78,7 +78,8 @@ def show_findings(facts: Facts) -> None:
     if not found:
         known = facts.breakdown.source is not None
         st.markdown(
-            "Nothing stands out: no straggler, no wait for input, no exposed communication."
+            "Nothing stands out: no straggler, and neither input nor communication takes much of "
+            "a step."
             if known
             else "Not known: this segment has neither a capture window nor per-replica marks."
         )

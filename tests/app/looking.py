@@ -51,7 +51,7 @@ def rerun(at: AppTest) -> AppTest:
 
 
 def text_of(at: AppTest) -> str:
-    """Everything that the page says, markup included."""
+    """Everything that the page says, markup included; every space is a plain one."""
     parts = [
         item.value
         for kind in ("title", "subheader", "markdown", "caption")
@@ -59,4 +59,4 @@ def text_of(at: AppTest) -> str:
     ]
     parts += [item.value for kind in ("warning", "error", "info") for item in at.get(kind)]
     parts += [item.proto.body for item in at.get("html")]
-    return "\n".join(str(part) for part in parts)
+    return "\n".join(str(part) for part in parts).replace("\u00a0", " ")

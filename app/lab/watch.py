@@ -56,7 +56,7 @@ def watch_page(run_id: str) -> None:
 
 def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     is_here = active is not None and not isinstance(active, HostedControls)
-    left, middle, right = st.columns([6, 1, 1], vertical_alignment="center")
+    left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
     left.markdown(f"### {as_markdown(run_id, 90)}")
     if active is not None:
         middle.button(

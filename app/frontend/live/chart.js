@@ -146,14 +146,18 @@ export class Chart {
   }
 
   drawBand(context, axis) {
-    const lows = binned(axis, this.band.low);
-    const highs = binned(axis, this.band.high);
-    if (!lows.length) return;
+    // First steps are traced and compiled: as with lines, the band begins after them.
+    const settled = (get) => (at) => (axis.history.isFirst(at) ? NaN : get(at));
+    const lows = binned(axis, settled(this.band.low));
+    const highs = binned(axis, settled(this.band.high));
     context.fillStyle = this.band.colour;
     context.globalAlpha = 0.25;
     context.beginPath();
-    highs.forEach(({ at, mean }) => context.lineTo(at, this.y(mean)));
-    lows.reverse().forEach(({ at, mean }) => context.lineTo(at, this.y(mean)));
+    for (let from = 0, to = 1; from < highs.length; from = to++) {
+      while (to < highs.length && !highs[to].gap) to++;
+      highs.slice(from, to).forEach(({ at, mean }, i) => (i ? context.lineTo(at, this.y(mean)) : context.moveTo(at, this.y(mean))));
+      lows.slice(from, to).reverse().forEach(({ at, mean }) => context.lineTo(at, this.y(mean)));
+    }
     context.fill();
     context.globalAlpha = 1;
   }

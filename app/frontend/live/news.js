@@ -2,6 +2,8 @@
 
 import { joined, units } from "../shared/format.js";
 
+// What people asked for; that it was stopped is told by the end.
+const CALLED = { reconfigure: "The change" };
 const SENTENCES = {
   launched: (n) => `${takers(n)} ${n.generation ? "started again" : "took the run"}.`,
   segment: (n) =>
@@ -9,13 +11,13 @@ const SENTENCES = {
       ? `${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
       : `From step ${n.first_step}: ${n.changes.join(", ") || "the same configuration"}${moved(n)}.`,
   answer: (n) =>
-    n.status === "applied"
-      ? `Command ${n.number} (${n.command}) applied${took(n)}.`
-      : `Command ${n.number} (${n.command}) rejected: ${n.message ?? "no reason given"}`,
+    n.status !== "applied"
+      ? `${CALLED[n.command] ?? "Stopping"} was refused: ${n.message ?? "no reason given"}`
+      : n.command in CALLED ? `${CALLED[n.command]} was applied${took(n)}.` : null,
   window: (n) => (n.error ? `Capture ${n.window} was lost: ${n.error}` : null),
   failed: (n) => (n.follows ? null : n.message),
   exited: (n) => (isGood(n) || isFollower(n) ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
-  finished: (n) => n.worker || n.status === "replaced" ? null : `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${n.steps} steps.`,
+  finished: (n) => n.worker || n.status === "replaced" ? null : `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${joined(units.count(n.steps))} ${n.steps === 1 ? "step" : "steps"}.`,
   note: (n) => n.message,
 };
 

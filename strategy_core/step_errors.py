@@ -30,7 +30,8 @@ _BROKEN = (
 )
 """What a step raises that is not about a peer that is gone: ops, Python code in a data set, and
 layers that are traced anew because a batch has another shape."""
-_OF_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective|RPC|GRPC|grpc")
+_OF_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective")
+_OF_PYTHON = "Traceback (most recent call last)"
 
 
 def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
@@ -48,7 +49,7 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
     told = wrong_number(error, f"the batch of step {step}", name)
     if told is not None:
         return told
-    if not isinstance(error, _BROKEN) or _OF_PEERS.search(str(error)):
+    if not _is_broken(error):
         return None
     if spec.data is not None and Path(spec.data).expanduser().is_dir():
         images.check_every_file(Path(spec.data).expanduser())
@@ -56,6 +57,13 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
         return None
     received = f"{said(workloads.find(spec.workload), error)}, in step {step}"
     return SpecError("A workload's steps run without an error", received, field="workload")
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether an op of the step or Python in a data set raised it, and no peer that is gone."""
+    if not isinstance(error, _BROKEN) or _OF_PEERS.search(str(error)):
+        return False
+    return not isinstance(error, tf.errors.UnknownError) or _OF_PYTHON in str(error)
 
 
 def wrong_number(error: BaseException | None, where: str, workload: str) -> SpecError | None:

@@ -34,6 +34,8 @@ def server_options(host: str, port: int) -> dict[str, Any]:
         "browser.gatherUsageStats": False,
         # A full collection after every script run costs more than everything the page does.
         "runner.postScriptGC": False,
+        # A page says what it is told to, not whatever expression stands alone in its file.
+        "runner.magicEnabled": False,
         "client.toolbarMode": "minimal",
         "client.showErrorLinks": False,
         **theme_options(),

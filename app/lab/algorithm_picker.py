@@ -21,7 +21,7 @@ def algorithms_of(strategy: str) -> tuple[str, ...]:
 
 def has_no_choice(strategy: str) -> bool:
     """Whether the strategy leaves nothing to choose."""
-    return strategy in (*SINGLE_REPLICA_STRATEGIES, "parameter-server", "tpu")
+    return strategy in (*SINGLE_REPLICA_STRATEGIES, "central-storage", "parameter-server", "tpu")
 
 
 def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:

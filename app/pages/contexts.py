@@ -22,6 +22,7 @@ STRATEGIES = {
 }
 SHOWN = ("Demonstrations", "The first step of a run")
 HEIGHT = 920
+ALT = "The program, its contexts and values, step by step"
 
 
 def choose() -> list[Key]:
@@ -116,7 +117,7 @@ def show(key: Key) -> None:
             key=f"context_save_{key[1]}",
             width="stretch",
         )
-        st.iframe(page(held.done[key], theme=theme, step=first_step(key)), height=HEIGHT)
+        st.iframe(page(held.done[key], theme=theme, step=first_step(key)), height=HEIGHT, alt=ALT)
 
 
 def show_course() -> None:
@@ -151,4 +152,6 @@ if st.segmented_control("Show", SHOWN, default=SHOWN[0], required=True, key="sho
 else:
     recording = pick_recording(lab().runs)
     if recording:
-        st.iframe(page(recording, theme=str(st.context.theme.type or "auto")), height=HEIGHT)
+        st.iframe(
+            page(recording, theme=str(st.context.theme.type or "auto")), height=HEIGHT, alt=ALT
+        )

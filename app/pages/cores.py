@@ -115,7 +115,7 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
             "replica": column.NumberColumn("Replica", width="small"),
             "core": column.NumberColumn("Core", width="small"),
             "place": column.TextColumn("On the mesh", width="small"),
-            "device": column.TextColumn("Device", width="small"),
+            "device": column.TextColumn("Device", width=105),
             "ops": column.NumberColumn("Ops", width="small", format="localized"),
             **{
                 phase: column.NumberColumn(f"{phase.capitalize()}, ms/step", format="%.2f")

@@ -12,8 +12,8 @@ from app.parts.segments import facts_of, pick_segment
 from app.parts.verdict import show_findings, show_headline
 from profiles.events import SegmentOpened
 
+# The bars of more replicas reach below the loss, and leave room for the memory there.
 MANY = 8
-"""The bars of more replicas reach below the loss, and leave room for the memory there."""
 
 
 def page() -> None:

@@ -21,7 +21,7 @@ from profiles.errors import SpecError
 def test_every_option_is_one_that_streamlit_has() -> None:
     known = config.get_config_options()
     assert set(server_options("127.0.0.1", 1)) <= set(known)
-    assert "runner.postScriptGC" in known
+    assert {"runner.postScriptGC", "runner.magicEnabled"} <= set(known)
 
 
 def test_a_server_on_loopback_answers_to_loopback_names_only() -> None:

@@ -195,6 +195,8 @@ class WorkerRun:
                 pass
 
     def _do_scripted_changes(self) -> None:
+        if not self._training.spec.reconfigure:
+            return
         step = self._training.step
         if step <= self._scripted_up_to:
             return

@@ -15,6 +15,7 @@ import tensorflow as tf
 from profiles.capture.graph import copy_graph, replica_of, write_graph
 from profiles.events import PlacementRecorded
 from profiles.layout import WorkerFolder
+from strategy_core import garbage
 from strategy_core.recorder import placement
 
 Variables = Iterable[Any] | Callable[[], Iterable[Any]]
@@ -122,7 +123,8 @@ class GraphTrace:
 
     def _begin(self, write: Callable[..., None], *args: Any) -> None:
         def timed() -> None:
-            write(*args)
+            with garbage.postponed():  # many objects, all of which stay until the end
+                write(*args)
             self._cost_ms += time.thread_time() * 1e3
 
         self._thread = threading.Thread(target=timed, daemon=True)

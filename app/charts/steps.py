@@ -107,7 +107,9 @@ def _add_band(chart: go.Figure, band: thin.Band, *, first: bool, unit: str = " m
 
 def _readable_top(bands: Sequence[thin.Band]) -> float:
     """The top of the axis: one slow first step must not flatten all the others."""
-    highs = np.concatenate([band.high for band in bands if band.high.size] or [np.ones(1)])
+    # The first step of a segment is traced: several short segments would set the axis by it.
+    settled = [band.high[1:] if band.high.size > 1 else band.high for band in bands]
+    highs = np.concatenate([high for high in settled if high.size] or [np.ones(1)])
     odd = np.concatenate([band.odd_y for band in bands]) if bands else np.empty(0)
     usual = float(np.percentile(highs, 98)) * 1.25
     near = odd[odd < usual * 2.5]
@@ -150,4 +152,4 @@ def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark]) -> None:
     if len(segments) < 2:
         return
     for mark in segments:
-        mark_moment(chart, mark.first_step, label(mark.title, 32), INK)
+        mark_moment(chart, mark.first_step, label(mark.title, 44), INK)

@@ -151,7 +151,8 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     is_over = opened.profile.status.is_over
     empty(
         f"No collective was captured: {reason}.",
-        "Record a longer run, or with --set capture.every_step=true: bytes, bandwidths and "
+        "Record a longer run, or capture every step (in the Lab under Capture; --set "
+        "capture.every_step=true): bytes, bandwidths and "
         "transfers come from capture windows."
         if is_over
         else "The first capture window is still to come.",

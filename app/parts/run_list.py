@@ -24,23 +24,23 @@ STATUS_MARKS = {
     "incomplete": "◌ incomplete",
 }
 COLUMNS = {
-    "run": st.column_config.TextColumn("Run", width=190, pinned=True),
-    "status": st.column_config.TextColumn("Status", width=110),
+    "run": st.column_config.TextColumn("Run", width=270, pinned=True),
+    "status": st.column_config.TextColumn("Status", width=95),
     "strategy": st.column_config.TextColumn("Strategy", width=170),
     "workload": st.column_config.TextColumn("Workload", width="small"),
     "workers": st.column_config.NumberColumn(
-        "Workers", width="small", help="Processes that train: one, or those of a cluster."
+        "Workers", width=65, help="Processes that train: one, or those of a cluster."
     ),
-    "replicas": st.column_config.NumberColumn("Replicas", width="small"),
-    "steps": st.column_config.NumberColumn("Steps", width="small", format="localized"),
+    "replicas": st.column_config.NumberColumn("Replicas", width=65),
+    "steps": st.column_config.NumberColumn("Steps", width=65, format="localized"),
     "step_ms": st.column_config.NumberColumn(
-        "Step, ms", width="small", format="%.2f", help="Median wall time of a step, in ms."
+        "Step, ms", width=75, format="%.2f", help="Median wall time of a step, in ms."
     ),
     "spark": st.column_config.AreaChartColumn(
         "Step time over the run", width=150, y_min=0, help="Median of each part, in ms."
     ),
     "loss": st.column_config.NumberColumn("Last loss", width="small", format="%.4g"),
-    "when": st.column_config.TextColumn("Started", width=140),
+    "when": st.column_config.TextColumn("Started", width=130),
 }
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from app.changes import describe
 from app.charts.steps import SegmentMark
 from app.parts.empty import empty
 from app.parts.text import plain
@@ -21,9 +24,22 @@ def segment_title(segment: SegmentOpened) -> str:
     return title if batch is None else f"{title}, batch {batch}"
 
 
+def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
+    """By number. One that looks like the one before it is called by what was changed."""
+    titles: dict[int, str] = {}
+    for number, segment in enumerate(segments):
+        title = segment_title(segment)
+        before = segments[number - 1] if number else None
+        if before is not None and segment_title(before) == title:
+            title = ", ".join(describe(before.spec, segment.spec)) or title
+        titles[segment.segment] = plain(title, 60)
+    return titles
+
+
 def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
     """Where each segment begins on an axis of steps."""
-    return [SegmentMark(item.first_step, plain(segment_title(item))) for item in segments]
+    titles = segment_titles(segments)
+    return [SegmentMark(item.first_step, titles[item.segment]) for item in segments]
 
 
 def pick_segment(profile: Profile) -> SegmentOpened | None:
@@ -37,6 +53,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
         return None
     if len(segments) == 1:
         return segments[0]
+    titles = segment_titles(segments)
     by_number = {item.segment: item for item in segments}
     numbers = list(by_number)
     asked = st.query_params.get(KEY, "")
@@ -45,7 +62,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
         "Segment",
         numbers,
         default=wanted,
-        format_func=lambda number: f"{number}: {plain(segment_title(by_number[number]), 60)}",
+        format_func=lambda number: f"{number}: {titles[number]}",
         key=f"segment_of_{profile.path.name}",
         help="Each live reconfiguration closes a segment and opens the next.",
     )

@@ -9,7 +9,7 @@ import streamlit as st
 from app.parts.opened import OpenRun, open_run
 from app.parts.picker import LAST_RUN, pick_run
 from app.parts.runs_folder import RunEntry
-from app.parts.segments import segment_title
+from app.parts.segments import segment_titles
 from app.parts.text import as_markdown, plain
 from profiles.errors import LabError
 from profiles.events import SegmentOpened
@@ -65,6 +65,7 @@ def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
     segments = {item.segment: item for item in opened.profile.segments}
     if len(segments) < 2:
         return next(iter(segments.values()), None)
+    titles = segment_titles(opened.profile.segments)
     key = f"segment_{name.lower()}"
     asked = st.query_params.get(key, "")
     # Of one run, the first segment against the last is the question that a live change raises.
@@ -74,7 +75,7 @@ def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
         f"Segment of {name}",
         list(segments),
         default=wanted,
-        format_func=lambda number: f"{number}: {plain(segment_title(segments[number]), 60)}",
+        format_func=lambda number: f"{number}: {titles[number]}",
         key=f"{key}_of_{opened.profile.path.name}",
     )
     number = wanted if chosen is None else chosen

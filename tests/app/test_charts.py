@@ -46,6 +46,13 @@ def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
     assert (arrow.x[0], arrow.customdata[0]) == (0, 4_000)
 
 
+def test_the_first_steps_of_short_segments_do_not_set_the_axis() -> None:
+    wall = np.full(80, 50.0)
+    wall[[0, 40]] = 3_000.0
+    marks = [steps.SegmentMark(0, "auto"), steps.SegmentMark(40, "ring")]
+    assert steps.step_time(np.arange(80.0), wall, marks).layout.yaxis.range[1] < 150
+
+
 def test_segments_are_marked_and_their_lines_apart() -> None:
     marks = [steps.SegmentMark(0, "mirrored ×4"), steps.SegmentMark(50, "<b>x</b>")]
     chart = steps.step_time(np.arange(100.0), np.ones(100), marks)

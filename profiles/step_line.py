@@ -1,7 +1,7 @@
-"""The line of a step: the event that is written between any two steps, while the devices wait.
+"""The line of a step, of which a run has more than of anything else.
 
 A step's work leaves nothing of Python's code in the processor's caches, so that the encoder for all
-events takes ten times as long as in a loop of its own. One f-string takes half of that.
+events takes several times as long as in a loop of its own. One f-string takes half of that.
 """
 
 from __future__ import annotations

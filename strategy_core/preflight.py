@@ -6,12 +6,13 @@ tells the rest.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 from profiles.errors import SpecError
 from profiles.spec import RunSpec, check_batch, check_delays
-from strategy_core import algorithms, catalog, workloads
+from strategy_core import algorithms, catalog, data_files, workloads
 from strategy_core.cards import Seat
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory
@@ -46,9 +47,22 @@ def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
 
 def _check_files(spec: RunSpec) -> None:
     catalog.row(spec.strategy)
-    workloads.find(spec.workload)
-    if spec.data is not None and not Path(spec.data).expanduser().exists():
-        raise SpecError("The data is a file or a folder that exists", spec.data, field="data")
+    path = workloads.find(spec.workload)
+    if spec.workload.endswith(".py"):
+        _check_syntax(path)
+    if spec.data is not None:
+        data_files.check(spec.data)
+
+
+def _check_syntax(path: Path) -> None:
+    """Raise SpecError where a workload file is no Python; what it does, only its worker learns."""
+    try:
+        ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        received = f"{path}:{error.lineno}: {error.msg}" if error.lineno else f"{path}: {error.msg}"
+        raise SpecError("A workload file is Python", received, field="workload") from None
+    except (OSError, ValueError) as error:
+        raise SpecError("A workload file is Python", f"{path}: {error}", field="workload") from None
 
 
 def _check_devices(spec: RunSpec, inventory: Inventory, seat: Seat | None) -> None:

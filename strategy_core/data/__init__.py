@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from profiles.errors import SpecError
+from strategy_core import data_files
 from strategy_core.cause import cause
 from strategy_core.data import images, npz, table, tfrecord
 from strategy_core.data.examples import Examples
 
 Reader = Callable[[Path], Examples]
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, Reader] = {  # those of data_files.SUFFIXES
     ".npz": npz.read,
     ".csv": table.read_csv,
     ".parquet": table.read_parquet,
@@ -32,15 +33,8 @@ READERS: dict[str, Reader] = {
 
 def read(path: str) -> Examples:
     """The examples at `path`, checked for what can be known of them alone; raises SpecError."""
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise SpecError("The data is a file or folder that exists", path, field="data")
-    reader = images.read if place.is_dir() else READERS.get(place.suffix.lower())
-    if reader is None:
-        formats = ", ".join(READERS)
-        raise SpecError(
-            f"Data is a folder of images or a file of one of these: {formats}", path, field="data"
-        )
+    place = data_files.check(path)
+    reader = images.read if place.is_dir() else READERS[place.suffix.lower()]
     try:
         examples = reader(place)
     except SpecError:

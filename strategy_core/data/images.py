@@ -13,10 +13,10 @@ import tensorflow as tf
 
 from profiles.errors import SpecError
 from strategy_core.data.examples import Examples
+from strategy_core.data_files import IMAGE_SUFFIXES
 
 CHECK_AHEAD_S = 5.0
 """So long are images looked at before the first step; the others are when their turn comes."""
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 
 
 def read(path: Path) -> Examples:
@@ -26,13 +26,13 @@ def read(path: Path) -> Examples:
         (str(file), number)
         for number, folder in enumerate(classes)
         for file in sorted(folder.iterdir())
-        if file.suffix.lower() in SUFFIXES
+        if file.suffix.lower() in IMAGE_SUFFIXES
     ]
     if not files:
         raise SpecError(
             "A folder of images has one folder per class with images in it",
             f"{path} with {len(classes)} folders and no image in them",
-            f"Images are files that end in {', '.join(SUFFIXES)}",
+            f"Images are files that end in {', '.join(IMAGE_SUFFIXES)}",
             field="data",
         )
     names, labels = zip(*files, strict=True)
@@ -42,7 +42,7 @@ def read(path: Path) -> Examples:
 
 def check_every_file(path: Path) -> None:
     """Raise SpecError where any image cannot be read, however long looking at all of them takes."""
-    names = [str(file) for file in path.glob("*/*") if file.suffix.lower() in SUFFIXES]
+    names = [str(file) for file in path.glob("*/*") if file.suffix.lower() in IMAGE_SUFFIXES]
     _check_files(sorted(names), math.inf)
 
 

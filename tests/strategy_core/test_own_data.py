@@ -193,6 +193,13 @@ def test_records_that_are_no_examples_are_refused(tmp_path: Path) -> None:
         data.read(str(path))
 
 
+def test_every_kind_of_file_that_is_let_through_has_a_reader() -> None:
+    from strategy_core import data
+    from strategy_core.data_files import SUFFIXES
+
+    assert tuple(data.READERS) == SUFFIXES
+
+
 def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
     from strategy_core import data
 
@@ -210,7 +217,7 @@ def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
         "empty": "one folder per class",
         "words.csv": "holds numbers. Received: b in",
         "broken.npz": "as np.savez writes it",
-        "nothing.csv": "can be read. Received: .*nothing.csv: No columns",
+        "nothing.csv": "at least one example. Received: .*nothing.csv, which is empty",
         "names.csv": "at least one example",
         "nameless.csv": r"names its columns. Received: 0.5, 1, 0, ... in .* a line of 3 names",
         "other.csv": "with 1 column. Separate the columns",

@@ -153,7 +153,8 @@ export class LiveView {
     }
     if (news.kind === "window" && news.replicas) this.capture = news;
     const text = sentence(news);
-    if (!text) return;
+    if (!text || (news.kind === "exited" && this.failure && text.endsWith(this.failure))) return;
+    if (news.kind === "failed") this.failure = text; // its worker's end says the same once more
     const time = el("time", { text: joined(units.seconds(news.at_ms / 1000)) });
     this.newsList.prepend(el("li", { class: isTrouble(news) ? "trouble" : "" }, time, el("span", { text })));
     while (this.newsList.children.length > MAX_NEWS_SHOWN) this.newsList.lastChild.remove();

@@ -29,8 +29,8 @@ _OUTLIER = 3.0
 _SHARE_OF_WINDOWS = 0.1
 """At least this share of the budget is for windows, where steps are so short that writing them down
 alone takes more than the rest."""
-_NOT_TIMED = 1.5
-"""Writing a step down costs so many times what the recorder's own clock sees of it."""
+_NOT_TIMED = 2.0
+"""A step's record costs so many times what the recorder's own clocks see of it."""
 LONGEST_REST_MS = 1000.0
 _LONGEST_EARLY_MS = 10_000.0
 _LONGEST_BACK_TO_BACK_MS = 1000.0

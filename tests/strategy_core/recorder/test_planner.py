@@ -111,7 +111,7 @@ def test_a_step_that_something_else_held_up_does_not_use_up_the_budget() -> None
     assert planner.window_stopped(0) <= 3 * 10
 
 
-@pytest.mark.parametrize("written_ms", [0.0, 0.02, 0.04, 0.06])
+@pytest.mark.parametrize("written_ms", [0.0, 0.02, 0.04])
 def test_everything_that_recording_takes_is_within_the_budget(written_ms: float) -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)
     planner.owe(60)  # a graph, a converter

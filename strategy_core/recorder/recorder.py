@@ -96,6 +96,14 @@ class Recorder:
         except RunFolderError as error:
             self._refused(error)
 
+    def _leave(self, step: RecordedStep) -> None:
+        if self._is_guest and self.failure is not None:
+            return
+        try:
+            self._scribe.leave(step)
+        except RunFolderError as error:
+            self._refused(error)
+
     def _refused(self, error: RunFolderError) -> None:
         """The disk took no more: the end of the run, or in a guest's program of its recording."""
         self.failure = error
@@ -121,7 +129,6 @@ class Recorder:
     def settle(self) -> None:
         """End the window that is open, and wait until every capture so far is in its tables."""
         self._write_all(self._windows.settle())
-        self._scribe.catch_up()
 
     def open_segment(
         self, segment: SegmentOpened, variables: Variables = (), same_as: int | None = None
@@ -179,11 +186,7 @@ class Recorder:
             end_ns = step.end()
             self._next_step = step.step + 1
             self._rested_ns.append(end_ns - step.begin_ns)
-            if self.failure is None:
-                try:
-                    self._scribe.leave(step)
-                except RunFolderError as error:
-                    self._refused(error)
+            self._leave(step)
             self._took_ns += time.monotonic_ns() - end_ns
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -220,6 +223,7 @@ class Recorder:
         """A step that may be observed, or have something to be done behind it, is about to begin.
         Returns when it does."""
         self._attended = step
+        self._tell_rest()
         if self._wants_contexts:
             assert self._segment is not None
             self._wants_contexts = False
@@ -269,18 +273,12 @@ class Recorder:
 
     def _look_after(self, step: RecordedStep) -> None:
         """What there is to do behind a step that is attended."""
-        windows = self._windows
         self._next_step = step.step + 1
-        if self.failure is None:
-            try:
-                self._scribe.leave(step)
-            except RunFolderError as error:
-                self._refused(error)
+        self._leave(step)
         is_due = step.begin_ns >= self._sample_due_ns
         if is_due:
             self._write_all(self._count_links())  # before anything else passes the links
-        self._tell_rest()
-        self._write_all(windows.step_done(step.wall_ms))
+        self._write_all(self._windows.step_done(step.wall_ms))
         if is_due:
             self._sample(step)
 

@@ -54,20 +54,14 @@ class Scribe:
             self._log.write(event)
             self._raise()
 
-    def catch_up(self) -> None:
-        """All steps so far are written; raises RunFolderError where the disk refuses one."""
-        with self._lock:
-            self._write_steps()
-            self._raise()
-
     def close(self) -> None:
         """No step and no event comes after."""
         self.is_closed = True
         with self._lock:
             self._log.close()
 
-    def catch_up_aside(self) -> None:
-        """`catch_up` for a thread that nobody waits for: the next step raises its error."""
+    def catch_up(self) -> None:
+        """Write all steps so far; nobody waits: the next step, or event, raises what went wrong."""
         if not self._steps:
             return
         with self._lock:
@@ -108,5 +102,5 @@ def _write_on(owner: weakref.ref[Scribe]) -> None:
         scribe = owner()
         if scribe is None or scribe.is_closed:
             return
-        scribe.catch_up_aside()
+        scribe.catch_up()
         del scribe

@@ -71,7 +71,7 @@ def _refuse(*_lines: Sequence[str]) -> None:
 
 @pytest.mark.parametrize(
     "go_on",
-    [lambda s: s.leave(_step(1)), lambda s: s.write(Note("info", "next")), lambda s: s.catch_up()],
+    [lambda s: s.leave(_step(1)), lambda s: s.write(Note("info", "next"))],
 )
 def test_what_the_disk_refused_aside_is_raised_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, go_on: Callable[[Any], None]
@@ -80,7 +80,7 @@ def test_what_the_disk_refused_aside_is_raised_once(
     with monkeypatch.context() as refusing:
         refusing.setattr(EventLog, "append", _refuse)
         scribe.leave(_step(0))
-        scribe.catch_up_aside()
+        scribe.catch_up()
     with pytest.raises(RunFolderError, match="No space left"):
         go_on(scribe)
     scribe.leave(_step(2))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profiles.columns import floats, ints, texts
+from profiles.device_names import in_order
 
 if TYPE_CHECKING:
     from profiles.store import Profile
@@ -47,6 +48,7 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
     keys: dict[tuple[int, str, str], list[int]] = {}
     for row, key in enumerate(zip(worker.tolist(), devices, sources, strict=True)):
         keys.setdefault((key[0], key[1] or "", key[2] or ""), []).append(row)
+    rank = {name: place for place, name in enumerate(in_order({name for _, name, _ in keys}))}
     used, peaks, steps = (
         floats(rows, "bytes_in_use"),
         floats(rows, "peak_bytes"),
@@ -54,7 +56,7 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
     )
     return tuple(
         _of_device(*key, used[members], peaks[members], steps[members].astype(float))
-        for key, members in sorted(keys.items())
+        for key, members in sorted(keys.items(), key=lambda item: (item[0][0], rank[item[0][1]]))
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from profiles.analysis.findings import Facts, gather_facts
 from profiles.device_names import short_names
 from profiles.events import SegmentOpened
+from profiles.processes import titles_of
 from profiles.store import Profile
 
 
@@ -23,6 +25,11 @@ class RunFacts:
     def longest(self) -> Facts | None:
         """The segment with the most steps: the one that the first numbers are about."""
         return max(self.segments, key=lambda facts: facts.steps.count, default=None)
+
+    @cached_property
+    def titles(self) -> dict[int, str]:
+        """What the run's processes are called, by number."""
+        return titles_of(self.profile)
 
     def device(self, full: str | None) -> str:
         return self.device_names.get(full, full) if full else "no device"

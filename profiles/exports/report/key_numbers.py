@@ -60,7 +60,9 @@ def key_numbers(facts: Facts) -> Markup:
             "capture_overhead",
             _ratio(cost.overhead_ratio),
             "derived",
-            cost.reason or f"{cost.num_windows} windows, {cost.num_steps} steps in full",
+            cost.reason
+            or f"{units.counted(cost.num_windows, 'window')}, "
+            f"{units.counted(cost.num_steps, 'step')} in full",
         ),
         class_="numbers",
     )

@@ -16,7 +16,6 @@ from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import join
 from profiles.exports.report.section import Section, chart, formulas, name, note, quantity, table
 from profiles.palette import replica_colour
-from profiles.processes import titles_of
 
 Curve = tuple[Floats, Floats]
 MAX_POINTS = 600
@@ -30,8 +29,7 @@ def memory(facts: RunFacts) -> Section | None:
     used = memory_use(facts.profile)
     if not used:
         return Section("memory", "Memory", note("Unavailable: no memory was sampled in this run."))
-    titles = titles_of(facts.profile)
-    names = [memory_of(item.worker, facts.device(item.device), titles) for item in used]
+    names = [memory_of(item.worker, facts.device(item.device), facts.titles) for item in used]
     samples = facts.profile.table("memory")
     curves = [_samples(samples, item) for item in used]
     drawn: dict[str, Any] = {

@@ -141,7 +141,8 @@ def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> 
     rows = range(track.first_row, track.first_row + track.num_rows)
     shared = track.replica is None
     device = facts.device(track.device) if not shared or track.device else "shared"
-    label = f"worker {track.worker}" if shared else f"replica {track.replica}"
+    process = facts.titles.get(track.worker, f"worker {track.worker}")
+    label = process if shared else f"replica {track.replica}"
     return {
         "label": f"{label} (marks)" if track.is_marked else label,
         "device": device,

@@ -6,6 +6,7 @@ from profiles import units
 from profiles.analysis.communication import Traffic
 from profiles.analysis.findings import Facts
 from profiles.analysis.sends import sends
+from profiles.device_names import in_order
 from profiles.exports.report.facts import RunFacts
 from profiles.exports.report.markup import Markup, join, tag
 from profiles.exports.report.section import Cell, bar, cut, name, note, quantity, table
@@ -38,7 +39,7 @@ def _matrix(facts: RunFacts, found: tuple[Traffic, ...]) -> Markup:
 def _matrix_of(
     facts: RunFacts, pairs: dict[tuple[str, str], Traffic], title: str, source: str
 ) -> Markup:
-    devices = sorted({device for pair in pairs for device in pair})
+    devices = in_order({device for pair in pairs for device in pair})
     most = max((item.bytes or 0.0 for item in pairs.values()), default=0.0)
     rows = [
         [name(facts.device(send)), *(_sent(pairs.get((send, recv)), most) for recv in devices)]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from profiles import load
+from profiles.analysis.memory import memory_use
 from profiles.analysis.memory_spread import memory_spread
+from tests.synthetic import write_run
 
 STEP = np.arange(0.0, 40.0, 10.0)
+
+
+def test_devices_are_told_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    used = memory_use(load(write_run(tmp_path / "run", replicas=12, global_batch_size=240)))
+    assert [item.device.rpartition(":")[2] for item in used] == [str(n) for n in range(12)]
 
 
 def test_a_device_counts_with_its_latest_sample_from_its_first() -> None:

@@ -26,6 +26,7 @@
       series.push({
         label: line.label, stroke: colour, width: line.width || 1.5, dash: line.dash,
         points: { show: line.x.length < 30 },
+        ...(chart.y_range ? { gaps: gapsAbove } : {}),
         value: (u, v) => show(v, chart.unit),
       });
       if (!line.low) continue;
@@ -36,6 +37,35 @@
       bands.push({ series: [first + 1, first + 2], fill: colour + "38" });
     }
     return { aligned: uPlot.join(tables), series, bands };
+  }
+
+  // A line to a point above the chart would seem to rise at its neighbour: it is cut there.
+  function gapsAbove(u, index, from, to) {
+    const [xs, ys] = [u.data[0], u.data[index]], top = u.scales.y.max, gaps = [];
+    for (let i = from; i <= to; i++) {
+      if (!(ys[i] == null || ys[i] > top)) continue;
+      const [left, right] = [Math.max(i - 1, from), Math.min(i + 1, to)].map((at) => u.valToPos(xs[at], "x", true));
+      const ends = [left - 2 * devicePixelRatio, right + 2 * devicePixelRatio];
+      if (gaps.length && ends[0] <= gaps.at(-1)[1]) gaps.at(-1)[1] = ends[1];
+      else gaps.push(ends);
+    }
+    return gaps;
+  }
+
+  // What lies above the chart is an arrow at its top edge.
+  function arrows(u) {
+    const { ctx } = u, size = 5 * devicePixelRatio, { top } = u.bbox;
+    ctx.fillStyle = "#D55E00";
+    u.data[1].forEach((value, i) => {
+      const at = u.data[0][i];
+      if (!(value > u.scales.y.max) || at < u.scales.x.min || at > u.scales.x.max) return;
+      const x = u.valToPos(at, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(x, top);
+      ctx.lineTo(x + size, top + 1.5 * size);
+      ctx.lineTo(x - size, top + 1.5 * size);
+      ctx.fill();
+    });
   }
 
   // Where a segment opens, a dashed line says what it runs; captured steps are ticks below.
@@ -92,7 +122,7 @@
       ],
       legend: { markers: { width: 0, fill: (u, index) => u.series[index].stroke?.(u, index) } },
       cursor: { sync: { key: chart.sync || "steps", setSeries: false }, focus: { prox: 24 } },
-      hooks: { draw: [marks(chart)] },
+      hooks: { draw: [marks(chart), ...(chart.y_range ? [arrows] : [])] },
     };
   }
 

@@ -79,8 +79,10 @@ class FitLoop:
                 loss = self._baton.one_step()
         if self.agreement is not None:
             self.agreement.step_done()
-        recorded.result(loss=loss, marks=self._marks.read(), examples=self._global_batch_size)
-        return self._global_batch_size
+        marks, known = self._marks.read()
+        examples = known or self._global_batch_size
+        recorded.result(loss=loss, marks=marks, examples=examples)
+        return examples
 
     def on_the_way(self) -> Iterator[None]:
         return iter(())

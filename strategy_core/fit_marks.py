@@ -2,7 +2,7 @@
 
 The three marks of `recorder.marks` are taken around Keras's own `train_step` and inside the
 optimizer's all-reduce. Each replica writes them to its copy of a variable that is never reduced,
-and they are read there when the step is done.
+with the size of the global batch, and they are read there when the step is done.
 """
 
 from __future__ import annotations
@@ -49,15 +49,16 @@ class FitMarks:
         if wanted or delays_ms:
             private_tf.replace_all_reduce(optimizer, self._all_reduce)
 
-    def read(self) -> npt.NDArray[np.int64] | None:
-        """The marks of the last step, (local replicas, 3): ns since the epoch; None where none
-        are wanted."""
+    def read(self) -> tuple[npt.NDArray[np.int64] | None, int]:
+        """The marks of the last step, (local replicas, 3): ns since the epoch; None where none are
+        wanted. And the examples of its global batch; 0 where no replica here knows."""
         kept = self._kept
         if kept is None:
-            return None
+            return None, 0
         if not isinstance(kept, list):
             kept = self._strategy.experimental_local_results(kept)
-        return np.stack([copy.numpy() for copy in kept])
+        numbers = np.stack([copy.numpy() for copy in kept])
+        return numbers[:, :NUM_MARKS], int(numbers[:, NUM_MARKS].max())
 
     def _train_step(self, data: Any) -> Any:
         """What Keras calls in every replica's context, while it traces."""
@@ -68,7 +69,7 @@ class FitMarks:
         marks = self._reduced.pop(_replica(), None)
         if marks is not None:
             own: Any = self._kept[_replica()] if isinstance(self._kept, list) else self._kept
-            own.assign(tf.stack([inputs_ready, *marks]))
+            own.assign(tf.stack([inputs_ready, *marks, _num_examples(data[2])]))
         return logs
 
     def _all_reduce(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -90,7 +91,7 @@ class FitMarks:
 
 def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
     """Where each replica writes its marks: a variable with a copy for each, or a list of them."""
-    empty = tf.zeros([NUM_MARKS], tf.int64)
+    empty = tf.zeros([NUM_MARKS + 1], tf.int64)
     if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
         # Its variables have one copy, whatever their synchronization.
         return [tf.Variable(empty, trainable=False) for _ in range(strategy.num_replicas_in_sync)]
@@ -101,6 +102,12 @@ def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
             synchronization=tf.VariableSynchronization.ON_READ,
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )
+
+
+def _num_examples(shares: tf.Tensor) -> tf.Tensor:
+    """Examples of the global batch, by the share that each has of it; 0 where there is none."""
+    share = tf.reduce_max(tf.concat([tf.cast(shares, tf.float32), [0.0]], axis=0))
+    return tf.cast(tf.round(tf.math.divide_no_nan(1.0, share)), tf.int64)
 
 
 def _replica() -> int:

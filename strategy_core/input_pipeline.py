@@ -40,8 +40,22 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches
     if dataset.cardinality() != tf.data.INFINITE_CARDINALITY:
         dataset = dataset.repeat()
     if not work.can_start_anywhere:
-        dataset = dataset.skip(first_example // size)
+        dataset = _from_example(dataset, first_example)
     return Batches(dataset if work.is_built_in else _checked(dataset, first), first)
+
+
+def _from_example(dataset: tf.data.Dataset, first_example: int) -> tf.data.Dataset:
+    """The batches after so many examples: those at the end of an epoch may be smaller."""
+    if first_example == 0:
+        return dataset
+
+    def count(seen: tf.Tensor, batch: Any) -> tuple[tf.Tensor, Any]:
+        seen += tf.shape(tf.nest.flatten(batch)[0], out_type=tf.int64)[0]
+        return seen, (seen, batch)
+
+    counted = dataset.scan(tf.constant(0, tf.int64), count)
+    later = counted.filter(lambda seen, _batch: seen > first_example)
+    return later.map(lambda _seen, batch: batch)
 
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:

@@ -119,3 +119,24 @@ def test_a_last_partial_batch_clipping_and_regularization_are_those_of_one_devic
     np.testing.assert_allclose(recorder.losses, expected_losses, rtol=1e-5)
     for found, expected in zip(training.take_state(), expected_state, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_a_change_takes_up_after_a_partial_batch(loop: str, tmp_path: Path) -> None:
+    """Other variables, so the data are made anew: from the example, not from so many batches."""
+    from tests.strategy_core.in_memory import opened, run_steps, trained
+
+    file = tmp_path / "partial.py"
+    file.write_text(PARTIAL)
+    common = {"workload": str(file), "global_batch_size": 9, "loop": loop, "devices": "cpu:3"}
+    expected_losses, _ = trained(9, **common)
+    training, recorder = opened(**common)
+    for strategy in ("central-storage", "mirrored"):
+        run_steps(training, 3)
+        training.reconfigure(training.spec.with_changes({"strategy": strategy}))
+    run_steps(training, 3)
+    training.close()
+    assert recorder.examples == [9, 9, 2] * 3
+    whole = np.array(recorder.examples) == 9  # of others, `fit` tells a mean of the replicas'
+    losses, expected = np.array(recorder.losses), np.array(expected_losses)
+    np.testing.assert_allclose(losses[whole], expected[whole], rtol=1e-5)

@@ -48,9 +48,7 @@ def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentM
         )
     _mark_segments(chart, segments)
     chart.update_yaxes(range=[0, top])
-    if step.size:
-        room = max(float(step[-1] - step[0]) * 0.01, 0.5)
-        chart.update_xaxes(range=[float(step[0]) - room, float(step[-1]) + room])
+    _fit_steps(chart, step)
     # A line alone needs no legend, and on a phone it would lie under what is said above.
     chart.update_layout(showlegend=any(trace.name != EACH for trace in chart.data))
     if above.any():
@@ -65,8 +63,16 @@ def loss(step: thin.Array, values: thin.Array, segments: Sequence[SegmentMark]) 
     band = thin.band(step, values)
     _add_band(chart, band, first=True, unit="")
     _mark_segments(chart, segments)
+    _fit_steps(chart, step)
     chart.update_layout(showlegend=len(chart.data) > 1)  # a line alone needs none
     return chart
+
+
+def _fit_steps(chart: go.Figure, step: thin.Array) -> None:
+    """The axis ends with the steps: a segment's long title would widen it."""
+    if step.size:
+        room = max(float(step[-1] - step[0]) * 0.01, 0.5)
+        chart.update_xaxes(range=[float(step[0]) - room, float(step[-1]) + room])
 
 
 def _parts(step: thin.Array, segments: Sequence[SegmentMark]) -> list[slice]:

@@ -43,7 +43,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
 def _sentence(placed: Placement) -> str:
     """What sits where, as HTML."""
     num_ops = sum(item.num_ops for item in placed.devices)
-    devices = "1 device" if len(placed.devices) == 1 else f"{len(placed.devices)} devices"
+    devices = units.counted(sum(item.num_ops > 0 for item in placed.devices), "device")
     copied = [item for item in placed.variables if len(item.devices) > 1]
     text = f"<b>{num_ops:,}</b> ops run on {devices}; "
     text += f"<b>{len(placed.variables):,}</b> variables"

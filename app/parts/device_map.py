@@ -72,9 +72,9 @@ def show_variables(placed: Placement) -> None:
     st.dataframe(
         pd.DataFrame(rows, columns=["variable", "kind", "bytes", "copies", "devices"]),
         column_config={
-            "variable": column.TextColumn("Variable", width="large"),
-            "kind": column.TextColumn("Kind", width="small"),
-            "bytes": column.NumberColumn("Bytes of a copy", width="small", format="localized"),
+            "variable": column.TextColumn("Variable", width=300),
+            "kind": column.TextColumn("Kind", width=150),
+            "bytes": column.NumberColumn("Bytes of a copy", width=110, format="localized"),
             "copies": column.NumberColumn("Copies", width="small"),
             "devices": column.ListColumn("Sits on", width="medium"),
         },

@@ -35,6 +35,9 @@ def show_step_time(opened: OpenRun) -> None:
     """Every step of the run, its segments marked."""
     st.subheader("Step time", help=DEFINITIONS["step_time"].text)
     step, wall = opened.ask(_curve, "wall_ms")
+    if not step.size:
+        st.markdown("No step was recorded.")
+        return
     chart = step_charts.step_time(step, wall, segment_marks(opened.profile.segments))
     st.plotly_chart(chart, key="overview_steps", alt="Wall time of each step in milliseconds")
 

@@ -18,7 +18,10 @@ def show_spec_difference(a: Side, b: Side) -> None:
     """The fields that differ; all of them on request."""
     left, right = (flat(spec_in_force(side)) for side in (a, b))
     fields = [*left, *(name for name in right if name not in left)]
-    differ = [name for name in fields if left.get(name) != right.get(name)]
+    # The plan of changes belongs to the run: of its segments, only the first one has it.
+    is_one_run = a.opened.profile.path == b.opened.profile.path
+    same = {"reconfigure"} if is_one_run else set()
+    differ = [name for name in fields if left.get(name) != right.get(name) and name not in same]
     st.subheader("What was asked differently")
     if not fields:
         st.markdown("Neither run has a spec.")

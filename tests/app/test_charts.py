@@ -55,6 +55,7 @@ def test_the_first_steps_of_short_segments_do_not_set_the_axis() -> None:
 
 def test_segments_are_marked_and_their_lines_apart() -> None:
     marks = [steps.SegmentMark(0, "mirrored ×4"), steps.SegmentMark(50, "<b>x</b>")]
+    assert steps.loss(np.arange(100.0), np.ones(100), marks).layout.xaxis.range[1] < 105
     chart = steps.step_time(np.arange(100.0), np.ones(100), marks)
     assert [line.x0 for line in chart.layout.shapes] == [0, 50]
     assert "&lt;b&gt;" in chart.layout.annotations[-1].text

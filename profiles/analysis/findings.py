@@ -324,6 +324,25 @@ def _costly_capture(facts: Facts) -> Iterator[Finding]:
     )
 
 
+def _lost_loss(facts: Facts) -> Iterator[Finding]:
+    """Every step of the lab's own runs tells its loss, where it is a number."""
+    steps = facts.steps
+    lost = np.flatnonzero(~np.isfinite(steps.loss))
+    if not facts.segment.spec or not lost.size:
+        return
+    first = int(steps.step[lost[0]])
+    yield _finding(
+        facts,
+        "loss-lost",
+        f"The loss is NaN or infinity in {lost.size} of {steps.count} steps, first in step "
+        f"{first}: what was trained is lost.",
+        "Lower the learning rate, or look for a logarithm, a root or a division in model and loss.",
+        None,
+        first_step=first,
+        num_steps=int(lost.size),
+    )
+
+
 def _finding(
     facts: Facts, key: str, sentence: str, advice: str, share: float | None, **evidence: Any
 ) -> Finding:
@@ -341,4 +360,5 @@ _QUESTIONS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _tracing,
     _unsteady,
     _costly_capture,
+    _lost_loss,
 )

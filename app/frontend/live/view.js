@@ -193,8 +193,9 @@ export class LiveView {
     const of = isFirst ? "first step of the segment: traced and compiled" : `median of the last ${walls.length} steps`;
     tiles.set("step_time", units.ms(median(walls)), last < 0 ? "" : of);
     tiles.set("throughput", units.rate((sum(recent((at) => history.examples[at])) / sum(walls)) * 1000));
-    tiles.set("loss", units.loss(last < 0 ? NaN : history.loss[last]));
-    const total = this.state?.steps;
+    const total = this.state?.steps; // of the lab's own runs, which tell every loss that is a number
+    const isLost = last >= 0 && total && Number.isNaN(history.loss[last]);
+    tiles.set("loss", units.loss(last < 0 ? NaN : history.loss[last]), isLost ? "NaN or infinity" : "");
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
     this.drawTraffic();

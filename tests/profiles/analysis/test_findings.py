@@ -35,6 +35,7 @@ def test_a_healthy_run_has_no_finding(tmp_path: Path) -> None:
         ("tracing", {"tracing_ms": 20_000.0}),
         ("unsteady", {"noise": 0.8}),
         ("costly-capture", {"steps": 60}),
+        ("loss-lost", {"nan_loss_from": 40}),
     ],
 )
 def test_a_reason_is_found_with_evidence_and_advice(

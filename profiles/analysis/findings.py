@@ -78,9 +78,10 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Everything that explains a slow step of this segment, the largest share first."""
+    """What is wrong with this segment, then everything that explains a slow step of it, the largest
+    share first."""
     found = [finding for question in _QUESTIONS for finding in question(facts)]
-    return tuple(sorted(found, key=lambda item: -(item.share or 0.0)))
+    return tuple(sorted(found, key=lambda item: (item.key != "loss-lost", -(item.share or 0.0))))
 
 
 def main_finding(facts: Facts) -> Finding | None:

@@ -52,6 +52,8 @@ def test_a_reason_is_found_with_evidence_and_advice(
 def test_the_largest_share_comes_first(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0)
     assert list(found)[:2] == ["straggler", "input-bound"]
+    lost = found_in(tmp_path / "lost", replicas=2, steps=300, input_ms=20.0, nan_loss_from=40)
+    assert list(lost)[:2] == ["loss-lost", "input-bound"], "what is wrong, before what is slow"
 
 
 def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:

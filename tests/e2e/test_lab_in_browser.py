@@ -209,6 +209,17 @@ def test_the_odd_one_of_sixteen_stands_out(open_page: Open, watched: Server) -> 
     expect(page.locator("[data-tile=slowest] .note")).to_contain_text("over the others")
 
 
+def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) -> None:
+    """The coordinator tells of all of them, and runs none."""
+    run = watched.write_run("pod", steps=60, workers=2, strategy="tpu", straggler=(1, 40.0))
+    for worker in range(2):
+        told = run / f"worker-{worker}-0/events.jsonl"
+        told.write_text(told.read_text().replace("/job:worker/", "/job:host/"))
+    page = open_page(watched.address(run="pod"))
+    expect(page.get_by_text("4 replicas on 2 hosts")).to_be_visible()
+    expect(page.locator("[data-tile=slowest] .note")).to_contain_text("on worker 1")
+
+
 def test_text_of_a_run_is_never_markup(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address(run="hostile"))
     page.on("dialog", lambda _dialog: pytest.fail("a run's text was executed"))

@@ -1,6 +1,7 @@
 // What the run is doing, in a chip and, where something is wrong, in a sentence.
 
 import { el, setText } from "../shared/dom.js";
+import { processesOf } from "./hosts.js";
 
 const WORDS = {
   running: "Running",
@@ -49,8 +50,9 @@ export class Status {
     this.banner.dataset.state = state;
   }
 
-  describe(status, { strategy, num_replicas, num_workers, global_batch_size, cross_device_ops }) {
-    const workers = num_workers > 1 ? ` on ${num_workers} workers` : "";
+  describe(status, segment) {
+    const { strategy, num_replicas, num_workers, global_batch_size, cross_device_ops } = segment;
+    const workers = num_workers > 1 ? ` on ${num_workers} ${processesOf(segment)}` : "";
     const replicas = `${num_replicas} ${num_replicas === 1 ? "replica" : "replicas"}${workers}`;
     return [status.workload, strategy, replicas, `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
       .filter(Boolean)

@@ -9,6 +9,7 @@ import { Charts } from "./charts.js";
 import { collectivesTable } from "./collectives.js";
 import { Feed } from "./feed.js";
 import { History, mean, median, sum } from "./history.js";
+import { hostProcess } from "./hosts.js";
 import { panel, phaseLegend } from "./layout.js";
 import { boundaryLabel, isTrouble, sentence } from "./news.js";
 import { Processes } from "./processes.js";
@@ -214,7 +215,7 @@ export class LiveView {
 
   lateness({ replica, worker, lateMs }) {
     if (lateMs < LEVEL_MS) return "level with the others";
-    const where = this.isCluster ? `, on ${this.titleOf(worker ?? this.history.workerOf[replica])}` : "";
+    const where = this.isCluster ? `, on ${this.titleOf(worker ?? this.processOf(replica))}` : "";
     return `+${joined(units.ms(lateMs))} over the others${where}`;
   }
 
@@ -224,6 +225,11 @@ export class LiveView {
 
   get hasServers() {
     return this.segment?.strategy === "parameter-server";
+  }
+
+  // In a pod the coordinator tells of all replicas, wherever they run.
+  processOf(replica) {
+    return hostProcess(this.segment, replica) ?? this.history.workerOf[replica];
   }
 
   // Processes are numbered over the whole run: the worker 1 of a cluster may be its third.
@@ -261,7 +267,7 @@ export class LiveView {
     };
     const rows = present.map((replica) => ({
       replica,
-      label: this.labelOf(replica, history.workerOf[replica]),
+      label: this.labelOf(replica, this.processOf(replica)),
       parts: this.data.phases.map((_, phase) => part(replica, phase)),
     }));
     this.drawRows(bars, rows);

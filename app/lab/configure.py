@@ -79,7 +79,7 @@ def configure_page() -> None:
             document["cluster"] = pick_patience(strategy, complaints)
         with st.expander("Slow a replica down"):
             document["inject"] = pick_delays(
-                num_replicas(document), key="new", num_workers=num_workers
+                num_replicas(document), key="new", strategy=strategy, num_workers=num_workers
             )
         complaints.below("inject")
     spec = _checked(document, complaints)

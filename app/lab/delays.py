@@ -25,6 +25,7 @@ def pick_delays(
     num_replicas: int,
     *,
     key: str,
+    strategy: str,
     num_workers: int = 1,
     shown_ms: Mapping[Place, float] | None = None,
     on_move: OnMove | None = None,
@@ -35,6 +36,7 @@ def pick_delays(
     were last left at.
     """
     per_worker = max(1, num_replicas // num_workers)
+    process = "Host" if strategy == POD_STRATEGY else "Worker"
     delays = []
     for replica in range(min(num_replicas, MAX_SLIDERS)):
         place = divmod(replica, per_worker)
@@ -43,7 +45,9 @@ def pick_delays(
         if shown_ms is not None and st.session_state.get(slider) != wanted_ms:
             st.session_state[slider] = wanted_ms
         ms = st.slider(
-            f"Worker {place[0]} / replica {replica}" if num_workers > 1 else f"Replica {replica}",
+            f"{process} {place[0]} / replica {replica}"
+            if num_workers > 1
+            else f"Replica {replica}",
             0,
             max(MAX_MS, wanted_ms),
             step=5,

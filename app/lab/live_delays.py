@@ -63,6 +63,7 @@ def live_delays(
     pick_delays(
         count,
         key=f"live_{run}",
+        strategy=str(applied.get("strategy")),
         num_workers=num_workers,
         shown_ms=wanted_ms,
         on_move=wishes.note,

@@ -35,6 +35,7 @@ def test_hosts_are_drawn_and_asked_for(lab: Path, launcher: PretendedLauncher) -
     texts = _texts(rerun(at))
     assert [sum(f"host {host}" in text for text in texts) for host in (0, 1)] == [4, 4]
     assert "heartbeat" in {item.key for item in at.number_input}
+    assert "Host 1 / replica 4" in {item.label for item in at.slider}
     press(at, "Run")
     spec = launcher.launched[0].spec
     assert (spec.strategy, spec.workers, spec.devices) == ("tpu", 2, "cpu:8")

@@ -44,7 +44,8 @@ class EventLog:
                 "The run folder takes every event", error.strerror, "Free some space"
             ) from error
         if written != len(data):
-            raise RunFolderError("The run folder takes every event", "a full disk")
+            rule = "The run folder takes every event"
+            raise RunFolderError(rule, "a full disk", "Free some space")
 
     def close(self) -> None:
         self._file.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import profiles
@@ -48,6 +50,20 @@ def test_collectives_tell_when_a_clock_is_wrong(tmp_path: Path) -> None:
     assert found.check is not None
     assert not found.check.is_consistent
     assert found.check.common_end_ms == pytest.approx(50, abs=1)
+
+
+@pytest.mark.parametrize(("every", "is_consistent"), [(15, True), (2, False)])
+def test_a_few_marks_that_were_taken_late_are_no_wrong_clock(
+    tmp_path: Path, every: int, is_consistent: bool
+) -> None:
+    profile = load(tmp_path, hosts=("a", "a"), clock_ahead_ms=(0.0, 0.0), straggler=None)
+    rows = profile.mark_rows
+    late = (rows.worker == 0) & (rows.step % every == 0)
+    late_ns = np.where(late, 80_000_000, 0)
+    profile.__dict__["mark_rows"] = replace(rows, gradients_ns=rows.gradients_ns + late_ns)
+    check = worker_clocks(profile)[1].check
+    assert check is not None
+    assert check.is_consistent == is_consistent
 
 
 def test_an_unknown_clock_has_a_reason_and_no_number(tmp_path: Path) -> None:

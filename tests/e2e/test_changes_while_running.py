@@ -179,7 +179,6 @@ def test_a_fresh_worker_that_cannot_open_changes_nothing(launch: Launch, tmp_pat
 
 BROKEN_WORKLOADS = {
     "raises": ("raise RuntimeError('no data today')", "no data today"),
-    "is no Python": ("def build_model(:", "syntax"),
     "has no model": ("def build_dataset(size, seed): ...", "build_model"),
     "gives nonsense": ("def build_model(): return 7\ndef build_dataset(size, seed): return 8", ""),
 }

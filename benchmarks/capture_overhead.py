@@ -137,9 +137,15 @@ def _print(name: str, pairs: list[tuple[Cost, Cost]], opening: Cost | None, step
     target = TARGETS[name].get(step_ms or 100, "")
     print(
         f"{name:<16}{wall!s:<26}{cpu!s:<26}{alone:>10.3f}x{captured:>9.1%}{steps:>8}{len(ours):>7}"
-        f"  {target}",
-        flush=True,
+        f"  {target:<8}",
+        end="",
     )
+    if opening is not None and name in WITH_OPENING:
+        # Its share of the ratio is that of a run of as many steps as were measured.
+        usual_s = statistics.median(c.wall_s / c.steps for c in bare)
+        run_s = usual_s * (steps + opening.steps)
+        print(f"opening {opening.wall_s - usual_s * opening.steps:+.2f} s of {run_s:.0f} s", end="")
+    print(flush=True)
 
 
 def _ratio(

@@ -40,15 +40,16 @@ class EventLog:
         try:
             written = self._file.write(data)
         except OSError as error:
-            raise RunFolderError(
-                "The run folder takes every event", error.strerror, "Free some space"
-            ) from error
+            raise _refused(error.strerror) from error
         if written != len(data):
-            rule = "The run folder takes every event"
-            raise RunFolderError(rule, "a full disk", "Free some space")
+            raise _refused("a full disk")
 
     def close(self) -> None:
         self._file.close()
+
+
+def _refused(why: str | None) -> RunFolderError:
+    return RunFolderError("The run folder takes every event", why, "Free some space")
 
 
 def line_of(event: Event, at_ns: int) -> str:

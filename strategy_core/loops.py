@@ -55,7 +55,7 @@ class CustomLoop:
             numbers = self.step(batch, shares, self._told[1]).numpy().tolist()
             self.agreement.hear(numbers[2 : 2 + num_summed])
         examples = int(numbers[1])
-        recorded.result_later(partial(_told, numbers, num_summed), examples)
+        recorded.result_later(partial(_loss_and_marks, numbers, num_summed), examples)
         return examples
 
     def on_the_way(self) -> Iterator[None]:
@@ -65,5 +65,5 @@ class CustomLoop:
         self.batches = iter(())  # whatever is fetched ahead goes
 
 
-def _told(numbers: list[float], num_summed: int) -> Told:
+def _loss_and_marks(numbers: list[float], num_summed: int) -> Told:
     return numbers[0], marks_ns(numbers[2 + num_summed :])

@@ -138,8 +138,6 @@ def own_step(
         private_tf.replace_all_reduce(optimizer, all_reduce)  # another step may have put its own
         replica = tf.distribute.get_replica_context()
         loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
-        if loss.shape.rank != 0:
-            raise SpecError("train_step gives one scalar loss", f"shape {loss.shape}")
         # What the user's step never reduced has no marks but its end.
         marks = marks_by_replica.get(_number(replica)) or [clock(loss)] * 2
         return loss * tf.reduce_sum(shares), marks
@@ -147,16 +145,9 @@ def own_step(
     return replica_step
 
 
-def per_example(losses: Any) -> tf.Tensor:
-    """One loss per example, shape (n,), averaged over further axes; raises SpecError."""
-    losses = tf.convert_to_tensor(losses)
-    if losses.shape.rank in (None, 0):
-        raise SpecError(
-            "loss_fn gives one loss per example, shape (n,)",
-            f"shape {losses.shape}",
-            "Leave the mean to the lab: with Keras losses, reduction='none'",
-            field="workload",
-        )
+def per_example(losses: tf.Tensor) -> tf.Tensor:
+    """One loss per example, shape (n,): those of a workload's `loss_fn`, shape (n, ...), averaged
+    over further axes."""
     return tf.reduce_mean(losses, axis=list(range(1, losses.shape.rank)))
 
 

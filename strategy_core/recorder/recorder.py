@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -89,18 +89,14 @@ class Recorder:
         """Append an event of one's own to the worker's log."""
         if isinstance(event, Failed):
             self._write_all(self._windows.finish())  # what led to it is worth the most
-        if self._is_guest and self.failure is not None:
-            return
-        try:
-            self._scribe.write(event)
-        except RunFolderError as error:
-            self._refused(error)
+        self._hand(self._scribe.write, event)
 
-    def _leave(self, step: RecordedStep) -> None:
+    def _hand(self, put: Callable[[Any], None], what: Event | RecordedStep) -> None:
+        """Give something to the scribe, unless a guest's disk has refused before."""
         if self._is_guest and self.failure is not None:
             return
         try:
-            self._scribe.leave(step)
+            put(what)
         except RunFolderError as error:
             self._refused(error)
 
@@ -109,7 +105,7 @@ class Recorder:
         self.failure = error
         if not self._is_guest:
             raise error
-        warnings.warn(f"Recording stopped, training goes on. {error}", stacklevel=3)
+        warnings.warn(f"Recording stopped, training goes on. {error}", stacklevel=4)
 
     @property
     def next_step(self) -> int:
@@ -186,7 +182,7 @@ class Recorder:
             end_ns = step.end()
             self._next_step = step.step + 1
             self._rested_ns.append(end_ns - step.begin_ns)
-            self._leave(step)
+            self._hand(self._scribe.leave, step)
             self._took_ns += time.monotonic_ns() - end_ns
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -198,8 +194,7 @@ class Recorder:
             self.enter_step(step)
             self._ahead = step
             try:
-                with step.input():
-                    batch = next(iterator)
+                batch = step.ask(iterator)
             except StopIteration:
                 self._leave_ahead()
                 return
@@ -274,7 +269,7 @@ class Recorder:
     def _look_after(self, step: RecordedStep) -> None:
         """What there is to do behind a step that is attended."""
         self._next_step = step.step + 1
-        self._leave(step)
+        self._hand(self._scribe.leave, step)
         is_due = step.begin_ns >= self._sample_due_ns
         if is_due:
             self._write_all(self._count_links())  # before anything else passes the links

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError
 
 DEFAULT_PORT = 8501
 
@@ -27,7 +27,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until interrupted; 2 where the request was wrong."""
     arguments = parse_arguments(argv)
-    from app.server import serve
+    from strategy_lab.app.server import serve
 
     try:
         serve(

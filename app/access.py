@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
-from app import state
-from profiles.errors import LabError, RunFolderError
+from strategy_lab.app import state
+from strategy_lab.profiles.errors import LabError, RunFolderError
 
 Handler = Callable[[Request], Awaitable[Response]]
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from app.plain import integer
-from profiles.across_workers import complete_tables
-from profiles.clocks import Clocks, estimate_clocks
-from profiles.events import SegmentOpened
-from profiles.hosts import is_served
-from profiles.mark_rows import read_mark_rows
-from profiles.marks import PhasesMs, split_step
-from profiles.marks_table import last_gradients_ns
-from profiles.records import as_event
-from profiles.schema import TABLES
-from profiles.sources import EventSource, Record
+from strategy_lab.app.plain import integer
+from strategy_lab.profiles.across_workers import complete_tables
+from strategy_lab.profiles.clocks import Clocks, estimate_clocks
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.hosts import is_served
+from strategy_lab.profiles.mark_rows import read_mark_rows
+from strategy_lab.profiles.marks import PhasesMs, split_step
+from strategy_lab.profiles.marks_table import last_gradients_ns
+from strategy_lab.profiles.records import as_event
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.sources import EventSource, Record
 
 MAX_STEPS = 1_024
 """So many are remembered: for workers that tell of a step later, and for its capture."""

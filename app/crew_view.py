@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.plain import dumps, integer, plain
-from app.served_view import ServedView
-from profiles.analysis.losses import Loss, find_loss
-from profiles.processes import Process, ProcessBook
-from profiles.sources import Record
+from strategy_lab.app.plain import dumps, integer, plain
+from strategy_lab.app.served_view import ServedView
+from strategy_lab.profiles.analysis.losses import Loss, find_loss
+from strategy_lab.profiles.processes import Process, ProcessBook
+from strategy_lab.profiles.sources import Record
 
 _RESIDENT = "process-resident"
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from app.live_run import LiveRun
-from profiles.errors import RunFolderError
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.profiles.errors import RunFolderError
 
 POLL_S = 0.025
 """Between two looks at a run that somebody watches: 40 updates a second at most."""

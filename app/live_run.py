@@ -11,16 +11,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from app.across_workers import AcrossWorkers
-from app.changes import describe
-from app.crew_view import CrewView
-from app.plain import dumps, integer, plain
-from app.step_rows import RECENT_ROWS, StepRows
-from profiles.run_file import read_run_file
-from profiles.sources import EventSource, Record
-from profiles.status import Status, derive_status
-from profiles.tail import Tail
-from profiles.window_summary import summarise_window
+from strategy_lab.app.across_workers import AcrossWorkers
+from strategy_lab.app.changes import describe
+from strategy_lab.app.crew_view import CrewView
+from strategy_lab.app.plain import dumps, integer, plain
+from strategy_lab.app.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.profiles.run_file import read_run_file
+from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.status import Status, derive_status
+from strategy_lab.profiles.tail import Tail
+from strategy_lab.profiles.window_summary import summarise_window
 
 MAX_NEWS = 2_000
 FREQUENT = ("memory", "clock", "links", "closure")

@@ -9,13 +9,13 @@ from importlib import import_module
 PARTS = (
     "pandas",
     "duckdb",
-    "app.parts.collectives",
-    "app.parts.compared",
-    "app.parts.device_map",
-    "app.parts.evidence",
-    "app.parts.run_list",
-    "app.parts.sql_box",
-    "profiles.exports",
+    "strategy_lab.app.parts.collectives",
+    "strategy_lab.app.parts.compared",
+    "strategy_lab.app.parts.device_map",
+    "strategy_lab.app.parts.evidence",
+    "strategy_lab.app.parts.run_list",
+    "strategy_lab.app.parts.sql_box",
+    "strategy_lab.profiles.exports",
 )
 
 

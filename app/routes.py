@@ -10,12 +10,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from app import state, timeline_routes
-from app.access import guarded, is_allowed
-from app.hub import run_folder
-from profiles import exports
-from profiles.errors import LabError
-from profiles.store import load
+from strategy_lab.app import state, timeline_routes
+from strategy_lab.app.access import guarded, is_allowed
+from strategy_lab.app.hub import run_folder
+from strategy_lab.profiles import exports
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.store import load
 
 CLOSE_FORBIDDEN = 4403
 CLOSE_NOT_FOUND = 4404

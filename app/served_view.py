@@ -10,8 +10,8 @@ import itertools
 import math
 from collections import deque
 
-from app.plain import integer
-from profiles.sources import Record
+from strategy_lab.app.plain import integer
+from strategy_lab.profiles.sources import Record
 
 NEWEST = 20
 """Steps of a worker behind its means."""

@@ -11,12 +11,12 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
-from app import browser, state
-from app.assets import Assets
-from app.preload import preload_soon
-from app.routes import build_routes
-from app.theme import theme_options
-from profiles.errors import SpecError
+from strategy_lab.app import browser, state
+from strategy_lab.app.assets import Assets
+from strategy_lab.app.preload import preload_soon
+from strategy_lab.app.routes import build_routes
+from strategy_lab.app.theme import theme_options
+from strategy_lab.profiles.errors import SpecError
 
 SCRIPT = Path(__file__).parent / "frame" / "main.py"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.hub import Hub
-from app.timelines import Timelines
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab.app.hub import Hub
+from strategy_lab.app.timelines import Timelines
 
 _ANCHOR = "_strategy_lab_state"
 WORKER_NICE = 10

@@ -12,9 +12,9 @@ import math
 from collections import deque
 from collections.abc import Callable
 
-from app.across_workers import Split
-from app.plain import dumps, integer, rounded
-from profiles.sources import Record
+from strategy_lab.app.across_workers import Split
+from strategy_lab.app.plain import dumps, integer, rounded
+from strategy_lab.profiles.sources import Record
 
 RECENT_ROWS = 16_384
 OLD_ROWS = 4_096

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiles.palette import REPLICA_COLOURS
+from strategy_lab.profiles.palette import REPLICA_COLOURS
 
 LIGHT = {
     "primaryColor": "#0060A0",

@@ -15,11 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app import state
-from app.access import guarded
-from profiles.errors import SpecError
-from profiles.timeline import cut_view, find_spans
-from profiles.timeline.wire import encode_view
+from strategy_lab.app import state
+from strategy_lab.app.access import guarded
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.timeline import cut_view, find_spans
+from strategy_lab.profiles.timeline.wire import encode_view
 
 
 @guarded

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from app.hub import run_folder
-from profiles.store import Profile, load
-from profiles.timeline import Timeline, lay_out
+from strategy_lab.app.hub import run_folder
+from strategy_lab.profiles.store import Profile, load
+from strategy_lab.profiles.timeline import Timeline, lay_out
 
 MAX_KEPT = 4
 """A million spans take some 60 MB."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from app.server import free_port
+from strategy_lab.app.server import free_port
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -28,7 +28,7 @@ FLAGS = (
 @contextmanager
 def serve_lab(runs: Path, *, start_timeout_s: float = 60) -> Iterator[str]:
     """The address of a lab over a runs folder, on a port of its own."""
-    with serve("app", "--runs", str(runs), start_timeout_s=start_timeout_s) as address:
+    with serve("strategy_lab.app", "--runs", str(runs), start_timeout_s=start_timeout_s) as address:
         yield address
 
 

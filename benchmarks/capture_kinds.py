@@ -14,10 +14,10 @@ from typing import Any
 
 import psutil
 
-from profiles.errors import SpecError
-from profiles.layout import WorkerFolder, worker_folder
-from profiles.spec import Capture, RunSpec, parse_spec
 from strategy_core.recorder.planner import EARLY_STEP, WindowPlanner
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.layout import WorkerFolder, worker_folder
+from strategy_lab.profiles.spec import Capture, RunSpec, parse_spec
 
 WARM_UP_STEPS = 12
 """Tracing, and the small window at a segment's beginning."""

@@ -29,11 +29,11 @@ from typing import Any
 
 from benchmarks.paired import median_ratio, total_ratio
 from benchmarks.waiting import compare_starts
-from profiles.spec import RunSpec
-from profiles.tail import Tail
 from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher import Launcher
+from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.tail import Tail
 
 WORKERS = 4
 MODELS = ((512, 100), (65_536, 20))

@@ -78,14 +78,14 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
     `hidden` units make the model: 75 parameters each.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from profiles.layout import worker_folder
-    from profiles.spec import RunSpec
     from strategy_core import devices, segment, state
     from strategy_core.cluster.agreement import Agreement
     from strategy_core.cluster.clock import join_clock
     from strategy_core.cluster.link_meter import LinkMeter
     from strategy_core.cluster.tasks import cluster_of
     from strategy_core.recorder import Recorder
+    from strategy_lab.profiles.layout import worker_folder
+    from strategy_lab.profiles.spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, addresses = config["task"]["index"], config["cluster"]["worker"]
@@ -143,12 +143,12 @@ def _unrecorded(built: Any) -> dict[str, Callable[[], object]]:
 def fit(rounds: int, steps: int) -> None:
     """The same of `fit`, by how often its workers agree; nothing is recorded."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from profiles.spec import RunSpec
     from strategy_core import devices, segment
     from strategy_core.cluster.agreement import Agreement
     from strategy_core.cluster.parting import sum_over_replicas
     from strategy_core.fit_agreement import FitAgreement
     from strategy_core.recorder.step import RecordedStep
+    from strategy_lab.profiles.spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, num_workers = config["task"]["index"], len(config["cluster"]["worker"])

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-import profiles
 from benchmarks.browser import chromium
-from profiles.exports import write
+from strategy_lab import profiles
+from strategy_lab.profiles.exports import write
 from tests.synthetic import write_run
 
 STEPS = 10_000

@@ -25,10 +25,10 @@ import psutil
 from playwright.sync_api import Page
 
 from benchmarks.browser import chromium, serve_lab
-from profiles.event_log import EventLog
-from profiles.events import SegmentOpened, StepDone, WorkerStarted
-from profiles.layout import worker_folder
-from profiles.run_file import create_run_file
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import SegmentOpened, StepDone, WorkerStarted
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run_file import create_run_file
 
 REPLICAS = 4
 BATCH_S = 0.005
@@ -148,7 +148,7 @@ def step(number: int) -> StepDone:
 
 def server_process() -> psutil.Process:
     for process in psutil.Process().children():
-        if "app" in process.cmdline():
+        if "strategy_lab.app" in process.cmdline():
             return process
     raise RuntimeError("the lab's server is gone")
 

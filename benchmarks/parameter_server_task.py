@@ -59,11 +59,11 @@ def plain() -> None:
 def recording(folder: Path, rounds: int, steps: int, pids: list[int]) -> None:
     """Wall and processor seconds of blocks of steps, of each contestant; `pids` are the servers."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from profiles.layout import worker_folder
     from strategy_core import devices, segment, state
     from strategy_core.cluster.clock import join_clock
     from strategy_core.cluster.link_meter import LinkMeter
     from strategy_core.recorder import Recorder
+    from strategy_lab.profiles.layout import worker_folder
 
     devices.create_logical_devices(SPEC)
     built = segment.build(SPEC)

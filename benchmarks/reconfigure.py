@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.waiting import is_kind, line, wait_for
-from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab.profiles.spec import RunSpec
 
 LIMIT_S = 2.0
 NICE = 10

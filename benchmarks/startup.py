@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from benchmarks.waiting import is_kind, line, wait_for
-from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+from strategy_lab.profiles.spec import RunSpec
 
 LIMIT_S = 3.0
 NICE = 10

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paired import median_ratio
-from profiles.sources import Record
-from profiles.tail import Tail
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab.profiles.sources import Record
+from strategy_lab.profiles.tail import Tail
 
 _TIMEOUT_S = 120.0
 

@@ -89,8 +89,8 @@ def _compare(folder: Path, rounds: int, xprof: str) -> None:
 
 def _convert(folder: Path, rounds: int) -> dict[str, Any]:
     """Convert the folder's capture: seconds per round, and the memory of this process."""
-    from profiles.capture.convert import WindowOf, convert
-    from profiles.capture.helper import rehearse
+    from strategy_lab.profiles.capture.convert import WindowOf, convert
+    from strategy_lab.profiles.capture.helper import rehearse
 
     rehearse()
     devices = json.loads((folder / "devices.json").read_text())
@@ -114,10 +114,10 @@ def _record(folder: Path, events: int) -> None:
     """Real steps under the profiler, and their graph."""
     import tensorflow as tf
 
-    from profiles.capture.graph import write_graph
-    from profiles.spec import parse_spec
     from strategy_core import devices, segment
     from strategy_core.recorder import placement
+    from strategy_lab.profiles.capture.graph import write_graph
+    from strategy_lab.profiles.spec import parse_spec
 
     spec = parse_spec({"devices": f"cpu:{NUM_DEVICES}", "workload": "digits-cnn"})
     devices.create_logical_devices(spec)

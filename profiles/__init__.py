@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from profiles.analysed import AnalysedProfile as Profile
-    from profiles.analysed import load as load
+    from strategy_lab.profiles.analysed import AnalysedProfile as Profile
+    from strategy_lab.profiles.analysed import load as load
 
 __all__ = ["Profile", "load"]
 
@@ -18,6 +18,6 @@ def __getattr__(name: str) -> Any:
     """`Profile` and `load` on first use: who only writes events needs no Arrow."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from profiles import analysed
+    from strategy_lab.profiles import analysed
 
     return analysed.AnalysedProfile if name == "Profile" else analysed.load

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from profiles.columns import floats, ints
-from profiles.events import SegmentOpened
-from profiles.mark_rows import MarkRows
-from profiles.marks import between_marks, fill_step
-from profiles.marks_table import replica_devices
-from profiles.schema import CATEGORIES, TABLES
+from strategy_lab.profiles.columns import floats, ints
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.mark_rows import MarkRows
+from strategy_lab.profiles.marks import between_marks, fill_step
+from strategy_lab.profiles.marks_table import replica_devices
+from strategy_lab.profiles.schema import CATEGORIES, TABLES
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from profiles.analysis.summary import summarize
-from profiles.store import Profile
+from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.store import Profile
 
 
 class AnalysedProfile(Profile):
@@ -21,7 +21,7 @@ class AnalysedProfile(Profile):
 
     def sql(self, query: str) -> pa.Table:
         """The answer to one SELECT over the tables; see `profiles.sql`."""
-        from profiles.sql import run_query  # DuckDB: only who asks pays for it
+        from strategy_lab.profiles.sql import run_query  # DuckDB: only who asks pays for it
 
         return run_query(self, query)
 

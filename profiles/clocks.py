@@ -17,10 +17,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from profiles.clock_fit import ClockLine, fit_line
-from profiles.events import ClockMeasured
-from profiles.records import as_event
-from profiles.sources import EventSource
+from strategy_lab.profiles.clock_fit import ClockLine, fit_line
+from strategy_lab.profiles.events import ClockMeasured
+from strategy_lab.profiles.records import as_event
+from strategy_lab.profiles.sources import EventSource
 
 Ints = npt.NDArray[np.int64]
 ClockSource = Literal["reference", "same host", "measured"]

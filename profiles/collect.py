@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import RunFolderError
-from profiles.layout import WorkerFolder, launcher_files, worker_folders
-from profiles.run_file import RunIdentity, create_run_file, read_run_file
-from profiles.sources import read_sources
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import WorkerFolder, launcher_files, worker_folders
+from strategy_lab.profiles.run_file import RunIdentity, create_run_file, read_run_file
+from strategy_lab.profiles.sources import read_sources
 
 _APART_NS = 600_000_000_000
 """Hosts' clocks may differ, and one may have waited for the others: by no more than this."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import RunFolderError
-from profiles.layout import command_file, commands_folder, launcher_file
-from profiles.run_file import read_run_file
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import command_file, commands_folder, launcher_file
+from strategy_lab.profiles.run_file import read_run_file
 
 OWN_NUMBERS_FROM = 1_000_000
 """A launcher that reads commands here numbers those that it gives itself from here on."""

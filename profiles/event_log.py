@@ -13,9 +13,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from profiles.errors import RunFolderError
-from profiles.events import Event, StepDone, to_record
-from profiles.step_line import StepFields, step_line
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.events import Event, StepDone, to_record
+from strategy_lab.profiles.step_line import StepFields, step_line
 
 STEP_FIELDS = tuple(field.name for field in fields(StepDone))
 _ENCODER = json.JSONEncoder(allow_nan=False, default=str)

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from profiles.events import SegmentOpened
-from profiles.link_rows import link_rows
-from profiles.records import as_event, is_text
-from profiles.schema import TABLES
-from profiles.sources import EventSource, Record
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.link_rows import link_rows
+from strategy_lab.profiles.records import as_event, is_text
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.sources import EventSource, Record
 
 _REQUIRED = {
     "segments": ("segment", "strategy", "num_replicas", "first_step"),

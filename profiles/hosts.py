@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
+    from strategy_lab.profiles.events import SegmentOpened
 
 _DEVICE_OF_HOST = re.compile(r"/job:host/(?:.*/)?task:(\d+)(?:/|$)")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from profiles.events import LinkBytes
-from profiles.records import as_event
-from profiles.sources import EventSource, Record
+from strategy_lab.profiles.events import LinkBytes
+from strategy_lab.profiles.records import as_event
+from strategy_lab.profiles.sources import EventSource, Record
 
 SOCKET = "socket"
 """Payload of TCP connections, as the kernel counts it for each."""

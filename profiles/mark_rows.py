@@ -14,9 +14,9 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from profiles.events import SegmentOpened
-from profiles.hosts import is_pod, worker_of
-from profiles.sources import EventSource, Record
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.hosts import is_pod, worker_of
+from strategy_lab.profiles.sources import EventSource, Record
 
 Ints = npt.NDArray[np.int64]
 _LONGEST_MS = 2**62 / 1e6

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from profiles.clocks import Clocks
-from profiles.events import SegmentOpened
-from profiles.mark_rows import MarkRows
-from profiles.marks import between_marks
-from profiles.schema import TABLES
+from strategy_lab.profiles.clocks import Clocks
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.mark_rows import MarkRows
+from strategy_lab.profiles.marks import between_marks
+from strategy_lab.profiles.schema import TABLES
 
 Ints = npt.NDArray[np.int64]
 APART = ("parameter-server",)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from profiles.layout import WorkerFolder, worker_folders
-from profiles.schema import TABLES, WINDOW_TABLES
+from strategy_lab.profiles.layout import WorkerFolder, worker_folders
+from strategy_lab.profiles.schema import TABLES, WINDOW_TABLES
 
 _MAGIC = b"PAR1"
 Noted = Callable[[str], None]

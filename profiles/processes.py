@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from profiles.sources import EventSource, Record
+from strategy_lab.profiles.sources import EventSource, Record
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 ProcessState = Literal["starting", "running", "done", "replaced", "lost", "ended"]
 """`lost` by its own doing or somebody's who killed it; `ended` because another was lost."""

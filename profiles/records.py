@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_args
 
-from profiles.events import Event
-from profiles.sources import Record
+from strategy_lab.profiles.events import Event
+from strategy_lab.profiles.sources import Record
 
 EventType = TypeVar("EventType", bound=Event)
 

@@ -6,10 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
-from profiles.errors import RunFolderError
-from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
-from profiles.sources import read_sources
-from profiles.status import derive_status
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from strategy_lab.profiles.sources import read_sources
+from strategy_lab.profiles.status import derive_status
 
 
 def remove_run(run: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profiles.errors import RunFolderError
-from profiles.remove import check_removable
-from profiles.run_file import rename_in_run_file
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.remove import check_removable
+from strategy_lab.profiles.run_file import rename_in_run_file
 
 LONGEST_NAME_BYTES = 200
 """File systems allow 255, and a run that is being deleted needs some of it."""

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import RunFolderError
-from profiles.layout import RUN_FILE
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import RUN_FILE
 
 RUN_VERSION = 1
 

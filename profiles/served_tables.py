@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from profiles.clocks import Clocks
-from profiles.events import ClosureDone, VariablesServed
-from profiles.records import as_event, is_text
-from profiles.schema import TABLES
-from profiles.sources import EventSource
+from strategy_lab.profiles.clocks import Clocks
+from strategy_lab.profiles.events import ClosureDone, VariablesServed
+from strategy_lab.profiles.records import as_event, is_text
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.sources import EventSource
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import RunFolderError
-from profiles.event_log import parse_lines
-from profiles.layout import launcher_files, worker_folders
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import parse_lines
+from strategy_lab.profiles.layout import launcher_files, worker_folders
 
 Record = dict[str, Any]
 

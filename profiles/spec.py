@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from profiles.errors import SpecError
+from strategy_lab.profiles.errors import SpecError
 
 SPEC_VERSION = 1
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from profiles.errors import AnalysisError
-from profiles.schema import TABLES
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.schema import TABLES
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 _ROOM = {
     "enable_external_access": "false",

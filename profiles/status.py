@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from profiles.liveness import is_alive, process_started_ns
-from profiles.sources import EventSource, Record
+from strategy_lab.profiles.liveness import is_alive, process_started_ns
+from strategy_lab.profiles.sources import EventSource, Record
 
 State = Literal["finished", "running", "stopped", "failed", "incomplete"]
 

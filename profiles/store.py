@@ -17,28 +17,28 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from profiles.across_workers import COMPLETED, complete_tables
-from profiles.clocks import Clocks, estimate_clocks
-from profiles.errors import RunFolderError
-from profiles.event_tables import (
+from strategy_lab.profiles.across_workers import COMPLETED, complete_tables
+from strategy_lab.profiles.clocks import Clocks, estimate_clocks
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_tables import (
     links_table,
     memory_table,
     read_segments,
     segments_table,
     steps_table,
 )
-from profiles.events import Environment, SegmentOpened
-from profiles.hosts import is_pod
-from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
-from profiles.mark_rows import MarkRows, read_mark_rows
-from profiles.marks_table import last_gradients_ns, marks_table
-from profiles.parquet_tables import is_whole, read_table, table_files
-from profiles.records import as_event
-from profiles.run_file import RunIdentity, read_run_file
-from profiles.schema import TABLES
-from profiles.served_tables import closures_table, served_table
-from profiles.sources import EventSource, Record, read_sources
-from profiles.status import Status, derive_status
+from strategy_lab.profiles.events import Environment, SegmentOpened
+from strategy_lab.profiles.hosts import is_pod
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from strategy_lab.profiles.mark_rows import MarkRows, read_mark_rows
+from strategy_lab.profiles.marks_table import last_gradients_ns, marks_table
+from strategy_lab.profiles.parquet_tables import is_whole, read_table, table_files
+from strategy_lab.profiles.records import as_event
+from strategy_lab.profiles.run_file import RunIdentity, read_run_file
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.served_tables import closures_table, served_table
+from strategy_lab.profiles.sources import EventSource, Record, read_sources
+from strategy_lab.profiles.status import Status, derive_status
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from profiles.errors import RunFolderError
-from profiles.event_log import read_events
-from profiles.layout import launcher_files, worker_folders
-from profiles.sources import Record
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.layout import launcher_files, worker_folders
+from strategy_lab.profiles.sources import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from profiles.across_workers import COMPLETED
-from profiles.analysis.breakdown import captured_breakdown
-from profiles.analysis.communication import collective_uses
+from strategy_lab.profiles.across_workers import COMPLETED
+from strategy_lab.profiles.analysis.breakdown import captured_breakdown
+from strategy_lab.profiles.analysis.communication import collective_uses
 
 Tables = dict[str, pa.Table]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from profiles.errors import SpecError
-from profiles.spec import CLUSTER_STRATEGIES, SINGLE_REPLICA_STRATEGIES, RunSpec
 from strategy_core.device_plan import DevicePlan
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import CLUSTER_STRATEGIES, SINGLE_REPLICA_STRATEGIES, RunSpec
 
 PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
 """Algorithms that put gradients into `num_packs` packs."""

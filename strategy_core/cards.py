@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import SpecError
 from strategy_core.inventory import Inventory
+from strategy_lab.profiles.errors import SpecError
 
 _FILES = Path(__file__).parent / "strategies"
 _SAID = ("TITLE", "NEEDS", "LINK", "PLACE", "KINDS")

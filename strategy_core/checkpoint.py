@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from profiles.errors import LabError
 from strategy_core import state
+from strategy_lab.profiles.errors import LabError
 
 
 @dataclass(frozen=True)

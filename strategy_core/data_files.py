@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profiles.errors import SpecError
+from strategy_lab.profiles.errors import SpecError
 
 SUFFIXES = (".npz", ".csv", ".parquet", ".tfrecord", ".tfrecords")
 """Each has a reader in `strategy_core.data`."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from profiles.errors import SpecError
-from profiles.spec import (
+from strategy_core.cards import Seat, share_out
+from strategy_core.inventory import Inventory
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import (
     CLUSTER_STRATEGIES,
     POD_STRATEGY,
     SINGLE_REPLICA_STRATEGIES,
     RunSpec,
     check_cores,
 )
-from strategy_core.cards import Seat, share_out
-from strategy_core.inventory import Inventory
 
 AUTO_CPUS = 4
 """Logical CPUs that `auto` takes where there is no GPU and the strategy has replicas."""

@@ -12,10 +12,10 @@ import os
 
 import tensorflow as tf
 
-from profiles.spec import CLUSTER_STRATEGIES, RunSpec
 from strategy_core.cards import Seat, share_out
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.spec import CLUSTER_STRATEGIES, RunSpec
 
 MIN_LOGICAL_CPUS = 8
 """Created up front, so that a later change to more replicas stays in the worker. A spare one

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import tensorflow as tf
 
-from profiles.events import Environment
+from strategy_lab.profiles.events import Environment
 
 
 def environment() -> Environment:

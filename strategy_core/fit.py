@@ -17,7 +17,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.cluster.agreement import Agreement
 from strategy_core.cluster.parting import sum_over_replicas
@@ -27,6 +26,7 @@ from strategy_core.input_pipeline import for_distribution, with_shares
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.step import per_example
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
 
 _WITHOUT_END = 1 << 40
 

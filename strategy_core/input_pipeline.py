@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import private_tf
 from strategy_core.dataset_graph import as_graph
 from strategy_core.described import described
 from strategy_core.step_errors import FINITE
 from strategy_core.user_code import explained
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 
 class Batches(NamedTuple):

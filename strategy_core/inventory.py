@@ -12,8 +12,8 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from profiles.errors import LabError
-from profiles.spec import MAX_DEVICES
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import MAX_DEVICES
 
 _PROBE_TIMEOUT_S = 120
 

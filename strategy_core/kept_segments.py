@@ -5,10 +5,10 @@ Their variables take memory, so they are few and small; the one left longest ago
 
 from __future__ import annotations
 
-from profiles.spec import RunSpec
 from strategy_core import segment, state, workloads
 from strategy_core.loops import CustomLoop
 from strategy_core.segment import Segment
+from strategy_lab.profiles.spec import RunSpec
 
 MAX_KEPT = 4
 MAX_BYTES = 256 * 2**20

@@ -20,9 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from profiles.errors import LabError, RunFolderError
-from profiles.layout import worker_folder
-from profiles.spec import RunSpec
 from strategy_core import preflight
 from strategy_core.cards import Seat
 from strategy_core.cluster.attendance import check_own_port
@@ -33,6 +30,9 @@ from strategy_core.launching.run_folder import claim, claim_part
 from strategy_core.launching.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.worker_process import WORKER_COMMAND, Spawner, WorkerProcess
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import RunSpec
 
 __all__ = ["Launcher", "RunHandle"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from profiles.errors import SpecError
-from profiles.spec import Delay, RunSpec
 from strategy_core import catalog
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import Delay, RunSpec
 
 FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Change one of these, and the training state or its data is another one's."""

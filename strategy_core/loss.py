@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core.described import described
 from strategy_core.user_code import explained
+from strategy_lab.profiles.errors import SpecError
 
 Loss = Callable[[Any, Any], Any]
 """(labels, outputs) -> losses, shape (n, ...)."""

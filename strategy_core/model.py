@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import private_tf
 from strategy_core.user_code import explained
 from strategy_core.variables import variable_rules
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 
 class Built(NamedTuple):

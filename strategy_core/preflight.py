@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec, check_batch, check_delays
 from strategy_core import algorithms, catalog, data_files, workloads
 from strategy_core.cards import Seat
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory
 from strategy_core.live_change import changed_spec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec, check_batch, check_delays
 
 
 def check(spec: RunSpec, inventory: Inventory | None = None, seat: Seat | None = None) -> None:

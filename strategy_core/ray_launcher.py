@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import profiles
-from profiles.errors import LabError, RunFolderError
-from profiles.spec import RunSpec, parse_spec
-from profiles.status import State
 from strategy_core.cluster.attendance import wait_for_names
 from strategy_core.cluster.resolve import JOB, resolve
 from strategy_core.launcher import Launcher
 from strategy_core.launching.hosted_run import Part
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.spec import RunSpec, parse_spec
+from strategy_lab.profiles.status import State
 
 _LOOK_EVERY_S = 0.5
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.events import SegmentOpened
-from profiles.spec import RunSpec, check_batch
 from strategy_core import (
     algorithms,
     data,
@@ -35,6 +33,8 @@ from strategy_core.parameter_server.loop import CoordinatorLoop
 from strategy_core.parameter_server.parts import Held, PartedModel, check_parts
 from strategy_core.step import Step, build_step
 from strategy_core.traced_steps import TracedStep, TracedSteps, kind_of
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.spec import RunSpec, check_batch
 
 REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
 """Fields that a MirroredStrategy which is there can follow: it is how it reduces, not what."""

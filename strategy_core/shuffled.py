@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from profiles.errors import SpecError
+from strategy_lab.profiles.errors import SpecError
 
 _ROUNDS = 4  # of the block cipher behind the permutation: what tf.random.experimental uses
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError
 
 State = list[npt.NDArray[Any]]
 

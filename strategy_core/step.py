@@ -14,11 +14,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core import private_tf
 from strategy_core.delay import delayed
 from strategy_core.recorder.marks import clock_s
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
 
 Step = Callable[..., tf.Tensor]
 """(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> one tensor,

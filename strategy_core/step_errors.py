@@ -10,11 +10,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import workloads
 from strategy_core.data import images
 from strategy_core.user_code import said
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 FINITE = "every number of a batch is finite"
 """What the check of every batch says, so that it is known again here."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from profiles.events import CoresExpanded
-from profiles.spec import RunSpec
 from strategy_core import tpu
 from strategy_core.tpu import pod as tpu_pod
+from strategy_lab.profiles.events import CoresExpanded
+from strategy_lab.profiles.spec import RunSpec
 
 Split = Callable[[Any], Any]
 NAMES_KEPT = 20

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from profiles.spec import RunSpec
 from strategy_core.algorithms import Algorithm
 from strategy_core.step import Step
+from strategy_lab.profiles.spec import RunSpec
 
 
 class Kind(NamedTuple):

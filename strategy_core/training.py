@@ -10,9 +10,6 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from profiles.errors import LabError, RunFolderError
-from profiles.events import Note
-from profiles.spec import RunSpec
 from strategy_core import checkpoint, segment, state, tpu_strategy
 from strategy_core.cause import cause
 from strategy_core.cluster.agreement import Agreement
@@ -21,6 +18,9 @@ from strategy_core.kept_segments import KeptSegments
 from strategy_core.recorder import Recorder
 from strategy_core.segment import Segment
 from strategy_core.step_errors import explanation
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.events import Note
+from strategy_lab.profiles.spec import RunSpec
 
 
 class Training:

@@ -12,12 +12,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core.described import described
 from strategy_core.loss import default_loss
 from strategy_core.step_errors import wrong_number
 from strategy_core.user_code import said
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
 
 _MANY = 7919
 """Examples of the trial's batch: a prime, so that another axis of that size has it from there."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from profiles.errors import LabError, SpecError
 from strategy_core.cause import cause
+from strategy_lab.profiles.errors import LabError, SpecError
 
 
 @contextmanager

@@ -16,10 +16,6 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from profiles.errors import LabError, RunFolderError
-from profiles.events import CommandAnswered, Failed, Note
-from profiles.layout import worker_folder
-from profiles.spec import RunSpec, parse_spec
 from strategy_core import devices, garbage, preflight
 from strategy_core.cards import Seat
 from strategy_core.cause import cause
@@ -36,6 +32,10 @@ from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
 from strategy_core.recorder import Recorder, converter
 from strategy_core.training import Training
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.events import CommandAnswered, Failed, Note
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import RunSpec, parse_spec
 
 Say = Callable[[dict[str, Any]], None]
 MAX_CHANGES = 50

@@ -19,11 +19,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core import workloads
 from strategy_core.described import described
 from strategy_core.loss import default_loss, explaining
 from strategy_core.user_code import explained
+from strategy_lab.profiles.errors import SpecError
 
 Function = Callable[..., Any]
 _BUILDERS = ("build_model", "build_dataset", "build_optimizer")

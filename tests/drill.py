@@ -34,9 +34,9 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Browser, sync_playwright
 
-import profiles
-from profiles.analysis.summary import summarize
-from profiles.tail import Tail
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.tail import Tail
 from tests.conftest import PATIENCE_MS, launch_chromium
 from tests.e2e.following import wait_until
 
@@ -106,7 +106,7 @@ def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(run)]
+    command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(run)]
     context = browser.new_context()
     context.set_default_timeout(PATIENCE_MS)
     try:

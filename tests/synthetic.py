@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from profiles import events
-from profiles.event_log import EventLog
-from profiles.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
-from profiles.run_file import create_run_file
+from strategy_lab.profiles import events
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
+from strategy_lab.profiles.run_file import create_run_file
 from tests import synthetic_tables as tables
 from tests.synthetic_recipe import (
     EPOCH_NS,

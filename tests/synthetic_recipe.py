@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from profiles.spec import RunSpec
+from strategy_lab.profiles.spec import RunSpec
 
 EPOCH_NS = 1_760_000_000_000_000_000
 HOSTILE = "<script>alert('x')</script>\"&'\n\u202e"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from app.charts import thin
-from app.charts.base import ACCENT, INK, SECOND, alpha, figure
+from strategy_lab.app.charts import thin
+from strategy_lab.app.charts.base import ACCENT, INK, SECOND, alpha, figure
 
 COLOURS = {"A": ACCENT, "B": SECOND}
 

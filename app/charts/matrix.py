@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from app.charts.base import figure, label
-from profiles import units
-from profiles.palette import ink_on
+from strategy_lab.app.charts.base import figure, label
+from strategy_lab.profiles import units
+from strategy_lab.profiles.palette import ink_on
 
 SHORT = 14
 """A name of so many characters stays on one line."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from app.charts import thin
-from app.charts.base import INK, WARN, alpha, figure, label
-from profiles.analysis.memory_spread import FEW, memory_spread
-from profiles.palette import replica_colour
+from strategy_lab.app.charts import thin
+from strategy_lab.app.charts.base import INK, WARN, alpha, figure, label
+from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
+from strategy_lab.profiles.palette import replica_colour
 
 Lines = Mapping[str, tuple[thin.Array, thin.Array]]
 

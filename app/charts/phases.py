@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from app.charts.base import figure, label
-from profiles.palette import PHASE_COLOURS
-from profiles.schema import CATEGORIES
+from strategy_lab.app.charts.base import figure, label
+from strategy_lab.profiles.palette import PHASE_COLOURS
+from strategy_lab.profiles.schema import CATEGORIES
 
 
 def breakdown(

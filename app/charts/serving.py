@@ -9,9 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from app.charts.base import ACCENT, INK, SECOND, WARN, alpha, figure, label, mark_moment
-from app.charts.thin import Array
-from profiles.palette import SERVING_COLOURS, replica_colour
+from strategy_lab.app.charts.base import (
+    ACCENT,
+    INK,
+    SECOND,
+    WARN,
+    alpha,
+    figure,
+    label,
+    mark_moment,
+)
+from strategy_lab.app.charts.thin import Array
+from strategy_lab.profiles.palette import SERVING_COLOURS, replica_colour
 
 Counts = npt.NDArray[np.int64]
 _NUM_BINS = 60

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from app.charts import thin
-from app.charts.base import ACCENT, INK, WARN, alpha, figure, label, mark_moment
+from strategy_lab.app.charts import thin
+from strategy_lab.app.charts.base import ACCENT, INK, WARN, alpha, figure, label, mark_moment
 
 EACH = "each step"
 MAX_ABOVE = 60

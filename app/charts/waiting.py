@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from app.charts.phases import breakdown
+from strategy_lab.app.charts.phases import breakdown
 
 
 def wait_and_transfer(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.components.packaged import Packaged
-from profiles.analysis.parameter_server import PHASES
-from profiles.definitions import hover_texts
-from profiles.palette import PHASE_COLOURS, REPLICA_COLOURS, SERVING_COLOURS
-from profiles.schema import CATEGORIES
+from strategy_lab.app.components.packaged import Packaged
+from strategy_lab.profiles.analysis.parameter_server import PHASES
+from strategy_lab.profiles.definitions import hover_texts
+from strategy_lab.profiles.palette import PHASE_COLOURS, REPLICA_COLOURS, SERVING_COLOURS
+from strategy_lab.profiles.schema import CATEGORIES
 
 _live = Packaged("live")
 

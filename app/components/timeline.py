@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.components.packaged import Packaged
-from profiles.palette import REPLICA_COLOURS, SPAN_COLOURS
+from strategy_lab.app.components.packaged import Packaged
+from strategy_lab.profiles.palette import REPLICA_COLOURS, SPAN_COLOURS
 
 _timeline = Packaged("timeline")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.lab.complaints import Complaints
-from profiles.spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.profiles.spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES
 
 COLLECTIVE_OPS = ("auto", "collective-ring", "nccl")
 """What the workers of a cluster can reduce by."""

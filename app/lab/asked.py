@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.changes import flatten
-from profiles.spec import RunSpec
+from strategy_lab.app.changes import flatten
+from strategy_lab.profiles.spec import RunSpec
 
 ALWAYS = (
     "strategy",

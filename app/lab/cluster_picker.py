@@ -8,9 +8,14 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from app.lab.complaints import Complaints
-from profiles.errors import SpecError
-from profiles.spec import CLUSTER_STRATEGIES, POD_STRATEGY, ClusterOptions, parse_devices
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import (
+    CLUSTER_STRATEGIES,
+    POD_STRATEGY,
+    ClusterOptions,
+    parse_devices,
+)
 
 DEFAULT_WORKERS = 2
 DEFAULT_SERVERS = 1

@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.parts.text import as_markdown
-from profiles.units import milliseconds, seconds
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.units import milliseconds, seconds
 
 SHOWN = 3
 

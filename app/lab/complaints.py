@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.parts.text import as_markdown
-from profiles.errors import LabError, SpecError
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError, SpecError
 
 
 class Complaints:

@@ -9,21 +9,21 @@ from typing import Any
 
 import streamlit as st
 
-from app import state
-from app.lab.algorithm_picker import pick_algorithm
-from app.lab.cards import choose_strategy
-from app.lab.cluster_picker import pick_cluster, pick_patience
-from app.lab.complaints import Complaints
-from app.lab.delays import num_replicas, pick_delays
-from app.lab.device_picker import pick_devices
-from app.lab.network_picker import pick_network
-from app.lab.partition_picker import pick_partition
-from app.lab.tpu_layout import pick_layout
-from app.lab.workload_picker import pick_workload
-from app.parts.picker import LAST_RUN
-from profiles.errors import LabError, SpecError
-from profiles.spec import RunSpec, is_cluster, parse_spec
 from strategy_core import preflight
+from strategy_lab.app import state
+from strategy_lab.app.lab.algorithm_picker import pick_algorithm
+from strategy_lab.app.lab.cards import choose_strategy
+from strategy_lab.app.lab.cluster_picker import pick_cluster, pick_patience
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.app.lab.delays import num_replicas, pick_delays
+from strategy_lab.app.lab.device_picker import pick_devices
+from strategy_lab.app.lab.network_picker import pick_network
+from strategy_lab.app.lab.partition_picker import pick_partition
+from strategy_lab.app.lab.tpu_layout import pick_layout
+from strategy_lab.app.lab.workload_picker import pick_workload
+from strategy_lab.app.parts.picker import LAST_RUN
+from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.spec import RunSpec, is_cluster, parse_spec
 
 CONFIGURING = "configuring"
 """Session key: a new run is being configured, whatever ran last."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.live_run import LiveRun
-from profiles.commands import leave_command, why_unheard
 from strategy_core.launcher import RunHandle
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.profiles.commands import leave_command, why_unheard
 
 
 class Controls(Protocol):

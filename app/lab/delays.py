@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from profiles.spec import POD_STRATEGY, SINGLE_REPLICA_STRATEGIES
+from strategy_lab.profiles.spec import POD_STRATEGY, SINGLE_REPLICA_STRATEGIES
 
 MAX_SLIDERS = 16
 MAX_MS = 100

@@ -7,15 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from profiles.errors import SpecError
-from profiles.spec import (
+from strategy_core.device_plan import EMULATED_CORES
+from strategy_core.inventory import Inventory
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import (
     CLUSTER_STRATEGIES,
     MAX_DEVICES,
     SINGLE_REPLICA_STRATEGIES,
     parse_devices,
 )
-from strategy_core.device_plan import EMULATED_CORES
-from strategy_core.inventory import Inventory
 
 DEFAULT_CPUS = 4
 DEFAULT_GPU_MEMORY_MB = 2048

@@ -13,13 +13,13 @@ from typing import Any
 
 import streamlit as st
 
-from app.changes import describe
-from app.lab.controls import Controls
-from app.lab.delays import Place, as_field, by_place, num_replicas, pick_delays
-from app.parts.text import as_markdown
-from profiles.errors import LabError
-from profiles.spec import parse_spec
 from strategy_core.live_change import changed_spec
+from strategy_lab.app.changes import describe
+from strategy_lab.app.lab.controls import Controls
+from strategy_lab.app.lab.delays import Place, as_field, by_place, num_replicas, pick_delays
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import parse_spec
 
 
 @dataclass

@@ -9,26 +9,26 @@ from typing import Any
 
 import streamlit as st
 
-from app import state
-from app.changes import describe
-from app.lab.algorithm_picker import algorithms_of, has_no_choice
-from app.lab.cluster_picker import pick_cluster
-from app.lab.commands import Command, show_commands, with_answers
-from app.lab.complaints import Complaints
-from app.lab.controls import Controls, HostedControls
-from app.lab.delays import num_replicas
-from app.lab.device_picker import pick_devices
-from app.lab.live_delays import live_delays
-from app.lab.network_picker import live_changes, pick_network
-from app.lab.partition_picker import live_changes as cut_changes
-from app.lab.partition_picker import pick_partition
-from app.live_run import LiveRun
-from app.parts.text import as_markdown
-from profiles.errors import LabError
-from profiles.spec import parse_spec
 from strategy_core import preflight
 from strategy_core.catalog import offers
 from strategy_core.live_change import changed_spec
+from strategy_lab.app import state
+from strategy_lab.app.changes import describe
+from strategy_lab.app.lab.algorithm_picker import algorithms_of, has_no_choice
+from strategy_lab.app.lab.cluster_picker import pick_cluster
+from strategy_lab.app.lab.commands import Command, show_commands, with_answers
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.app.lab.controls import Controls, HostedControls
+from strategy_lab.app.lab.delays import num_replicas
+from strategy_lab.app.lab.device_picker import pick_devices
+from strategy_lab.app.lab.live_delays import live_delays
+from strategy_lab.app.lab.network_picker import live_changes, pick_network
+from strategy_lab.app.lab.partition_picker import live_changes as cut_changes
+from strategy_lab.app.lab.partition_picker import pick_partition
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import parse_spec
 
 _NO_KNOBS = ("inject", "reconfigure")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from app.lab.complaints import Complaints
-from app.parts.text import as_markdown
-from profiles.spec import NetworkOptions, is_cluster
 from strategy_core.cluster.containment import why_not_emulated
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.spec import NetworkOptions, is_cluster
 
 NOTHING: dict[str, Any] = {"rate_mbit": None, "delay_ms": None, "interfaces": False}
 

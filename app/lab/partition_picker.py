@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from app.lab.complaints import Complaints
-from profiles.spec import ParameterServerOptions
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.profiles.spec import ParameterServerOptions
 
 FIELD = ParameterServerOptions.model_fields
 PARTITIONERS: tuple[str, ...] = get_args(FIELD["partitioner"].annotation)

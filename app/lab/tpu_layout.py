@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from app.charts.mesh import CorePlace, mesh
-from app.lab.complaints import Complaints
-from profiles.errors import LabError
-from profiles.spec import parse_devices
 from strategy_core.tpu import mesh as meshes
+from strategy_lab.app.charts.mesh import CorePlace, mesh
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import parse_devices
 
 
 def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[str, Any]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import state
-from app.components.live import live_view
-from app.lab.asked import asked
-from app.lab.configure import launch, new_run
-from app.lab.controls import Controls, HostedControls, controls_of
-from app.lab.live_knobs import live_knobs
-from app.live_run import LiveRun
-from app.parts.links import page_link
-from app.parts.text import as_markdown
-from profiles.errors import LabError
-from profiles.spec import parse_spec
+from strategy_lab.app import state
+from strategy_lab.app.components.live import live_view
+from strategy_lab.app.lab.asked import asked
+from strategy_lab.app.lab.configure import launch, new_run
+from strategy_lab.app.lab.controls import Controls, HostedControls, controls_of
+from strategy_lab.app.lab.live_knobs import live_knobs
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.app.parts.links import page_link
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import parse_spec
 
 LOOK_EVERY_S = 0.5
 NEXT = (

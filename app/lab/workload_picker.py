@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.lab.complaints import Complaints
-from app.parts.text import as_markdown
 from strategy_core.workloads import available
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.app.parts.text import as_markdown
 
 OWN_FILE = "My own file"
 

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.charts.waiting import wait_and_transfer
-from app.parts.collectives import show_collectives, show_replicas
-from app.parts.empty import empty
-from app.parts.evidence import replica_names, say_unlike
-from app.parts.key_numbers import exposed, number
-from app.parts.opened import OpenRun
-from app.parts.picker import run_page
-from app.parts.process_links import links_of, show_links
-from app.parts.segments import facts_of, pick_segment
-from app.parts.text import as_html, as_markdown
-from app.parts.tiles import Tile, show_tiles
-from app.parts.traffic import show_matrix, show_sends
-from app.parts.verdict import show_sentence
-from profiles import units
-from profiles.analysis.collective_calls import CollectiveCall, collective_calls
-from profiles.analysis.communication import main_collective
-from profiles.analysis.findings import Facts
-from profiles.analysis.overlap import Overlap, overlaps
-from profiles.analysis.sends import sends
-from profiles.events import SegmentOpened
-from profiles.processes import titles_of
+from strategy_lab.app.charts.waiting import wait_and_transfer
+from strategy_lab.app.parts.collectives import show_collectives, show_replicas
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.evidence import replica_names, say_unlike
+from strategy_lab.app.parts.key_numbers import exposed, number
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.picker import run_page
+from strategy_lab.app.parts.process_links import links_of, show_links
+from strategy_lab.app.parts.segments import facts_of, pick_segment
+from strategy_lab.app.parts.text import as_html, as_markdown
+from strategy_lab.app.parts.tiles import Tile, show_tiles
+from strategy_lab.app.parts.traffic import show_matrix, show_sends
+from strategy_lab.app.parts.verdict import show_sentence
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
+from strategy_lab.profiles.analysis.communication import main_collective
+from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
+from strategy_lab.profiles.analysis.sends import sends
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.processes import titles_of
 
 
 def page() -> None:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import state
-from app.parts.compared import show_curves, show_metrics, show_phases, show_verdict
-from app.parts.empty import empty
-from app.parts.opened import open_run
-from app.parts.runs_folder import list_runs
-from app.parts.sides import Side, pick_sides
-from app.parts.spec_difference import show_spec_difference
-from app.parts.text import as_markdown
-from profiles.analysis.run_comparison import RunComparison, compare_runs
-from profiles.errors import AnalysisError
-from profiles.store import Profile
+from strategy_lab.app import state
+from strategy_lab.app.parts.compared import show_curves, show_metrics, show_phases, show_verdict
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.opened import open_run
+from strategy_lab.app.parts.runs_folder import list_runs
+from strategy_lab.app.parts.sides import Side, pick_sides
+from strategy_lab.app.parts.spec_difference import show_spec_difference
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.analysis.run_comparison import RunComparison, compare_runs
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.store import Profile
 
 
 def page() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.parts.recording import Key, recordings
-from app.parts.text import as_markdown
-from app.parts.traced_runs import pick_recording
-from app.server import LOOPBACK
-from app.state import lab
-from profiles.spec import SINGLE_REPLICA_STRATEGIES
-from profiles.stepper import page
 from strategy_core.contexts import course
+from strategy_lab.app.parts.recording import Key, recordings
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.app.parts.traced_runs import pick_recording
+from strategy_lab.app.server import LOOPBACK
+from strategy_lab.app.state import lab
+from strategy_lab.profiles.spec import SINGLE_REPLICA_STRATEGIES
+from strategy_lab.profiles.stepper import page
 
 STRATEGIES = {
     "mirrored": "MirroredStrategy",

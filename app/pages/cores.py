@@ -5,20 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.charts.base import label
-from app.charts.mesh import CorePlace, mesh
-from app.charts.phases import breakdown
-from app.parts.empty import empty
-from app.parts.opened import OpenRun
-from app.parts.picker import run_page
-from app.parts.segments import pick_segment
-from app.parts.text import as_html, plain
-from app.parts.verdict import show_sentence
-from profiles import units
-from profiles.analysis.cores import Core, Cores, cores
-from profiles.device_names import short_names
-from profiles.events import SegmentOpened
-from profiles.schema import CATEGORIES
+from strategy_lab.app.charts.base import label
+from strategy_lab.app.charts.mesh import CorePlace, mesh
+from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.picker import run_page
+from strategy_lab.app.parts.segments import pick_segment
+from strategy_lab.app.parts.text import as_html, plain
+from strategy_lab.app.parts.verdict import show_sentence
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.cores import Core, Cores, cores
+from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.schema import CATEGORIES
 
 
 def page() -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from app.parts.device_map import op_types, show_device_map, show_variables
-from app.parts.empty import empty
-from app.parts.op_table import show_op_table
-from app.parts.opened import OpenRun
-from app.parts.picker import run_page
-from app.parts.placement_diff import show_difference
-from app.parts.segments import pick_segment
-from app.parts.text import as_html
-from app.parts.verdict import show_sentence
-from profiles import units
-from profiles.analysis.placement import Placement, placement
-from profiles.events import SegmentOpened
+from strategy_lab.app.parts.device_map import op_types, show_device_map, show_variables
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.op_table import show_op_table
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.picker import run_page
+from strategy_lab.app.parts.placement_diff import show_difference
+from strategy_lab.app.parts.segments import pick_segment
+from strategy_lab.app.parts.text import as_html
+from strategy_lab.app.parts.verdict import show_sentence
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.placement import Placement, placement
+from strategy_lab.profiles.events import SegmentOpened
 
 
 def page() -> None:

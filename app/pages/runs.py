@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import state
-from app.parts.delete import offer_delete
-from app.parts.downloads import show_downloads
-from app.parts.empty import empty
-from app.parts.links import page_link
-from app.parts.opened import open_run
-from app.parts.picker import LAST_RUN, pick_run
-from app.parts.rename import offer_rename
-from app.parts.run_list import show_runs
-from app.parts.runs_folder import RunEntry, list_runs, other_folders
-from app.parts.sql_box import show_sql
-from app.parts.text import as_markdown
-from profiles.errors import LabError
-from profiles.store import Profile
+from strategy_lab.app import state
+from strategy_lab.app.parts.delete import offer_delete
+from strategy_lab.app.parts.downloads import show_downloads
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.links import page_link
+from strategy_lab.app.parts.opened import open_run
+from strategy_lab.app.parts.picker import LAST_RUN, pick_run
+from strategy_lab.app.parts.rename import offer_rename
+from strategy_lab.app.parts.run_list import show_runs
+from strategy_lab.app.parts.runs_folder import RunEntry, list_runs, other_folders
+from strategy_lab.app.parts.sql_box import show_sql
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.store import Profile
 
 LINKS = (
     ("overview", "Overview"),

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.charts.serving import AbsenceMark, closures, step_rates, worker_steps
-from app.parts.empty import empty
-from app.parts.opened import OpenRun
-from app.parts.picker import run_page
-from app.parts.process_links import links_of, show_links
-from app.parts.segments import pick_segment
-from app.parts.text import as_html, as_markdown, plain
-from app.parts.verdict import show_sentence
-from profiles import units
-from profiles.analysis.parameter_server import (
+from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates, worker_steps
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.picker import run_page
+from strategy_lab.app.parts.process_links import links_of, show_links
+from strategy_lab.app.parts.segments import pick_segment
+from strategy_lab.app.parts.text import as_html, as_markdown, plain
+from strategy_lab.app.parts.verdict import show_sentence
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.parameter_server import (
     PHASES,
     ParameterServing,
     ServedWorker,
     parameter_serving,
 )
-from profiles.definitions import DEFINITIONS
-from profiles.events import SegmentOpened
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.events import SegmentOpened
 
 _SMALL = 0.75  # of an even part of the steps: who did less is worth naming
 

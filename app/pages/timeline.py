@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.components.timeline import timeline_view
-from app.parts.clocks import show_clocks
-from app.parts.picker import run_page
+from strategy_lab.app.components.timeline import timeline_view
+from strategy_lab.app.parts.clocks import show_clocks
+from strategy_lab.app.parts.picker import run_page
 
 opened = run_page("Timeline")
 if opened is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.parts.text import as_markdown
-from profiles.analysis.losses import loss
-from profiles.store import Profile
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.analysis.losses import loss
+from strategy_lab.profiles.store import Profile
 
 MAX_NOTES = 6
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.parts.opened import OpenRun
-from app.parts.text import plain
-from profiles.analysis.clocks import ClockAnswer, worker_clocks
-from profiles.definitions import DEFINITIONS
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
+from strategy_lab.profiles.definitions import DEFINITIONS
 
 
 def show_clocks(opened: OpenRun) -> None:

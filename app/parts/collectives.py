@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app.charts.waiting import wait_and_transfer
-from app.parts.text import as_markdown, plain
-from profiles import units
-from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
-from profiles.definitions import DEFINITIONS
+from strategy_lab.app.charts.waiting import wait_and_transfer
+from strategy_lab.app.parts.text import as_markdown, plain
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
+from strategy_lab.profiles.definitions import DEFINITIONS
 
 TABLE = "collectives_table"
 GIGA = 1e9

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app.charts.comparing import losses, ratio_interval, spreads
-from app.charts.phases import breakdown
-from app.parts.evidence import say_unlike
-from app.parts.sides import Side
-from app.parts.text import as_html, as_markdown
-from app.parts.tiles import Tile, show_tiles
-from app.parts.verdict import show_sentence
-from profiles import units
-from profiles.analysis.breakdown import StepBreakdown, step_breakdown
-from profiles.analysis.comparison import Comparison
-from profiles.analysis.run_comparison import MetricChange, RunComparison
-from profiles.analysis.steps import StepTimes, step_times
-from profiles.definitions import DEFINITIONS
-from profiles.schema import CATEGORIES
-from profiles.store import Profile
+from strategy_lab.app.charts.comparing import losses, ratio_interval, spreads
+from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.parts.evidence import say_unlike
+from strategy_lab.app.parts.sides import Side
+from strategy_lab.app.parts.text import as_html, as_markdown
+from strategy_lab.app.parts.tiles import Tile, show_tiles
+from strategy_lab.app.parts.verdict import show_sentence
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
+from strategy_lab.profiles.analysis.comparison import Comparison
+from strategy_lab.profiles.analysis.run_comparison import MetricChange, RunComparison
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.store import Profile
 
 _NONE = np.empty(0)
 _STYLE = """<style>

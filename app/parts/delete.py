@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.parts.picker import LAST_RUN
-from app.parts.runs_folder import RunEntry
-from app.parts.text import as_markdown
-from profiles import units
-from profiles.errors import LabError
-from profiles.remove import folder_bytes, remove_run
+from strategy_lab.app.parts.picker import LAST_RUN
+from strategy_lab.app.parts.runs_folder import RunEntry
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles import units
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.remove import folder_bytes, remove_run
 
 
 def offer_delete(entry: RunEntry) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from app.charts.placement import ops_by_type, variable_bytes
-from app.parts.bars import show_bars
-from app.parts.text import plain
-from profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
-from profiles.columns import of_segment, texts
-from profiles.device_names import short_names
-from profiles.store import Profile
+from strategy_lab.app.charts.placement import ops_by_type, variable_bytes
+from strategy_lab.app.parts.bars import show_bars
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
+from strategy_lab.profiles.columns import of_segment, texts
+from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.store import Profile
 
 MAX_VARIABLES = 5_000
 

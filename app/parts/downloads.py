@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from app.parts.text import as_markdown
-from profiles.exports import Format, download, formats
-from profiles.layout import worker_folders
-from profiles.store import Profile
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.exports import Format, download, formats
+from strategy_lab.profiles.layout import worker_folders
+from strategy_lab.profiles.store import Profile
 
 OPEN_WITH = {
     "html": "Made to be mailed.",

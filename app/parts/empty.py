@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.parts.links import page_link
-from app.parts.text import as_markdown
+from strategy_lab.app.parts.links import page_link
+from strategy_lab.app.parts.text import as_markdown
 
 
 def empty(missing: str, next_step: str = "", *, page: str = "", link: str = "") -> None:

@@ -7,22 +7,22 @@ from collections import defaultdict
 import numpy as np
 import streamlit as st
 
-from app.charts import steps as step_charts
-from app.charts.memory import memory as memory_chart
-from app.charts.phases import breakdown as breakdown_chart
-from app.charts.thin import Array
-from app.parts.opened import OpenRun
-from app.parts.segments import segment_marks
-from app.parts.text import as_markdown
-from profiles import units
-from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from profiles.analysis.memory import counted_by, memory_of, memory_use
-from profiles.columns import floats, ints, texts
-from profiles.definitions import DEFINITIONS
-from profiles.device_names import short_names
-from profiles.processes import titles_of
-from profiles.schema import CATEGORIES
-from profiles.store import Profile
+from strategy_lab.app.charts import steps as step_charts
+from strategy_lab.app.charts.memory import memory as memory_chart
+from strategy_lab.app.charts.phases import breakdown as breakdown_chart
+from strategy_lab.app.charts.thin import Array
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.segments import segment_marks
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
+from strategy_lab.profiles.columns import floats, ints, texts
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.store import Profile
 
 SOURCES = {
     "measured": "Measured by full captures",

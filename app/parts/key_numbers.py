@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from app.parts.opened import OpenRun
-from app.parts.tiles import Source, Tile, show_tiles, split_unit
-from profiles import units
-from profiles.analysis.efficiency import efficiency
-from profiles.analysis.findings import Facts
-from profiles.analysis.overlap import Overlap, overlaps
-from profiles.definitions import DEFINITIONS
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.tiles import Source, Tile, show_tiles, split_unit
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
+from strategy_lab.profiles.definitions import DEFINITIONS
 
 NO_SPANS = "needs a capture window"
 

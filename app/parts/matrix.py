@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app.charts.matrix import traffic
+from strategy_lab.app.charts.matrix import traffic
 
 CELL_PX = 54
 """What `37.7 kB` takes."""

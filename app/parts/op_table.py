@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from app.parts.text import plain
-from profiles.columns import of_segment
-from profiles.device_names import in_order, short_names
-from profiles.store import Profile
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.columns import of_segment
+from strategy_lab.profiles.device_names import in_order, short_names
+from strategy_lab.profiles.store import Profile
 
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function")
 ANY = "any"

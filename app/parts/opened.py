@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from profiles.layout import RUN_FILE, launcher_files, worker_folders
-from profiles.status import derive_status
-from profiles.store import Profile, load
+from strategy_lab.profiles.layout import RUN_FILE, launcher_files, worker_folders
+from strategy_lab.profiles.status import derive_status
+from strategy_lab.profiles.store import Profile, load
 
 Answer = TypeVar("Answer")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import state
-from app.parts.banner import show_status
-from app.parts.empty import empty
-from app.parts.opened import OpenRun, open_run
-from app.parts.refresh import follow
-from app.parts.runs_folder import RunEntry, list_runs
-from app.parts.text import as_markdown, plain
-from profiles.errors import LabError
+from strategy_lab.app import state
+from strategy_lab.app.parts.banner import show_status
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.opened import OpenRun, open_run
+from strategy_lab.app.parts.refresh import follow
+from strategy_lab.app.parts.runs_folder import RunEntry, list_runs
+from strategy_lab.app.parts.text import as_markdown, plain
+from strategy_lab.profiles.errors import LabError
 
 LAST_RUN = "last_run"
 """Session key: the run that was looked at last, on whatever page."""

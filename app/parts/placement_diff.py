@@ -5,13 +5,13 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.parts.opened import OpenRun
-from app.parts.segments import segment_title
-from app.parts.text import as_markdown, plain
-from profiles import units
-from profiles.analysis.placement_change import How, PlacementChange, placement_change
-from profiles.device_names import short_names
-from profiles.events import SegmentOpened
+from strategy_lab.app.parts.opened import OpenRun
+from strategy_lab.app.parts.segments import segment_title
+from strategy_lab.app.parts.text import as_markdown, plain
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.placement_change import How, PlacementChange, placement_change
+from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.events import SegmentOpened
 
 MAX_ROWS = 5_000
 WAYS: tuple[How, ...] = ("moved", "added", "gone")

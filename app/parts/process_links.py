@@ -9,13 +9,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.parts.matrix import show_matrix_chart
-from app.parts.text import as_markdown, plain
-from profiles import units
-from profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS, FROM_SERVED
-from profiles.analysis.links import InterfaceUse, Link, Links, links
-from profiles.definitions import DEFINITIONS
-from profiles.store import Profile
+from strategy_lab.app.parts.matrix import show_matrix_chart
+from strategy_lab.app.parts.text import as_markdown, plain
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.derived_links import (
+    FROM_COLLECTIVES,
+    FROM_PARAMETERS,
+    FROM_SERVED,
+)
+from strategy_lab.profiles.analysis.links import InterfaceUse, Link, Links, links
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.store import Profile
 
 MEASURED, DERIVED = "measured", "derived"
 KINDS = {MEASURED: "Measured on sockets", DERIVED: "Derived"}

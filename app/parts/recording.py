@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from profiles.errors import LabError
 from strategy_core.contexts import child
+from strategy_lab.profiles.errors import LabError
 
 KEPT = 40
 """Recordings kept per browser session, so that going back to one costs nothing."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.parts.opened import OpenRun, open_run
-from profiles import units
-from profiles.errors import LabError
+from strategy_lab.app.parts.opened import OpenRun, open_run
+from strategy_lab.profiles import units
+from strategy_lab.profiles.errors import LabError
 
 EVERY_S = 4.0
 _FOLLOW = "follow_the_run"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.parts.picker import LAST_RUN
-from app.parts.runs_folder import RunEntry
-from app.parts.text import as_markdown
-from profiles.errors import LabError
-from profiles.rename import rename_run
+from strategy_lab.app.parts.picker import LAST_RUN
+from strategy_lab.app.parts.runs_folder import RunEntry
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.rename import rename_run
 
 
 def offer_rename(entry: RunEntry) -> None:

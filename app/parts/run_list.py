@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.parts.opened import open_run
-from app.parts.runs_folder import RunEntry
-from app.parts.text import plain, workload_name
-from profiles.analysis.glance import Glance, glance
-from profiles.errors import LabError
+from strategy_lab.app.parts.opened import open_run
+from strategy_lab.app.parts.runs_folder import RunEntry
+from strategy_lab.app.parts.text import plain, workload_name
+from strategy_lab.profiles.analysis.glance import Glance, glance
+from strategy_lab.profiles.errors import LabError
 
 PAGE_ROWS = 25
 STATUS_MARKS = {

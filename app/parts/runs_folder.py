@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.parts.text import plain, workload_name
-from profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
-from profiles.run_file import read_run_file
+from strategy_lab.app.parts.text import plain, workload_name
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from strategy_lab.profiles.run_file import read_run_file
 
 
 @dataclass(frozen=True, slots=True)

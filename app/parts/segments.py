@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.changes import describe
-from app.charts.steps import SegmentMark
-from app.parts.empty import empty
-from app.parts.text import plain
-from profiles.analysis.findings import Facts, gather_facts
-from profiles.events import SegmentOpened
-from profiles.store import Profile
+from strategy_lab.app.changes import describe
+from strategy_lab.app.charts.steps import SegmentMark
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.analysis.findings import Facts, gather_facts
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.store import Profile
 
 KEY = "segment"
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.parts.opened import OpenRun, open_run
-from app.parts.picker import LAST_RUN, pick_run
-from app.parts.runs_folder import RunEntry
-from app.parts.segments import segment_titles
-from app.parts.text import as_markdown, plain
-from profiles.errors import LabError
-from profiles.events import SegmentOpened
+from strategy_lab.app.parts.opened import OpenRun, open_run
+from strategy_lab.app.parts.picker import LAST_RUN, pick_run
+from strategy_lab.app.parts.runs_folder import RunEntry
+from strategy_lab.app.parts.segments import segment_titles
+from strategy_lab.app.parts.text import as_markdown, plain
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.events import SegmentOpened
 
 
 @dataclass(frozen=True, slots=True)

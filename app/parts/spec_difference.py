@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.parts.sides import Side
-from app.parts.text import plain
-from profiles.store import Profile
+from strategy_lab.app.parts.sides import Side
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.store import Profile
 
 
 def show_spec_difference(a: Side, b: Side) -> None:

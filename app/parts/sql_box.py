@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import streamlit as st
 
-from app.parts.text import as_markdown
-from profiles.errors import LabError
-from profiles.schema import TABLES
-from profiles.sql import run_query
-from profiles.store import Profile
+from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.sql import run_query
+from strategy_lab.profiles.store import Profile
 
 MAX_ROWS = 10_000
 TIMEOUT_S = 20.0

@@ -11,8 +11,8 @@ from typing import Literal
 
 import streamlit as st
 
-from app.parts.text import as_html
-from profiles.units import MISSING
+from strategy_lab.app.parts.text import as_html
+from strategy_lab.profiles.units import MISSING
 
 Source = Literal["measured", "marks", "derived"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.parts.empty import empty
-from app.parts.text import plain
-from profiles.layout import worker_folders
+from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.layout import worker_folders
 
 
 def traced_segments(runs: Path) -> dict[str, Path]:

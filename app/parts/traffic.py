@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.parts.matrix import show_matrix_chart
-from app.parts.text import plain
-from profiles.analysis.communication import Traffic
-from profiles.analysis.sends import Send
-from profiles.definitions import DEFINITIONS
-from profiles.device_names import short_names
+from strategy_lab.app.parts.matrix import show_matrix_chart
+from strategy_lab.app.parts.text import plain
+from strategy_lab.profiles.analysis.communication import Traffic
+from strategy_lab.profiles.analysis.sends import Send
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.device_names import short_names
 
 MAX_SENDS = 5_000
 KINDS = {

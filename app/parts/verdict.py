@@ -6,11 +6,11 @@ import time
 
 import streamlit as st
 
-from app.parts.text import as_html, as_markdown, bound, workload_name
-from profiles import units
-from profiles.analysis.findings import Facts, Finding, findings, main_finding
-from profiles.schema import CATEGORIES
-from profiles.store import Profile
+from strategy_lab.app.parts.text import as_html, as_markdown, bound, workload_name
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.findings import Facts, Finding, findings, main_finding
+from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.store import Profile
 
 SHOWN = 3
 PAINT_S = 0.3

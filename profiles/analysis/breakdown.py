@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.served_phases import served_phases
-from profiles.analysis.steps import StepTimes, step_times, typical_steps
-from profiles.columns import Floats, floats, ints, mean, of_segment, texts
-from profiles.hosts import worker_of
-from profiles.marks import fill_step
-from profiles.schema import CATEGORIES
+from strategy_lab.profiles.analysis.served_phases import served_phases
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
+from strategy_lab.profiles.columns import Floats, floats, ints, mean, of_segment, texts
+from strategy_lab.profiles.hosts import worker_of
+from strategy_lab.profiles.marks import fill_step
+from strategy_lab.profiles.schema import CATEGORIES
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica marks"
 NO_PARTS = "no worker of parameter servers did three steps that tell their parts"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiles.analysis.steps import step_times
-from profiles.events import WindowCaptured
-from profiles.records import as_event
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.events import WindowCaptured
+from strategy_lab.profiles.records import as_event
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

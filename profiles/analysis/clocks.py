@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from profiles.clocks import Clocks, WorkerClock
-from profiles.mark_rows import MarkRows
-from profiles.marks_table import APART
-from profiles.processes import titles_of
+from strategy_lab.profiles.clocks import Clocks, WorkerClock
+from strategy_lab.profiles.mark_rows import MarkRows
+from strategy_lab.profiles.marks_table import APART
+from strategy_lab.profiles.processes import titles_of
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 Ints = npt.NDArray[np.int64]
 MIN_STEPS = 3

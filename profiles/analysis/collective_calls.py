@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiles.analysis.steps import typical_steps
-from profiles.bus_factor import bus_factor
-from profiles.columns import floats, ints, of_segment
-from profiles.sql import run_query
+from strategy_lab.profiles.analysis.steps import typical_steps
+from strategy_lab.profiles.bus_factor import bus_factor
+from strategy_lab.profiles.columns import floats, ints, of_segment
+from strategy_lab.profiles.sql import run_query
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from profiles.columns import Floats
+from strategy_lab.profiles.columns import Floats
 
 Verdict = Literal["A is faster", "B is faster", "cannot tell"]
 

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from profiles.analysis.breakdown import ReplicaBreakdown, captured_breakdown, without_warm_up
-from profiles.analysis.steps import step_times
-from profiles.columns import floats, ints, of_segment, texts
-from profiles.events import CoresExpanded, SegmentOpened
-from profiles.hosts import host_process
-from profiles.records import as_event
+from strategy_lab.profiles.analysis.breakdown import (
+    ReplicaBreakdown,
+    captured_breakdown,
+    without_warm_up,
+)
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.columns import floats, ints, of_segment, texts
+from strategy_lab.profiles.events import CoresExpanded, SegmentOpened
+from strategy_lab.profiles.hosts import host_process
+from strategy_lab.profiles.records import as_event
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 NO_CORE_STEP = "no step of this core was captured"
 

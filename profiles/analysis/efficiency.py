@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from profiles.analysis.breakdown import StepBreakdown
-from profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.breakdown import StepBreakdown
+from strategy_lab.profiles.analysis.steps import StepTimes
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
+    from strategy_lab.profiles.events import SegmentOpened
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiles import units
-from profiles.analysis.breakdown import StepBreakdown, step_breakdown
-from profiles.analysis.capture_cost import CaptureCost, capture_cost
-from profiles.analysis.communication import Communication, communication
-from profiles.analysis.input_share import InputShare, input_share
-from profiles.analysis.steps import StepTimes, step_times
-from profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
+from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
+from strategy_lab.profiles.analysis.communication import Communication, communication
+from strategy_lab.profiles.analysis.input_share import InputShare, input_share
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 EXPOSED_SHARE = 0.25
 IDLE_SHARE = 0.3

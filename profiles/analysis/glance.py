@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiles.columns import Floats, Ints, floats, ints
-from profiles.status import Status
-from profiles.store import Profile
+from strategy_lab.profiles.columns import Floats, Ints, floats, ints
+from strategy_lab.profiles.status import Status
+from strategy_lab.profiles.store import Profile
 
 SPARK_POINTS = 60
 

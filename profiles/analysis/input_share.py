@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiles.analysis.steps import step_times
+from strategy_lab.profiles.analysis.steps import step_times
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 INPUT_BOUND_SHARE = 0.15
 

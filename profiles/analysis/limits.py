@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from profiles.analysis.run_comparison import METRICS, MetricChange, RunComparison
-from profiles.errors import AnalysisError
+from strategy_lab.profiles.analysis.run_comparison import METRICS, MetricChange, RunComparison
+from strategy_lab.profiles.errors import AnalysisError
 
 _LIMIT = re.compile(r"(?P<metric>[^:]+):(?P<sign>[+-])(?P<size>\d+(\.\d*)?|\.\d+)(?P<unit>%?)")
 

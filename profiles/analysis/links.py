@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.derived_links import Pair, derived_bytes
-from profiles.columns import Floats, Ints, floats, ints, of_segment, texts
-from profiles.hosts import is_served
-from profiles.link_rows import INTERFACE, SOCKET
+from strategy_lab.profiles.analysis.derived_links import Pair, derived_bytes
+from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment, texts
+from strategy_lab.profiles.hosts import is_served
+from strategy_lab.profiles.link_rows import INTERFACE, SOCKET
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 HEADER_BYTES = 66
 """Ethernet (14), IPv4 (20) and TCP with timestamps (32) around each frame."""

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.steps import typical_captured_steps
-from profiles.capture.intervals import Intervals
-from profiles.columns import bools, ints, of_segment
+from strategy_lab.profiles.analysis.steps import typical_captured_steps
+from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.columns import bools, ints, of_segment
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 COMMUNICATION = ("collective", "transfer", "wait")
 

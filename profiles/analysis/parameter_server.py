@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.steps import typical_steps
-from profiles.columns import Floats, Ints, floats, ints, of_segment, texts
-from profiles.events import SegmentOpened, VariablesServed
+from strategy_lab.profiles.analysis.steps import typical_steps
+from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment, texts
+from strategy_lab.profiles.events import SegmentOpened, VariablesServed
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 PHASES = ("input", "pull", "compute", "push")
 """What a worker does in a step, one after the other; together they are its time at work."""

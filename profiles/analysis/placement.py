@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiles.columns import floats, of_segment, texts
-from profiles.device_names import in_order
+from strategy_lab.profiles.columns import floats, of_segment, texts
+from strategy_lab.profiles.device_names import in_order
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 UNPLACED = "(no device)"
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from profiles.analysis.placement import UNPLACED
-from profiles.columns import of_segment, texts
+from strategy_lab.profiles.analysis.placement import UNPLACED
+from strategy_lab.profiles.columns import of_segment, texts
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 How = Literal["moved", "added", "gone"]
 Places = dict[tuple[str, int], tuple[str, tuple[str, ...]]]

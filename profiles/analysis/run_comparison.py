@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profiles.analysis.comparison import Comparison, compare_times
-from profiles.analysis.steps import StepTimes, step_times
-from profiles.analysis.summary import summarize_segment
-from profiles.errors import AnalysisError
-from profiles.schema import CATEGORIES
+from strategy_lab.profiles.analysis.comparison import Comparison, compare_times
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.analysis.summary import summarize_segment
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.schema import CATEGORIES
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 METRICS: dict[str, str] = {
     "step_time_ms": "steps.wall_ms.median",

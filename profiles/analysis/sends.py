@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiles.analysis.steps import typical_captured_steps
-from profiles.sql import run_query
+from strategy_lab.profiles.analysis.steps import typical_captured_steps
+from strategy_lab.profiles.sql import run_query
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.steps import typical_steps
-from profiles.columns import floats, ints, of_segment
+from strategy_lab.profiles.analysis.steps import typical_steps
+from strategy_lab.profiles.columns import floats, ints, of_segment
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

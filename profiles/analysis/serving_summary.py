@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from profiles.analysis.parameter_server import parameter_serving
+from strategy_lab.profiles.analysis.parameter_server import parameter_serving
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 Json = dict[str, Any]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profiles.columns import Bools, Floats, Ints, bools, floats, ints, of_segment
+from strategy_lab.profiles.columns import Bools, Floats, Ints, bools, floats, ints, of_segment
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from profiles.analysis.steps import StepTimes, step_times
-from profiles.columns import Floats, floats, ints, of_segment
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.columns import Floats, floats, ints, of_segment
 
 if TYPE_CHECKING:
-    from profiles.store import Profile
+    from strategy_lab.profiles.store import Profile
 
 NOTICEABLE_SHARE = 0.05
 """A straggler is late by at least this share of a step..."""

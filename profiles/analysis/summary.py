@@ -10,29 +10,29 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from profiles.analysis.capture_cost import CaptureCost
-from profiles.analysis.clocks import ClockAnswer, worker_clocks
-from profiles.analysis.communication import (
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.capture_cost import CaptureCost
+from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
+from strategy_lab.profiles.analysis.communication import (
     NO_WINDOW,
     CollectiveUse,
     Communication,
     main_collective,
 )
-from profiles.analysis.cores import NO_CORE_STEP, Core, cores
-from profiles.analysis.efficiency import efficiency
-from profiles.analysis.findings import Facts, findings, gather_facts
-from profiles.analysis.links import Link, Links, links
-from profiles.analysis.memory import memory_use
-from profiles.analysis.placement import Placement, placement
-from profiles.analysis.serving_summary import serving_summary
-from profiles.analysis.steps import StepTimes
-from profiles.analysis.stragglers import Stragglers
-from profiles.schema import CATEGORIES, SCHEMA_VERSION
+from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
+from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.analysis.findings import Facts, findings, gather_facts
+from strategy_lab.profiles.analysis.links import Link, Links, links
+from strategy_lab.profiles.analysis.memory import memory_use
+from strategy_lab.profiles.analysis.placement import Placement, placement
+from strategy_lab.profiles.analysis.serving_summary import serving_summary
+from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.schema import CATEGORIES, SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from profiles.events import SegmentOpened
-    from profiles.store import Profile
+    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.store import Profile
 
 Json = dict[str, Any]
 NO_SIZES = "what a step has to move is not known with its size"

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from profiles.capture.collectives import CollectiveRows
-from profiles.capture.gaps import GapIntervals, call_waits, receive_gaps
-from profiles.capture.intervals import Intervals
-from profiles.capture.joined import COMPUTE, INPUT, TRANSFER, Joined, OpEvents
+from strategy_lab.profiles.capture.collectives import CollectiveRows
+from strategy_lab.profiles.capture.gaps import GapIntervals, call_waits, receive_gaps
+from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.capture.joined import COMPUTE, INPUT, TRANSFER, Joined, OpEvents
 
 Ints = NDArray[np.int64]
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profiles.capture.graph import COLLECTIVES
-from profiles.capture.joined import COLLECTIVE, Joined
-from profiles.capture.reductions import Reduction, find_reductions
+from strategy_lab.profiles.capture.graph import COLLECTIVES
+from strategy_lab.profiles.capture.joined import COLLECTIVE, Joined
+from strategy_lab.profiles.capture.reductions import Reduction, find_reductions
 
 Ints = NDArray[np.int64]
 

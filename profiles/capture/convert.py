@@ -15,20 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from profiles.capture import collectives
-from profiles.capture.attribution import Attribution, attribute
-from profiles.capture.graph import Graph, read_graph
-from profiles.capture.joined import Joined, join
-from profiles.capture.tables import (
+from strategy_lab.profiles.capture import collectives
+from strategy_lab.profiles.capture.attribution import Attribution, attribute
+from strategy_lab.profiles.capture.graph import Graph, read_graph
+from strategy_lab.profiles.capture.joined import Joined, join
+from strategy_lab.profiles.capture.tables import (
     collective_table,
     core_step_table,
     replica_step_table,
     span_table,
     transfer_table,
 )
-from profiles.capture.together import decode_together
-from profiles.hosts import host_process
-from profiles.schema import TABLES
+from strategy_lab.profiles.capture.together import decode_together
+from strategy_lab.profiles.hosts import host_process
+from strategy_lab.profiles.schema import TABLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from profiles.capture.intervals import Intervals
-from profiles.capture.joined import Joined, Occurrences, OpEvents
+from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.capture.joined import Joined, Occurrences, OpEvents
 
 Ints = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from profiles.errors import RunFolderError
+from strategy_lab.profiles.errors import RunFolderError
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 GRAPH_SCHEMA = pa.schema(

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiles.capture import xspace
-from profiles.capture.convert import WindowOf, convert, to_tables, write_tables
-from profiles.capture.graph import Graph
-from profiles.capture.joined import join
-from profiles.errors import LabError
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture.convert import WindowOf, convert, to_tables, write_tables
+from strategy_lab.profiles.capture.graph import Graph
+from strategy_lab.profiles.capture.joined import join
+from strategy_lab.profiles.errors import LabError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from profiles.capture import xspace
-from profiles.capture.graph import RECEIVES, Graph, Node, category
-from profiles.capture.xspace import Events, XSpaceColumns
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, category
+from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 
 Ints = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from profiles.capture.graph import RECEIVES, SENDS, Graph, Node
+from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
 
 _COMBINERS = {"AddN": ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
 EMULATED = frozenset({"halo-exchange"})

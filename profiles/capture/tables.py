@@ -9,11 +9,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from profiles.bus_factor import bus_factor
-from profiles.capture.attribution import Attribution, SplitSteps
-from profiles.capture.collectives import CollectiveRows
-from profiles.capture.graph import RECEIVES
-from profiles.capture.joined import CATEGORY_NAMES, INPUT, TRANSFER, WAIT, Joined, Occurrences
+from strategy_lab.profiles.bus_factor import bus_factor
+from strategy_lab.profiles.capture.attribution import Attribution, SplitSteps
+from strategy_lab.profiles.capture.collectives import CollectiveRows
+from strategy_lab.profiles.capture.graph import RECEIVES
+from strategy_lab.profiles.capture.joined import (
+    CATEGORY_NAMES,
+    INPUT,
+    TRANSFER,
+    WAIT,
+    Joined,
+    Occurrences,
+)
 
 Ints = NDArray[np.int64]
 Columns = dict[str, Any]

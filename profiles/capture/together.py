@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from profiles.capture import xspace
-from profiles.capture.xspace import Events, XSpaceColumns
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 
 _OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profiles.capture import wire
-from profiles.capture.graph import COLLECTIVES
-from profiles.capture.xplane_message import xspace_class
-from profiles.errors import LabError
+from strategy_lab.profiles.capture import wire
+from strategy_lab.profiles.capture.graph import COLLECTIVES
+from strategy_lab.profiles.capture.xplane_message import xspace_class
+from strategy_lab.profiles.errors import LabError
 
 Ints = NDArray[np.int64]
 

@@ -17,10 +17,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from profiles.errors import LabError
-from profiles.exports.format import Format
-from profiles.exports.target import write_whole
-from profiles.store import Profile
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.exports.target import write_whole
+from strategy_lab.profiles.store import Profile
 
 __all__ = ["Download", "Format", "download", "formats", "write"]
 

@@ -18,17 +18,17 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.clocks import worker_clocks
-from profiles.exports.format import Format
-from profiles.exports.trace.counters import memory_counters, step_counters
-from profiles.exports.trace.flows import Flows
-from profiles.exports.trace.replicas import ReplicaSlices
-from profiles.exports.trace.slices import Row, Slice, in_sequence
-from profiles.exports.trace.tracks import TraceEvent, Tracks
-from profiles.processes import titles_of
-from profiles.schema import SCHEMA_VERSION
-from profiles.store import Profile
-from profiles.timeline.one_clock import table_on_one_clock
+from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.exports.trace.counters import memory_counters, step_counters
+from strategy_lab.profiles.exports.trace.flows import Flows
+from strategy_lab.profiles.exports.trace.replicas import ReplicaSlices
+from strategy_lab.profiles.exports.trace.slices import Row, Slice, in_sequence
+from strategy_lab.profiles.exports.trace.tracks import TraceEvent, Tracks
+from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.schema import SCHEMA_VERSION
+from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 _json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 """Text as it is: Perfetto shows escapes in a track's name letter by letter."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiles.store import Profile
+from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

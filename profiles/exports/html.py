@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profiles.exports.format import Format
-from profiles.exports.report.about import definitions, environment
-from profiles.exports.report.communication import communication
-from profiles.exports.report.cores import core_times
-from profiles.exports.report.facts import gather
-from profiles.exports.report.headline import sentences
-from profiles.exports.report.memory import memory
-from profiles.exports.report.overview import overview
-from profiles.exports.report.page import render
-from profiles.exports.report.placement import placements
-from profiles.exports.report.processes import processes
-from profiles.exports.report.replicas import replicas
-from profiles.exports.report.serving import serving
-from profiles.exports.report.steps import steps
-from profiles.exports.report.timeline import timeline
-from profiles.store import Profile
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.exports.report.about import definitions, environment
+from strategy_lab.profiles.exports.report.communication import communication
+from strategy_lab.profiles.exports.report.cores import core_times
+from strategy_lab.profiles.exports.report.facts import gather
+from strategy_lab.profiles.exports.report.headline import sentences
+from strategy_lab.profiles.exports.report.memory import memory
+from strategy_lab.profiles.exports.report.overview import overview
+from strategy_lab.profiles.exports.report.page import render
+from strategy_lab.profiles.exports.report.placement import placements
+from strategy_lab.profiles.exports.report.processes import processes
+from strategy_lab.profiles.exports.report.replicas import replicas
+from strategy_lab.profiles.exports.report.serving import serving
+from strategy_lab.profiles.exports.report.steps import steps
+from strategy_lab.profiles.exports.report.timeline import timeline
+from strategy_lab.profiles.store import Profile
 
 _SECTIONS = (
     overview,

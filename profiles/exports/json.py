@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.summary import summarize
-from profiles.exports.format import Format
-from profiles.schema import SCHEMA_VERSION, TABLES
-from profiles.store import Profile
+from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.schema import SCHEMA_VERSION, TABLES
+from strategy_lab.profiles.store import Profile
 
 
 def _write(profile: Profile, path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from profiles.exports.format import Format
-from profiles.schema import TABLES
-from profiles.store import Profile
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.store import Profile
 
 
 def _write(profile: Profile, folder: Path) -> None:

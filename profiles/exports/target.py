@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError
 
 _RULES = {
     errno.ENOSPC: ("An export fits on the disk", "Free some space, or export elsewhere"),

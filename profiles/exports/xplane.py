@@ -11,10 +11,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from profiles.errors import LabError
-from profiles.exports.format import Format
-from profiles.layout import worker_folders
-from profiles.store import Profile
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.layout import worker_folders
+from strategy_lab.profiles.store import Profile
 
 PLUGIN_FOLDER = Path("plugins") / "profile"
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from profiles.stepper.page import page
+from strategy_lab.profiles.stepper.page import page
 
 __all__ = ["page"]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from profiles.palette import REPLICA_COLOURS
-from profiles.stepper.locality import locality_rules
+from strategy_lab.profiles.palette import REPLICA_COLOURS
+from strategy_lab.profiles.stepper.locality import locality_rules
 
 # Nothing may be fetched, and nothing runs but the viewer itself: a recording is only data.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
@@ -38,7 +38,7 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) ->
     `theme` is `light`, `dark` or `auto`; `step` is where it opens, counted from 1. Every text of
     the recording is data: it is shown, never run.
     """
-    here = files("profiles.stepper")
+    here = files("strategy_lab.profiles.stepper")
     data = dict(recording) | {
         "colours": list(REPLICA_COLOURS),
         "rules": locality_rules(),

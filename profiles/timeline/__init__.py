@@ -1,7 +1,7 @@
 """The spans of a run in time: laid out on rows once, then cut to what a view can show."""
 
-from profiles.timeline.layout import Timeline, Track, lay_out
-from profiles.timeline.search import find_spans
-from profiles.timeline.view import View, cut_view
+from strategy_lab.profiles.timeline.layout import Timeline, Track, lay_out
+from strategy_lab.profiles.timeline.search import find_spans
+from strategy_lab.profiles.timeline.view import View, cut_view
 
 __all__ = ["Timeline", "Track", "View", "cut_view", "find_spans", "lay_out"]

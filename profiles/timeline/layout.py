@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.analysis.clocks import worker_clocks
-from profiles.processes import titles_of
-from profiles.store import Profile
-from profiles.timeline.lanes import assign_lanes
-from profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
+from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.timeline.lanes import assign_lanes
+from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
 
 Ints = npt.NDArray[np.int64]
 _Key = tuple[int, int, str]

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from profiles.columns import Ints, floats, ints, texts
-from profiles.mark_rows import UNKNOWN, MarkRows
-from profiles.marks_table import last_gradients_ns, replica_devices
-from profiles.schema import TABLES
-from profiles.store import Profile
-from profiles.timeline.served_steps import newest_closures, served_spans
+from strategy_lab.profiles.columns import Ints, floats, ints, texts
+from strategy_lab.profiles.mark_rows import UNKNOWN, MarkRows
+from strategy_lab.profiles.marks_table import last_gradients_ns, replica_devices
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.timeline.served_steps import newest_closures, served_spans
 
 MAX_UNCAPTURED_STEPS = 1_000
 MARKED = " (marks)"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from profiles.timeline.layout import Timeline
+from strategy_lab.profiles.timeline.layout import Timeline
 
 MAX_FOUND = 2_000
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from profiles.timeline.layout import Timeline
+from strategy_lab.profiles.timeline.layout import Timeline
 
 MAX_RECTANGLES = 14_000
 """As many as a browser draws within a frame, in software, with time to spare."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from profiles.timeline.layout import Timeline
-from profiles.timeline.view import View
+from strategy_lab.profiles.timeline.layout import Timeline
+from strategy_lab.profiles.timeline.view import View
 
 COLUMNS = {
     "start": "f8",

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from profiles import units
-from profiles.analysis.comparison import Comparison
-from profiles.analysis.limits import LimitCheck
-from profiles.analysis.run_comparison import MetricChange, RunComparison
 from strategy_core.cli._plain import plain_text
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.comparison import Comparison
+from strategy_lab.profiles.analysis.limits import LimitCheck
+from strategy_lab.profiles.analysis.run_comparison import MetricChange, RunComparison
 
 
 def print_comparison(

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from profiles import units
-from profiles.sources import Record
+from strategy_lab.profiles import units
+from strategy_lab.profiles.sources import Record
 
 _RECENT_STEPS = 20
 

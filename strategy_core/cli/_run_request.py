@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from profiles.errors import SpecError
-from profiles.spec import CROSS_DEVICE_OPS, RunSpec, load_spec
 from strategy_core import catalog, preflight
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import CROSS_DEVICE_OPS, RunSpec, load_spec
 
 _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("--strategy", "strategy", {"choices": catalog.names(), "metavar": "NAME"}),

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-import profiles
-from profiles.collect import collect
 from strategy_core.cli._summary_text import print_summary
+from strategy_lab import profiles
+from strategy_lab.profiles.collect import collect
 
 HELP = "put the folders that the hosts of one run each wrote together"
 

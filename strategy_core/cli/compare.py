@@ -7,11 +7,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-import profiles
-from profiles.analysis.comparison import CONFIDENCE
-from profiles.analysis.limits import LimitCheck, check_limit, parse_limit
-from profiles.analysis.run_comparison import METRICS, RunComparison, compare_runs
-from profiles.errors import LabError
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.comparison import CONFIDENCE
+from strategy_lab.profiles.analysis.limits import LimitCheck, check_limit, parse_limit
+from strategy_lab.profiles.analysis.run_comparison import METRICS, RunComparison, compare_runs
+from strategy_lab.profiles.errors import LabError
 
 HELP = "is run B faster than run A, or is it noise?"
 EPILOG = "Exit code: 0 within the limits, 1 beyond one, 2 not comparable."

@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from profiles.errors import SpecError
-from profiles.stepper import page
 from strategy_core.contexts import child, course
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.stepper import page
 
 HELP = "record how a program moves between replica and cross-replica context"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import profiles
-from profiles.exports import formats, write
+from strategy_lab import profiles
+from strategy_lab.profiles.exports import formats, write
 
 HELP = "write a run for another tool: a report, a trace, tables"
 

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn, Protocol, cast
 
 import strategy_core.cli
-from profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError
 
 PROGRAM = "strategy-lab"
 DEFAULT_VERB = "ui"

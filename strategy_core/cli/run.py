@@ -6,10 +6,10 @@ import argparse
 import time
 from pathlib import Path
 
-from profiles.spec import RunSpec
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import report, watch
 from strategy_core.launcher import Launcher
+from strategy_lab.profiles.spec import RunSpec
 
 HELP = "run a strategy and record it"
 

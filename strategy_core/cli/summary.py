@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-import profiles
+from strategy_lab import profiles
 
 HELP = "what a run did: its steps, where each replica's time went, what moved"
 

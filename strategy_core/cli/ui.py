@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from profiles.errors import LabError
 from strategy_core.processes.protocol import package_root
+from strategy_lab.profiles.errors import LabError
 
 HELP = "open the lab in the browser"
 FIRST_PORT = 8501
@@ -29,7 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     port = args.port if args.port is not None else free_port(args.host)
     # The page is another program on top of this one: started, never imported from here.
-    command = [sys.executable, "-P", "-m", "app", "--host", args.host, "--port", str(port)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "strategy_lab.app",
+        "--host",
+        args.host,
+        "--port",
+        str(port),
+    ]
     root = str(package_root())
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

@@ -11,7 +11,6 @@ import os
 import sys
 from pathlib import Path
 
-from profiles.spec import RunSpec
 from strategy_core.cli import run as run_here
 from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
 from strategy_core.cli._watching import report, watch
@@ -20,6 +19,7 @@ from strategy_core.cluster.place import Place
 from strategy_core.cluster.resolve import FORMS, Wanted, resolve
 from strategy_core.launcher import Launcher
 from strategy_core.launching.hosted_run import Part, check_hosted
+from strategy_lab.profiles.spec import RunSpec
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
 

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 
-from profiles.errors import LabError
 from strategy_core.cluster.place import Place, split_address
 from strategy_core.cluster.tasks import Task
 from strategy_core.processes.patience import BUILDING_FACTOR
+from strategy_lab.profiles.errors import LabError
 
 PROBE_EVERY_S = 0.5
 _ANSWER_WITHIN_S = 1.0

@@ -19,10 +19,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from profiles.events import ClockMeasured, Event, Note
 from strategy_core.cluster import clock_exchange as wire
 from strategy_core.cluster.clock_exchange import Clock, Exchange
 from strategy_core.cluster.tasks import Cluster
+from strategy_lab.profiles.events import ClockMeasured, Event, Note
 
 REFERENCE = 0
 """The worker whose clock all are told by."""

@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from profiles.errors import LabError
-from profiles.events import Note
-from profiles.spec import NetworkOptions
 from strategy_core.cluster.ports import reserved_ports
 from strategy_core.cluster.wiring import Wiring, address
 from strategy_core.processes import protocol
 from strategy_core.processes.entrance import Entrance
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.events import Note
+from strategy_lab.profiles.spec import NetworkOptions
 
 LOCAL_HOST = "127.0.0.1"
 _FIRST_PORT = 2222

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core.live_change import STEP_FIELDS, changed_spec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 RULE = "On hosts of their own, the processes of a run stay, and change only what they can so"
 AGAIN = "Stop the run, and start it again on every host with the new flags and --resume"

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiles.events import LinkBytes
 from strategy_core.cluster.connections import Connection, connections, why_unavailable
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.wiring import INTERFACE
+from strategy_lab.profiles.events import LinkBytes
 
 RESOLVE_EVERY_S = 5.0
 _INTERFACES = Path("/proc/thread-self/net/dev")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import psutil
 
-from profiles.errors import SpecError
 from strategy_core.cluster.place import split_address
+from strategy_lab.profiles.errors import SpecError
 
 
 def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int:

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core.cluster.tasks import Cluster, Role, Task
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 _ROLES = ("chief", "worker", "ps")
 _ADDRESS_RULE = "A task's address is host:port"

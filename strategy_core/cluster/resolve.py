@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import LabError, SpecError
 from strategy_core.cluster.own_host import own_index
 from strategy_core.cluster.place import (
     Place,
@@ -31,6 +30,7 @@ from strategy_core.cluster.place import (
     place_from_roles,
 )
 from strategy_core.processes.worker_process import worker_environment
+from strategy_lab.profiles.errors import LabError, SpecError
 
 ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
 FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"

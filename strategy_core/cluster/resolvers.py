@@ -21,7 +21,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError
 
 Answer = dict[str, Any]
 _POLL_S = 1.0

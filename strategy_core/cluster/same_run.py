@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import workloads
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 _RULE = "All hosts of a run are asked for the same, and have the same programs"
 _ADVICE = "Start it again with the same flags and the same installation on every host"

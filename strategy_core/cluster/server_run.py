@@ -21,11 +21,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import Environment, Failed, Finished, WorkerStarted
-from profiles.layout import worker_folder
-from profiles.spec import parse_spec
 from strategy_core.cause import cause
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
@@ -37,6 +32,11 @@ from strategy_core.devices import inventory
 from strategy_core.environment import host
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import Environment, Failed, Finished, WorkerStarted
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import parse_spec
 
 TELL_EVERY_S = 2.0
 

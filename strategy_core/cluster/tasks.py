@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 Role = Literal["chief", "worker", "ps", "host"]
 """A `host` has cores of a TPU pod."""

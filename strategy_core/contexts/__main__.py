@@ -28,10 +28,10 @@ def main() -> None:
 
 
 def _record(request: dict[str, Any]) -> dict[str, Any]:
-    from profiles.errors import LabError
-    from profiles.spec import parse_spec
     from strategy_core import algorithms, device_plan, devices, strategies
     from strategy_core.contexts import demonstration
+    from strategy_lab.profiles.errors import LabError
+    from strategy_lab.profiles.spec import parse_spec
 
     try:
         spec = parse_spec(request["spec"])

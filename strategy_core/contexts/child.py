@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import LabError
-from profiles.spec import parse_spec
 from strategy_core import catalog
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import parse_spec
 
 TIME_LIMIT_S = 180.0
 """Counts the start of TensorFlow too, which alone can take a minute where the machine is busy."""

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiles.errors import SpecError
 from strategy_core.contexts.demonstrations import COURSE
+from strategy_lab.profiles.errors import SpecError
 
 FOLDER = Path(__file__).parent / "demonstrations"
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from profiles.errors import SpecError
 from strategy_core import data_files
 from strategy_core.cause import cause
 from strategy_core.data import images, npz, table, tfrecord
 from strategy_core.data.examples import Examples
+from strategy_lab.profiles.errors import SpecError
 
 Reader = Callable[[Path], Examples]
 

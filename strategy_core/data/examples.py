@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core.shuffled import shuffled_indices
+from strategy_lab.profiles.errors import SpecError
 
 Array = npt.NDArray[Any]
 Decode = Callable[[tf.Tensor, Sequence[int | None]], tf.Tensor]

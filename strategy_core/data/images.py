@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core.data.examples import Examples
 from strategy_core.data_files import IMAGE_SUFFIXES
+from strategy_lab.profiles.errors import SpecError
 
 CHECK_AHEAD_S = 5.0
 """So long are images looked at before the first step; the others are when their turn comes."""

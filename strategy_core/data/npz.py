@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from profiles.errors import SpecError
 from strategy_core.data.examples import Examples, as_labels
+from strategy_lab.profiles.errors import SpecError
 
 _NAMES = (("x", "y"), ("features", "labels"), ("x_train", "y_train"))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profiles.errors import SpecError
 from strategy_core.data.examples import Examples, as_labels
+from strategy_lab.profiles.errors import SpecError
 
 _LABELS = ("label", "target", "y")
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core.data.examples import Examples, as_labels
+from strategy_lab.profiles.errors import SpecError
 
 Values = npt.NDArray[np.float64]
 

@@ -6,12 +6,12 @@ import contextlib
 import time
 from pathlib import Path
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import Event, Exited, Launched
-from profiles.layout import launcher_file
 from strategy_core.launching.crew import Crew
 from strategy_core.launching.watched_worker import WatchedWorker
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import Event, Exited, Launched
+from strategy_lab.profiles.layout import launcher_file
 
 FINE = ("finished", "stopped", "replaced")
 """Verdicts of processes that ended as they should."""

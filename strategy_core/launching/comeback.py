@@ -7,9 +7,9 @@ server, any worker of a synchronous strategy) ends the run, or sends it back to 
 
 from __future__ import annotations
 
-from profiles.events import Note
 from strategy_core.launching.crew import Crew
 from strategy_core.launching.watched_worker import WatchedWorker
+from strategy_lab.profiles.events import Note
 
 MAX_COMEBACKS = 10
 """Of one worker: who is lost more often has something that a fresh process has, too."""

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from profiles.spec import RunSpec
 from strategy_core.cluster import tasks
 from strategy_core.cluster.containment import Network, lay_network
 from strategy_core.cluster.tasks import Cluster
@@ -21,6 +20,7 @@ from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import protocol
 from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.verdict import KillReason, Verdict
+from strategy_lab.profiles.spec import RunSpec
 
 STOPPED_S = 3.0
 """A stopped process (SIGSTOP) holds its peers up: none is waited for longer."""

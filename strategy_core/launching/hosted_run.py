@@ -15,10 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiles.commands import OWN_NUMBERS_FROM, LeftCommand, read_commands
-from profiles.errors import SpecError
-from profiles.events import CommandAnswered, Note
-from profiles.spec import RunSpec
 from strategy_core.cluster.attendance import Attendance, Doorkeeper, Patience, silent_peers
 from strategy_core.cluster.containment import Network
 from strategy_core.cluster.hosted_change import check_planned
@@ -29,6 +25,10 @@ from strategy_core.launching.run_handle import STOP_GRACE_S, RunHandle, StartWor
 from strategy_core.processes import protocol
 from strategy_core.processes.verdict import Verdict
 from strategy_core.processes.worker_process import Message
+from strategy_lab.profiles.commands import OWN_NUMBERS_FROM, LeftCommand, read_commands
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.events import CommandAnswered, Note
+from strategy_lab.profiles.spec import RunSpec
 
 _TELL_AFTER_S = 15.0
 _TELL_EVERY_S = 30.0

@@ -9,14 +9,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from profiles.errors import RunFolderError
-from profiles.layout import RUN_FILE, worker_folder
-from profiles.run_file import create_run_file, read_run_file
-from profiles.sources import EventSource, read_sources
-from profiles.spec import RunSpec
-from profiles.status import derive_status
 from strategy_core.cluster.place import Place
 from strategy_core.processes import protocol
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import RUN_FILE, worker_folder
+from strategy_lab.profiles.run_file import create_run_file, read_run_file
+from strategy_lab.profiles.sources import EventSource, read_sources
+from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.status import derive_status
 
 _RULE = "A run is recorded into a new or empty folder"
 MIN_FREE_BYTES = 1 << 20

@@ -20,11 +20,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from profiles.errors import LabError
-from profiles.events import Note
-from profiles.layout import worker_folder
-from profiles.spec import RunSpec, parse_spec
-from profiles.status import State
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.launching.chronicle import Chronicle
 from strategy_core.launching.comeback import may_come_back, note_of
@@ -34,6 +29,11 @@ from strategy_core.processes import protocol
 from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.verdict import Verdict
 from strategy_core.processes.worker_process import Message, WorkerProcess
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.events import Note
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import RunSpec, parse_spec
+from strategy_lab.profiles.status import State
 
 StartWorker = Callable[[Entrance | None], tuple[WorkerProcess, bool]]
 """Gives a worker process, in a network where one is given, and whether it is the spare one."""

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from profiles.event_log import read_events
-from profiles.layout import WorkerFolder
 from strategy_core.processes import protocol
 from strategy_core.processes.last_words import last_words
 from strategy_core.processes.memory_evidence import MemoryReading, oom_evidence, read_memory
 from strategy_core.processes.patience import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
 from strategy_core.processes.worker_process import WorkerProcess
+from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.layout import WorkerFolder
 
 _CPU_READ_EVERY_S = 1.0
 _BUSY_SHARE = 0.1

@@ -6,8 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.events import VariablesServed
-from profiles.spec import RunSpec
 from strategy_core.parameter_server.counting import count_on_server
 from strategy_core.parameter_server.feed import Feed
 from strategy_core.parameter_server.loop import CoordinatorLoop
@@ -16,6 +14,8 @@ from strategy_core.parameter_server.pushes import Pushes
 from strategy_core.parameter_server.served import served
 from strategy_core.parameter_server.step import build_step
 from strategy_core.workload import Workload
+from strategy_lab.profiles.events import VariablesServed
+from strategy_lab.profiles.spec import RunSpec
 
 COUNT_NOTE = (
     "The optimizer counts its steps on the server: Keras 3 reads the counter and writes it back, "

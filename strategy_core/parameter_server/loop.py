@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profiles.events import ClosureDone, VariablesServed
 from strategy_core import private_tf
 from strategy_core.parameter_server.answer import Answer
 from strategy_core.parameter_server.feed import Feed
 from strategy_core.parameter_server.step import read_done
 from strategy_core.recorder.step import RecordedStep
+from strategy_lab.profiles.events import ClosureDone, VariablesServed
 
 AHEAD_PER_WORKER = 2
 """Closures per worker at least: one in flight, and one that waits for it to be done."""

@@ -17,9 +17,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from profiles.errors import SpecError
-from profiles.spec import ParameterServerOptions, RunSpec
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import ParameterServerOptions, RunSpec
 
 ELEMENTWISE = (
     "SGD",

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from profiles.events import VariablesServed
 from strategy_core.parameter_server.parts import Held
 from strategy_core.parameter_server.pushes import Pushes
+from strategy_lab.profiles.events import VariablesServed
 
 _SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")
 

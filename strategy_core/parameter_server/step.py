@@ -19,7 +19,6 @@ from typing import Any, cast
 
 import tensorflow as tf
 
-from profiles.errors import SpecError
 from strategy_core.parameter_server.answer import Answer, Carried, carry
 from strategy_core.parameter_server.parts import Held
 from strategy_core.parameter_server.pushes import Pushes, answered, updates
@@ -27,6 +26,7 @@ from strategy_core.parameter_server.worker_delay import delayed
 from strategy_core.recorder.marks import mark
 from strategy_core.step import per_example
 from strategy_core.workload import Workload
+from strategy_lab.profiles.errors import SpecError
 
 NUM_MARKS = 5
 NOT_TOLD = 0

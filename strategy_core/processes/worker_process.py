@@ -20,10 +20,10 @@ from typing import Any, BinaryIO
 
 import psutil
 
-from profiles.liveness import process_started_ns
 from strategy_core.processes import family, protocol
 from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.keeper import Keeper
+from strategy_lab.profiles.liveness import process_started_ns
 
 Message = dict[str, Any]
 WORKER_COMMAND = (sys.executable, "-P", "-m", "strategy_core.worker")

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import profiles
-from profiles.capture.helper import Job
 from strategy_core.processes.family import without_mark
+from strategy_lab import profiles
+from strategy_lab.profiles.capture.helper import Job
 
 Answer = dict[str, Any]
 
@@ -127,7 +127,7 @@ def _start() -> subprocess.Popen[bytes]:
     # It ends with its stdin, and may finish its last window first.
     environment = without_mark(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     process = subprocess.Popen(
-        [sys.executable, "-m", "profiles.capture.helper"],
+        [sys.executable, "-m", "strategy_lab.profiles.capture.helper"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from profiles.events import Failed
-from profiles.spec import Capture
 from strategy_core.recorder.program import ProgramRecorder
 from strategy_core.recorder.step import RecordedStep
+from strategy_lab.profiles.events import Failed
+from strategy_lab.profiles.spec import Capture
 
 
 class RecorderCallback(keras.callbacks.Callback):

@@ -12,11 +12,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.capture.graph import copy_graph, replica_of, write_graph
-from profiles.events import PlacementRecorded
-from profiles.layout import WorkerFolder
 from strategy_core import garbage
 from strategy_core.recorder import placement
+from strategy_lab.profiles.capture.graph import copy_graph, replica_of, write_graph
+from strategy_lab.profiles.events import PlacementRecorded
+from strategy_lab.profiles.layout import WorkerFolder
 
 Variables = Iterable[Any] | Callable[[], Iterable[Any]]
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
-from profiles.hosts import host_process
-from profiles.schema import TABLES
+from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
+from strategy_lab.profiles.hosts import host_process
+from strategy_lab.profiles.schema import TABLES
 
 
 def begin_trace() -> None:

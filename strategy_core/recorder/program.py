@@ -15,12 +15,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from profiles.errors import LabError
-from profiles.event_log import EventLog
-from profiles.events import Failed, SegmentOpened
-from profiles.layout import worker_folder
-from profiles.run_file import create_run_file
-from profiles.spec import Capture
 from strategy_core.cluster.clock import join_clock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.place import Place
@@ -29,6 +23,12 @@ from strategy_core.environment import environment
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import Failed, SegmentOpened
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.spec import Capture
 
 
 class ProgramRecorder:

@@ -10,19 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import (
-    Event,
-    Failed,
-    Finished,
-    Note,
-    SegmentOpened,
-    WorkerStarted,
-)
-from profiles.hosts import is_pod, is_served
-from profiles.layout import WorkerFolder
-from profiles.spec import Capture
 from strategy_core.cluster.clock import ClusterClock
 from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.recorder import memory
@@ -30,6 +17,19 @@ from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.scribe import Scribe
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.recorder.windows import Windows
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import (
+    Event,
+    Failed,
+    Finished,
+    Note,
+    SegmentOpened,
+    WorkerStarted,
+)
+from strategy_lab.profiles.hosts import is_pod, is_served
+from strategy_lab.profiles.layout import WorkerFolder
+from strategy_lab.profiles.spec import Capture
 
 SAMPLE_EVERY_NS = 1_000_000_000
 """So often, at the end of a step, memory and the bytes on the links are looked at."""

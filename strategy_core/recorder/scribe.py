@@ -13,9 +13,9 @@ import time
 import weakref
 from collections import deque
 
-from profiles.event_log import EventLog, line_of, line_of_step
-from profiles.events import Event
 from strategy_core.recorder.step import RecordedStep
+from strategy_lab.profiles.event_log import EventLog, line_of, line_of_step
+from strategy_lab.profiles.events import Event
 
 WRITE_EVERY_S = 0.05
 

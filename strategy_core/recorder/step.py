@@ -14,8 +14,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import tensorflow as tf
 
-from profiles.capture.xspace import INPUT_EVENT
-from profiles.events import Event
+from strategy_lab.profiles.capture.xspace import INPUT_EVENT
+from strategy_lab.profiles.events import Event
 
 Told = tuple[float, list[list[int]] | None]
 """A step's loss, and its marks."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from profiles.capture.helper import Job
-from profiles.events import Event, Note, PlacementRecorded, WindowCaptured
-from profiles.layout import WorkerFolder
-from profiles.spec import Capture
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
 from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.window import FollowedWindow, Window
+from strategy_lab.profiles.capture.helper import Job
+from strategy_lab.profiles.events import Event, Note, PlacementRecorded, WindowCaptured
+from strategy_lab.profiles.layout import WorkerFolder
+from strategy_lab.profiles.spec import Capture
 
 _LAST_CONVERSIONS_S = 120.0
 _MAY_CRASH = (

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from profiles.spec import RunSpec
 from strategy_core import tpu_strategy
 from strategy_core.algorithms import Algorithm
+from strategy_lab.profiles.spec import RunSpec
 
 TITLE = "TPUStrategy"
 NEEDS = "a TPU, or devices that stand for its cores"

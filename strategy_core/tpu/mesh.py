@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from profiles.errors import SpecError
+from strategy_lab.profiles.errors import SpecError
 
 Coordinates = tuple[int, int, int, int]
 

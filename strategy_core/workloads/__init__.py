@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiles.errors import SpecError
+from strategy_lab.profiles.errors import SpecError
 
 _HERE = Path(__file__).parent
 

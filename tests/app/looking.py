@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from app import state
+from strategy_lab.app import state
 from tests.patience import PATIENCE_S
 
 ALL = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.lab.asked import asked
-from profiles.spec import RunSpec
+from strategy_lab.app.lab.asked import asked
+from strategy_lab.profiles.spec import RunSpec
 
 
 def test_what_was_set_is_told_and_what_a_run_has_by_itself_is_not() -> None:

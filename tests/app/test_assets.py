@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from streamlit.file_util import get_static_dir
 
-from app import assets
-from app.assets import CHARTS, NEEDED, Assets, link_headers
+from strategy_lab.app import assets
+from strategy_lab.app.assets import CHARTS, NEEDED, Assets, link_headers
 from tests.app.asgi import Answer, Client
 
 PAGES = Path(assets.__file__).with_name("pages")

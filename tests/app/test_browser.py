@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.browser import address
 from strategy_core.cli.ui import has_browser
+from strategy_lab.app.browser import address
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.charts import comparing, placement, steps, thin
-from app.charts.base import label
-from app.charts.matrix import traffic
-from app.charts.memory import memory
-from app.charts.phases import breakdown
-from profiles.palette import PHASE_COLOURS
-from profiles.schema import CATEGORIES
+from strategy_lab.app.charts import comparing, placement, steps, thin
+from strategy_lab.app.charts.base import label
+from strategy_lab.app.charts.matrix import traffic
+from strategy_lab.app.charts.memory import memory
+from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.profiles.palette import PHASE_COLOURS
+from strategy_lab.profiles.schema import CATEGORIES
 
 
 def test_phases_are_stacked_in_their_order_and_colours() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.live_run import LiveRun
-from profiles.event_log import EventLog
-from profiles.events import (
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import (
     ClosureDone,
     Exited,
     Failed,
@@ -19,7 +19,7 @@ from profiles.events import (
     StepDone,
     WorkerStarted,
 )
-from profiles.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, worker_folder
 from tests.synthetic import HOSTILE
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.parts import opened, refresh
+from strategy_lab.app.parts import opened, refresh
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import add_step, begin_run
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.hub import Hub, run_folder
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import StepDone
-from profiles.layout import worker_folder
+from strategy_lab.app.hub import Hub, run_folder
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import StepDone
+from strategy_lab.profiles.layout import worker_folder
 from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from profiles.commands import LeftCommand, read_commands
-from profiles.event_log import EventLog
-from profiles.events import CommandAnswered, Launched, SegmentOpened
-from profiles.layout import launcher_file, worker_folder
-from profiles.run_file import create_run_file
-from profiles.spec import RunSpec
+from strategy_lab.profiles.commands import LeftCommand, read_commands
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import CommandAnswered, Launched, SegmentOpened
+from strategy_lab.profiles.layout import launcher_file, worker_folder
+from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.spec import RunSpec
 from tests.app.looking import open_page, rerun
 from tests.app.test_lab_page import PretendedLauncher, errors, press
 

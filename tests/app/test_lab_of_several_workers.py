@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import state
-from app.lab import watch
-from profiles.event_log import EventLog
-from profiles.events import CommandAnswered, SegmentOpened
-from profiles.layout import worker_folder
-from profiles.spec import RunSpec
 from strategy_core.inventory import Inventory
+from strategy_lab.app import state
+from strategy_lab.app.lab import watch
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import CommandAnswered, SegmentOpened
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import RunSpec
 from tests.app.looking import open_page, rerun
 from tests.app.test_lab_page import CPU, GPUS, PretendedLauncher, PretendedRun, errors, live, press
 

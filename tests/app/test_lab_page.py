@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from profiles.errors import LabError
-from profiles.event_log import EventLog
-from profiles.events import CommandAnswered, SegmentOpened
-from profiles.layout import worker_folder
-from profiles.run_file import create_run_file
-from profiles.spec import RunSpec
 from strategy_core import catalog
 from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import CommandAnswered, SegmentOpened
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.spec import RunSpec
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import HOSTILE, write_run
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import profiles
-from app.live_run import LiveRun
-from app.step_rows import OLD_ROWS
-from profiles.event_log import EventLog
-from profiles.events import ClockMeasured, Environment, SegmentOpened, StepDone
-from profiles.layout import worker_folder
+from strategy_lab import profiles
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.app.step_rows import OLD_ROWS
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import ClockMeasured, Environment, SegmentOpened, StepDone
+from strategy_lab.profiles.layout import worker_folder
 from tests.synthetic import write_run
 
 MS = 1_000_000

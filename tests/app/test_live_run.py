@@ -9,11 +9,18 @@ from typing import Any
 
 import pytest
 
-from app.live_run import LiveRun
-from profiles.event_log import EventLog
-from profiles.events import Exited, Failed, Launched, SegmentOpened, StepDone, WorkerStarted
-from profiles.layout import LAUNCHER_EVENTS, worker_folder
-from profiles.liveness import process_started_ns
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import (
+    Exited,
+    Failed,
+    Launched,
+    SegmentOpened,
+    StepDone,
+    WorkerStarted,
+)
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.profiles.liveness import process_started_ns
 from tests.synthetic import HOSTILE, write_run
 
 

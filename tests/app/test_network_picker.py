@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.lab import network_picker
+from strategy_lab.app.lab import network_picker
 from tests.patience import PATIENCE_S
 
 SCRIPT = """
 import streamlit as st
-from app.lab.complaints import Complaints
-from app.lab.network_picker import live_changes, pick_network
+from strategy_lab.app.lab.complaints import Complaints
+from strategy_lab.app.lab.network_picker import live_changes, pick_network
 picked = pick_network(st.query_params["strategy"], Complaints(), key="net", applied={applied!r})
 st.json(picked)
 st.json(live_changes(picked))

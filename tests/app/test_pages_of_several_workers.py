@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.parts.evidence import _memory_lines
-from app.parts.run_list import COLUMNS
-from profiles import load
-from profiles.event_log import EventLog
-from profiles.events import Exited, Failed, MemorySampled
-from profiles.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.app.parts.evidence import _memory_lines
+from strategy_lab.app.parts.run_list import COLUMNS
+from strategy_lab.profiles import load
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import Exited, Failed, MemorySampled
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, worker_folder
 from tests.app.looking import open_page, text_of
 from tests.synthetic import HOSTILE, write_run
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from app import state
-from app.routes import build_routes
+from strategy_lab.app import state
+from strategy_lab.app.routes import build_routes
 from tests.app.asgi import Client
 from tests.synthetic import HOSTILE, write_run
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.parts.downloads import unavailable
-from app.parts.run_list import since
-from profiles.store import load
+from strategy_lab.app.parts.downloads import unavailable
+from strategy_lab.app.parts.run_list import since
+from strategy_lab.profiles.store import load
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import write_run
 

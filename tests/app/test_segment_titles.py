@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.parts.segments import segment_titles
-from profiles import load
+from strategy_lab.app.parts.segments import segment_titles
+from strategy_lab.profiles import load
 from tests.synthetic import write_run
 
 

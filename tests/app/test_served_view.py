@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.served_view import NEWEST, ServedView
+from strategy_lab.app.served_view import NEWEST, ServedView
 from tests.synthetic import HOSTILE
 
 MS = 1_000_000

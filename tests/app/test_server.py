@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from streamlit import config
 
-from app import state
-from app.__main__ import main
-from app.components.packaged import FRONTEND
-from app.server import free_port, server_options
-from profiles.errors import SpecError
+from strategy_lab.app import state
+from strategy_lab.app.__main__ import main
+from strategy_lab.app.components.packaged import FRONTEND
+from strategy_lab.app.server import free_port, server_options
+from strategy_lab.profiles.errors import SpecError
 
 
 def test_every_option_is_one_that_streamlit_has() -> None:
@@ -68,8 +68,8 @@ def test_a_second_import_of_the_state_finds_the_same_lab(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = state.configure(tmp_path)
-    monkeypatch.delitem(sys.modules, "app.state")
-    again = importlib.import_module("app.state")
+    monkeypatch.delitem(sys.modules, "strategy_lab.app.state")
+    again = importlib.import_module("strategy_lab.app.state")
     assert again is not state
     assert again.lab() is lab
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.parts.runs_folder import RunEntry
-from app.parts.text import bound, workload_name
+from strategy_lab.app.parts.runs_folder import RunEntry
+from strategy_lab.app.parts.text import bound, workload_name
 
 
 def test_a_line_never_ends_between_a_number_and_its_unit() -> None:

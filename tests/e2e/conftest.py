@@ -53,7 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A lab of its own process, as `strategy-lab ui` starts it."""
     runs = tmp_path_factory.mktemp("lab") / "runs"
     port = _free_port()
-    command = [sys.executable, "-m", "app", "--port", str(port), "--runs", str(runs)]
+    command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(runs)]
     log = runs.parent / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from profiles.tail import Tail
+from strategy_lab.profiles.tail import Tail
 from tests.patience import wait_until
 
 __all__ = ["events", "wait_until"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-import profiles
-from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab import profiles
+from strategy_lab.profiles.spec import RunSpec
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-import profiles
+from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
 from tests.processes import is_living

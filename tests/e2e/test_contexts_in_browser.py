@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-import profiles
-from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.spec import RunSpec
 from tests.e2e.conftest import Server
 
 pytestmark = pytest.mark.browser

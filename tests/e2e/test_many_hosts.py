@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import profiles
+from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
 from tests.processes import is_living

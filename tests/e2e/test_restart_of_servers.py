@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.spec import RunSpec
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
 

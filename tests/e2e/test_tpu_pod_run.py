@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import profiles
-from profiles.analysis.cores import cores
-from profiles.analysis.links import links
-from profiles.analysis.losses import loss
-from profiles.spec import RunSpec, parse_spec
 from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.cores import cores
+from strategy_lab.profiles.analysis.links import links
+from strategy_lab.profiles.analysis.losses import loss
+from strategy_lab.profiles.spec import RunSpec, parse_spec
 from tests.patience import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.run

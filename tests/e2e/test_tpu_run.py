@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import profiles
-from profiles.analysis.cores import cores
-from profiles.schema import CATEGORIES
-from profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.cores import cores
+from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.spec import RunSpec
 from tests.app.looking import open_page, text_of
 from tests.patience import PATIENCE_S
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-import profiles
+from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
 
 LAB = (sys.executable, "-m", "strategy_core")

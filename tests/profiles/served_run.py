@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from profiles.event_log import EventLog
-from profiles.events import (
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import (
     ClosureDone,
     Environment,
     Event,
@@ -18,9 +18,9 @@ from profiles.events import (
     VariablesServed,
     WorkerStarted,
 )
-from profiles.layout import LAUNCHER_EVENTS, worker_folder
-from profiles.run_file import create_run_file
-from profiles.spec import parse_spec
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.spec import parse_spec
 
 BEGIN_NS = 1_700_000_000_000_000_000
 MS = 1_000_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import profiles
+from strategy_lab import profiles
 from tests.synthetic import write_run
 
 PHASES = ("compute", "wait", "transfer", "input", "idle")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import profiles
-from profiles.clock_fit import fit_line
-from profiles.clocks import Clocks, estimate_clocks
-from profiles.sources import EventSource
+from strategy_lab import profiles
+from strategy_lab.profiles.clock_fit import fit_line
+from strategy_lab.profiles.clocks import Clocks, estimate_clocks
+from strategy_lab.profiles.sources import EventSource
 from tests.synthetic import write_run
 from tests.synthetic_recipe import EPOCH_NS
 

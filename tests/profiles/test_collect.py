@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import profiles
-from profiles.collect import collect
-from profiles.errors import RunFolderError
-from profiles.layout import launcher_file
 from strategy_core.cli.main import main
+from strategy_lab import profiles
+from strategy_lab.profiles.collect import collect
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import launcher_file
 from tests.synthetic import write_run
 
 

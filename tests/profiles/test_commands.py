@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from profiles.commands import LeftCommand, leave_command, read_commands
-from profiles.errors import RunFolderError
-from profiles.layout import command_file
+from strategy_lab.profiles.commands import LeftCommand, leave_command, read_commands
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.layout import command_file
 
 
 def test_commands_are_read_in_order_and_after_the_last(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import profiles
-from profiles.event_log import parse_lines
-from profiles.schema import TABLES
+from strategy_lab import profiles
+from strategy_lab.profiles.event_log import parse_lines
+from strategy_lab.profiles.schema import TABLES
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

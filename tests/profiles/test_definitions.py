@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiles.definitions import DEFINITIONS, hover_texts
-from profiles.schema import CATEGORIES
+from strategy_lab.profiles.definitions import DEFINITIONS, hover_texts
+from strategy_lab.profiles.schema import CATEGORIES
 
 
 def test_every_phase_is_defined() -> None:

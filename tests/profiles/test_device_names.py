@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiles.device_names import short_names
+from strategy_lab.profiles.device_names import short_names
 
 LOCAL = "/job:localhost/replica:0/task:0/device:CPU:1"
 REMOTE = "/job:worker/replica:0/task:1/device:GPU:0"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.marks import between_marks, fill_step, split_step
+from strategy_lab.profiles.marks import between_marks, fill_step, split_step
 
 MS = 1_000_000
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-import profiles
-from profiles.schema import TABLES
 from strategy_core.cli._summary_text import print_summary
+from strategy_lab import profiles
+from strategy_lab.profiles.schema import TABLES
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

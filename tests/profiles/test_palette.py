@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiles.palette import REPLICA_COLOURS, ink_on
+from strategy_lab.profiles.palette import REPLICA_COLOURS, ink_on
 
 READABLE = 4.2
 """WCAG asks for 4.5 of small text, for 3 of large or bold text: ours is a label of three lines."""

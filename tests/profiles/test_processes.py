@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from profiles.analysis import losses
-from profiles.analysis.losses import Loss, find_loss
-from profiles.processes import Process, ProcessBook
+from strategy_lab.profiles.analysis import losses
+from strategy_lab.profiles.analysis.losses import Loss, find_loss
+from strategy_lab.profiles.processes import Process, ProcessBook
 
 SECOND_NS = 1_000_000_000
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import Launched
-from profiles.layout import LAUNCHER_EVENTS
-from profiles.liveness import process_started_ns
-from profiles.remove import folder_bytes, remove_run
-from profiles.run_file import create_run_file
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import Launched
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS
+from strategy_lab.profiles.liveness import process_started_ns
+from strategy_lab.profiles.remove import folder_bytes, remove_run
+from strategy_lab.profiles.run_file import create_run_file
 from tests.synthetic import write_run
 
 

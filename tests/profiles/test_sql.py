@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.errors import AnalysisError
-from profiles.schema import TABLES
-from profiles.sql import run_query
-from profiles.store import Profile
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.sql import run_query
+from strategy_lab.profiles.store import Profile
 from tests.synthetic import write_run
 
 

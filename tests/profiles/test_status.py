@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from profiles.sources import EventSource
-from profiles.status import ProcessName, derive_status
+from strategy_lab.profiles.sources import EventSource
+from strategy_lab.profiles.status import ProcessName, derive_status
 
 NOW_NS = 1_000_000_000_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from profiles.sources import EventSource
-from profiles.status import derive_status
+from strategy_lab.profiles.sources import EventSource
+from strategy_lab.profiles.status import derive_status
 
 
 def source(worker: int | None, generation: int | None, *records: dict[str, Any]) -> EventSource:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from profiles.layout import launcher_file, launcher_files
-from profiles.sources import EventSource
-from profiles.status import Status, derive_status
+from strategy_lab.profiles.layout import launcher_file, launcher_files
+from strategy_lab.profiles.sources import EventSource
+from strategy_lab.profiles.status import Status, derive_status
 from tests.profiles.test_status import FINISHED, NOW_NS, exited, launched, worker
 
 HEARD = {"kind": "failed", "message": "Socket closed", "follows": True}

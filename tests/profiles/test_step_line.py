@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.event_log import STEP_FIELDS, line_of, line_of_step
-from profiles.events import StepDone, to_record
-from profiles.step_line import step_line
+from strategy_lab.profiles.event_log import STEP_FIELDS, line_of, line_of_step
+from strategy_lab.profiles.events import StepDone, to_record
+from strategy_lab.profiles.step_line import step_line
 
 NS = st.integers(0, 2**63 - 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.errors import LabError, RunFolderError
-from profiles.run_file import create_run_file
-from profiles.schema import TABLES
-from profiles.tail import Tail
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.tail import Tail
 from tests.synthetic import HOSTILE, write_run
 
 OF_CLUSTERS = ("links", "closures", "served")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog
-from profiles.events import Finished, Note
-from profiles.layout import worker_folder
-from profiles.tail import Cursor, Tail, read_since
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import Finished, Note
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.tail import Cursor, Tail, read_since
 from tests.synthetic import write_run
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.store import load
-from profiles.timeline import Timeline, cut_view, find_spans, lay_out
-from profiles.timeline.lanes import assign_lanes
-from profiles.timeline.view import MAX_RECTANGLES
+from strategy_lab.profiles.store import load
+from strategy_lab.profiles.timeline import Timeline, cut_view, find_spans, lay_out
+from strategy_lab.profiles.timeline.lanes import assign_lanes
+from strategy_lab.profiles.timeline.view import MAX_RECTANGLES
 from tests.synthetic import write_run
 
 
@@ -90,7 +90,7 @@ def test_ranks_of_a_collective_are_linked(timeline: Timeline) -> None:
 def test_too_many_links_are_left_out(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = (0, timeline.length_ns, 1500)
     assert cut_view(timeline, *whole).links
-    monkeypatch.setattr("profiles.timeline.view.MAX_LINKS", 10)
+    monkeypatch.setattr("strategy_lab.profiles.timeline.view.MAX_LINKS", 10)
     assert cut_view(timeline, *whole).links == []
 
 

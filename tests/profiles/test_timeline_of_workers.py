@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import profiles
-from profiles.exports.chrome_trace import trace_events
-from profiles.timeline import cut_view, lay_out
-from profiles.timeline.one_clock import MARKED, table_on_one_clock
+from strategy_lab import profiles
+from strategy_lab.profiles.exports.chrome_trace import trace_events
+from strategy_lab.profiles.timeline import cut_view, lay_out
+from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock
 from tests.synthetic import write_run
 
 MS = 1_000_000

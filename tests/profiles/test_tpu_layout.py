@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import parse_spec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import parse_spec
 
 
 def test_replicas_are_groups_of_cores() -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from profiles import units
+from strategy_lab.profiles import units
 
 
 @pytest.mark.parametrize(

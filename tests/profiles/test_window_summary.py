@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profiles.window_summary import summarise_window
+from strategy_lab.profiles.window_summary import summarise_window
 from tests.synthetic import write_run
 
 

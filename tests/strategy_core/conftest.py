@@ -15,8 +15,8 @@ def logical_cpus() -> list[str]:
     """Names of at least eight logical CPUs."""
     import tensorflow as tf
 
-    from profiles.spec import RunSpec
     from strategy_core import devices
+    from strategy_lab.profiles.spec import RunSpec
 
     with contextlib.suppress(RuntimeError):  # another test started TensorFlow
         devices.create_logical_devices(RunSpec(devices="cpu:8", global_batch_size=8))

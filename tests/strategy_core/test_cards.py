@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec, parse_spec
 from strategy_core import algorithms
 from strategy_core.cards import Seat, Share, share_out
 from strategy_core.cluster.seats import seat_of
 from strategy_core.cluster.tasks import Cluster, cluster_of
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec, parse_spec
 
 
 def asked(workers: int, **fields: Any) -> RunSpec:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import algorithms, catalog, preflight, workloads
 from strategy_core.device_plan import plan
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.live_change import changed_spec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 LAPTOP = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
 TWO_CARDS = Inventory(

@@ -58,10 +58,10 @@ def test_how_long_a_delay_is_needs_no_trace() -> None:
 
 
 def test_another_algorithm_is_another_graph_and_the_former_comes_back(tmp_path: Path) -> None:
-    from profiles.layout import worker_folder
-    from profiles.spec import RunSpec
     from strategy_core.recorder import Recorder
     from strategy_core.training import Training
+    from strategy_lab.profiles.layout import worker_folder
+    from strategy_lab.profiles.spec import RunSpec
     from tests.strategy_core.in_memory import run_steps
 
     spec = RunSpec(**START)

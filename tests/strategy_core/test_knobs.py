@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 def ops(**knobs: Any) -> Counter[str]:
     """How many ops of each type the step of digits-mlp on four devices has."""
-    from profiles.spec import RunSpec
     from strategy_core import segment
+    from strategy_lab.profiles.spec import RunSpec
 
     spec = RunSpec(
         strategy="mirrored", devices="cpu:4", workload="digits-mlp", global_batch_size=8, **knobs
@@ -56,8 +56,8 @@ def test_num_packs_changes_how_hierarchical_copy_packs() -> None:
 
 
 def test_a_delay_is_an_op_on_its_replicas_device_alone() -> None:
-    from profiles.spec import RunSpec
     from strategy_core import segment
+    from strategy_lab.profiles.spec import RunSpec
 
     spec = RunSpec(devices="cpu:4", global_batch_size=8, inject=[{"replica": 2, "ms": 1}])
     built = segment.build(spec)

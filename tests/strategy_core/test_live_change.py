@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import preflight
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.live_change import FIXED_FIELDS, changed_spec, ended_delays
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 SPEC = RunSpec.model_validate(
     {

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core import preflight
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 
 @pytest.mark.parametrize(

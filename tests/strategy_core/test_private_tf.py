@@ -146,9 +146,9 @@ def test_distributed_iterators_end_at_once_for_they_have_no_tuning_thread() -> N
     import psutil
     import tensorflow as tf
 
-    from profiles.spec import RunSpec
     from strategy_core import input_pipeline, private_tf
     from strategy_core.workload import load
+    from strategy_lab.profiles.spec import RunSpec
 
     spec = RunSpec(devices="cpu:4", workload="digits-mlp", global_batch_size=8)
     strategy = private_tf.mirrored_strategy([f"CPU:{index}" for index in range(4)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profiles.errors import LabError, RunFolderError, SpecError
+from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -303,8 +303,8 @@ def test_the_checkpoint_before_is_there_until_the_next_one_is_whole(
 
 
 def test_more_devices_than_this_process_has_ask_for_a_fresh_worker() -> None:
-    from profiles.spec import RunSpec
     from strategy_core import devices
+    from strategy_lab.profiles.spec import RunSpec
 
     assert devices.needs_fresh_worker(RunSpec(devices="cpu:2", global_batch_size=64)) is None
     reason = devices.needs_fresh_worker(RunSpec(devices="cpu:64", global_batch_size=64))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from profiles.event_log import read_events
-from profiles.spec import RunSpec
 from strategy_core.processes import protocol
+from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.spec import RunSpec
 
 pytestmark = pytest.mark.tf
 

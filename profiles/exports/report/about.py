@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from profiles import units
-from profiles.definitions import DEFINITIONS
-from profiles.exports.report.facts import RunFacts
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Section, note
+from strategy_lab.profiles import units
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.exports.report.facts import RunFacts
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import Section, note
 
 
 def environment(facts: RunFacts) -> Section:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from profiles import units
-from profiles.analysis.collective_calls import collective_calls
-from profiles.analysis.communication import CollectiveUse
-from profiles.analysis.findings import Facts
-from profiles.analysis.overlap import Overlap, overlaps
-from profiles.exports.report.facts import RunFacts, title_of
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.process_links import process_links
-from profiles.exports.report.section import (
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.collective_calls import collective_calls
+from strategy_lab.profiles.analysis.communication import CollectiveUse
+from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
+from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.process_links import process_links
+from strategy_lab.profiles.exports.report.section import (
     Cell,
     Section,
     bar,
@@ -22,7 +22,7 @@ from profiles.exports.report.section import (
     source_mark,
     table,
 )
-from profiles.exports.report.traffic import traffic
+from strategy_lab.profiles.exports.report.traffic import traffic
 
 MAX_CALLS = 12
 _TERMS = ("traffic", "algbw", "busbw", "overlap", "exposed", "transfer_bytes", "ring_share")

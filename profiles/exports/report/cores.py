@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from profiles import units
-from profiles.analysis.cores import Core, cores
-from profiles.analysis.findings import Facts
-from profiles.exports.report.facts import RunFacts, title_of
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Cell, Head, Section, bar, legend, note, quantity, table
-from profiles.schema import CATEGORIES
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.cores import Core, cores
+from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import (
+    Cell,
+    Head,
+    Section,
+    bar,
+    legend,
+    note,
+    quantity,
+    table,
+)
+from strategy_lab.profiles.schema import CATEGORIES
 
 
 def core_times(facts: RunFacts) -> Section | None:

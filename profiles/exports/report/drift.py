@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from profiles.analysis.findings import Facts
-from profiles.columns import Floats, Ints, floats, ints, of_segment
-from profiles.exports.report.envelope import series
-from profiles.exports.report.facts import RunFacts
-from profiles.exports.report.steps import segment_marks
-from profiles.palette import replica_colour
+from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment
+from strategy_lab.profiles.exports.report.envelope import series
+from strategy_lab.profiles.exports.report.facts import RunFacts
+from strategy_lab.profiles.exports.report.steps import segment_marks
+from strategy_lab.profiles.palette import replica_colour
 
 FEW_REPLICAS = 4
 """Up to so many replicas have a line each."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from profiles.analysis.findings import Facts, gather_facts
-from profiles.device_names import short_names
-from profiles.events import SegmentOpened
-from profiles.processes import titles_of
-from profiles.store import Profile
+from strategy_lab.profiles.analysis.findings import Facts, gather_facts
+from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.store import Profile
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles import units
-from profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
-from profiles.analysis.memory_spread import FEW, memory_spread
-from profiles.columns import Floats, floats
-from profiles.exports.report.envelope import Series, series
-from profiles.exports.report.facts import RunFacts
-from profiles.exports.report.markup import join
-from profiles.exports.report.section import Section, chart, formulas, name, note, quantity, table
-from profiles.palette import replica_colour
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
+from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
+from strategy_lab.profiles.columns import Floats, floats
+from strategy_lab.profiles.exports.report.envelope import Series, series
+from strategy_lab.profiles.exports.report.facts import RunFacts
+from strategy_lab.profiles.exports.report.markup import join
+from strategy_lab.profiles.exports.report.section import (
+    Section,
+    chart,
+    formulas,
+    name,
+    note,
+    quantity,
+    table,
+)
+from strategy_lab.profiles.palette import replica_colour
 
 Curve = tuple[Floats, Floats]
 MAX_POINTS = 600

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from profiles.analysis.findings import findings
-from profiles.exports.report.facts import RunFacts, title_of
-from profiles.exports.report.headline import sentences
-from profiles.exports.report.key_numbers import key_numbers
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Section
-from profiles.exports.report.segments import segment_table
+from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
+from strategy_lab.profiles.exports.report.headline import sentences
+from strategy_lab.profiles.exports.report.key_numbers import key_numbers
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import Section
+from strategy_lab.profiles.exports.report.segments import segment_table
 
 
 def overview(facts: RunFacts) -> Section:

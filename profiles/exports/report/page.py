@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from profiles.exports.report.markup import Markup, join, json_block, tag
-from profiles.exports.report.section import Section
-from profiles.palette import PHASE_COLOURS
+from strategy_lab.profiles.exports.report.markup import Markup, join, json_block, tag
+from strategy_lab.profiles.exports.report.section import Section
+from strategy_lab.profiles.palette import PHASE_COLOURS
 
 ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("uplot/uPlot.min.css", "report.css")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from profiles import units
-from profiles.analysis.placement import Placement, placement
-from profiles.exports.report.facts import RunFacts, title_of
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Cell, Section, bar, cut, name, note, quantity, table
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.placement import Placement, placement
+from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import (
+    Cell,
+    Section,
+    bar,
+    cut,
+    name,
+    note,
+    quantity,
+    table,
+)
 
 MAX_VARIABLES = 150
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from profiles.analysis.clocks import worker_clocks
-from profiles.analysis.losses import loss
-from profiles.exports.report.facts import RunFacts
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Cell, Section, name, table
-from profiles.processes import Process, read_processes
-from profiles.units import MISSING
+from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.analysis.losses import loss
+from strategy_lab.profiles.exports.report.facts import RunFacts
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import Cell, Section, name, table
+from strategy_lab.profiles.processes import Process, read_processes
+from strategy_lab.profiles.units import MISSING
 
 
 def processes(facts: RunFacts) -> Section | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from profiles import units
-from profiles.analysis.breakdown import ReplicaBreakdown
-from profiles.analysis.efficiency import efficiency
-from profiles.analysis.findings import Facts
-from profiles.exports.report.drift import drift
-from profiles.exports.report.facts import RunFacts, title_of
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import (
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown
+from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.exports.report.drift import drift
+from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import (
     Cell,
     Head,
     Section,
@@ -21,7 +21,7 @@ from profiles.exports.report.section import (
     quantity,
     table,
 )
-from profiles.schema import CATEGORIES
+from strategy_lab.profiles.schema import CATEGORIES
 
 
 def replicas(facts: RunFacts) -> Section | None:

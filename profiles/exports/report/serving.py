@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from profiles import units
-from profiles.analysis.parameter_server import PHASES, ParameterServing, parameter_serving
-from profiles.exports.report.facts import RunFacts, title_of
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Section, cut, formulas, name, note, quantity, table
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.parameter_server import (
+    PHASES,
+    ParameterServing,
+    parameter_serving,
+)
+from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import (
+    Section,
+    cut,
+    formulas,
+    name,
+    note,
+    quantity,
+    table,
+)
 
 MAX_VARIABLES = 40
 

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profiles.columns import Ints, floats, ints, texts
-from profiles.exports.report.facts import RunFacts
-from profiles.palette import replica_colour
-from profiles.timeline import Timeline, Track
-from profiles.timeline.one_clock import table_on_one_clock
+from strategy_lab.profiles.columns import Ints, floats, ints, texts
+from strategy_lab.profiles.exports.report.facts import RunFacts
+from strategy_lab.profiles.palette import replica_colour
+from strategy_lab.profiles.timeline import Timeline, Track
+from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000

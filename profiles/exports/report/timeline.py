@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from profiles.columns import ints
-from profiles.exports.report.facts import RunFacts
-from profiles.exports.report.markup import Markup, join, tag
-from profiles.exports.report.section import Section, legend, note
-from profiles.exports.report.spans import Packed, pack_spans
-from profiles.timeline import lay_out
+from strategy_lab.profiles.columns import ints
+from strategy_lab.profiles.exports.report.facts import RunFacts
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.exports.report.section import Section, legend, note
+from strategy_lab.profiles.exports.report.spans import Packed, pack_spans
+from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
 MAX_STEPS = 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from profiles.exports.trace.slices import Row
-from profiles.exports.trace.tracks import RUN_PID, TraceEvent
+from strategy_lab.profiles.exports.trace.slices import Row
+from strategy_lab.profiles.exports.trace.tracks import RUN_PID, TraceEvent
 
 
 def step_counters(steps: Sequence[Row], origin_ns: int) -> Iterator[TraceEvent]:

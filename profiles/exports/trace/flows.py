@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from profiles.exports.trace.slices import Slice
-from profiles.exports.trace.tracks import TraceEvent
+from strategy_lab.profiles.exports.trace.slices import Slice
+from strategy_lab.profiles.exports.trace.tracks import TraceEvent
 
 
 class Flows:

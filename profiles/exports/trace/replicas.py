@@ -7,12 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from profiles.device_names import short_names
-from profiles.exports.trace.slices import Row, Slice, grouped, in_sequence, side_by_side
-from profiles.exports.trace.tracks import Track, Tracks
-from profiles.hosts import worker_of
-from profiles.store import Profile
-from profiles.timeline.one_clock import table_on_one_clock
+from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.exports.trace.slices import (
+    Row,
+    Slice,
+    grouped,
+    in_sequence,
+    side_by_side,
+)
+from strategy_lab.profiles.exports.trace.tracks import Track, Tracks
+from strategy_lab.profiles.hosts import worker_of
+from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 Home = tuple[int, int | None]
 """Worker and replica; None is what a worker does for all its replicas."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from profiles.exports.trace.tracks import TraceEvent, Track
-from profiles.timeline.lanes import assign_lanes
+from strategy_lab.profiles.exports.trace.tracks import TraceEvent, Track
+from strategy_lab.profiles.timeline.lanes import assign_lanes
 
 Row = dict[str, Any]
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.analysis.comparison import (
+from strategy_lab.profiles.analysis.comparison import (
     compare_times,
     correlation_time,
     student_t,
     warm_up_length,
 )
-from profiles.columns import Floats
+from strategy_lab.profiles.columns import Floats
 
 NUM_TRIALS = 150
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.analysis.cores import cores
-from profiles.schema import CATEGORIES
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.cores import cores
+from strategy_lab.profiles.schema import CATEGORIES
 from tests.synthetic import write_run
 
 

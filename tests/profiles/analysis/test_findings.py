@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import profiles
-from profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
 from tests.synthetic import write_run
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from profiles.analysis.glance import SPARK_POINTS, glance
-from profiles.store import load
+from strategy_lab.profiles.analysis.glance import SPARK_POINTS, glance
+from strategy_lab.profiles.store import load
 from tests.synthetic import write_run
 
 

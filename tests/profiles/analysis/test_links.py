@@ -8,12 +8,19 @@ from typing import Any
 
 import pytest
 
-import profiles
-from profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS
-from profiles.analysis.links import ALONE, COUNTED_ONCE, HEADER_BYTES, Link, Links, links
-from profiles.event_log import EventLog
-from profiles.events import LinkBytes
-from profiles.layout import worker_folder
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS
+from strategy_lab.profiles.analysis.links import (
+    ALONE,
+    COUNTED_ONCE,
+    HEADER_BYTES,
+    Link,
+    Links,
+    links,
+)
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import LinkBytes
+from strategy_lab.profiles.layout import worker_folder
 from tests.synthetic import write_run
 from tests.synthetic_recipe import EPOCH_NS
 

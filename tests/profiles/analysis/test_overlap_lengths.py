@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import profiles
-from profiles.analysis.overlap import COMMUNICATION, overlaps
-from profiles.schema import TABLES
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.overlap import COMMUNICATION, overlaps
+from strategy_lab.profiles.schema import TABLES
 
 Span = tuple[str, int, int]
 SPANS = st.lists(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.analysis.breakdown import step_breakdown
-from profiles.analysis.efficiency import efficiency
-from profiles.analysis.findings import findings, gather_facts
-from profiles.analysis.parameter_server import ParameterServing, parameter_serving
-from profiles.events import ClosureDone, Exited, Launched
-from profiles.schema import CATEGORIES
-from profiles.timeline.layout import lay_out
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.breakdown import step_breakdown
+from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
+from strategy_lab.profiles.events import ClosureDone, Exited, Launched
+from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.timeline.layout import lay_out
 from tests.profiles.served_run import APART_MS, BEGIN_NS, MS, PARTS_MS, write_served_run
 from tests.synthetic import write_run
 
@@ -115,7 +115,7 @@ def test_a_timeline_begins_with_the_run_though_only_its_newest_steps_are_shown(
 ) -> None:
     profile = profiles.load(write_served_run(tmp_path / "run"))
     whole = lay_out(profile)
-    monkeypatch.setattr("profiles.timeline.one_clock.MAX_UNCAPTURED_STEPS", 10)
+    monkeypatch.setattr("strategy_lab.profiles.timeline.one_clock.MAX_UNCAPTURED_STEPS", 10)
     newest = lay_out(profile)
     assert newest.num_spans == 5 * 10
     assert newest.origin_ns == profile.table("steps")["start_ns"].to_pylist()[0]

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from profiles.analysis.placement_change import placement_change
-from profiles.schema import TABLES
-from profiles.store import Profile, load
+from strategy_lab.profiles.analysis.placement_change import placement_change
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.store import Profile, load
 from tests.synthetic import write_run
 
 

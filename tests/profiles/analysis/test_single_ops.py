@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from profiles.analysis.collective_calls import collective_calls
-from profiles.analysis.communication import communication
-from profiles.analysis.sends import sends
-from profiles.store import load
+from strategy_lab.profiles.analysis.collective_calls import collective_calls
+from strategy_lab.profiles.analysis.communication import communication
+from strategy_lab.profiles.analysis.sends import sends
+from strategy_lab.profiles.store import load
 from tests.synthetic import write_run
 
 SIZES = (2_097_152, 262_144)

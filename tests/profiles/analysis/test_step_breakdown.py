@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import profiles
-from profiles.analysis.breakdown import ReplicaBreakdown, step_breakdown
-from profiles.schema import CATEGORIES
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, step_breakdown
+from strategy_lab.profiles.schema import CATEGORIES
 from tests.synthetic import write_run
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.analysis.stragglers import stragglers
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.stragglers import stragglers
 from tests.synthetic import write_run
 
 

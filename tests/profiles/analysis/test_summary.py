@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import profiles
-from profiles.analysis.run_comparison import compare_runs
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.run_comparison import compare_runs
 from tests.synthetic import HOSTILE, write_run
 
 

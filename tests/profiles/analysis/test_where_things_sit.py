@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.analysis.breakdown import step_breakdown
-from profiles.analysis.capture_cost import capture_cost
-from profiles.analysis.efficiency import efficiency, scaling
-from profiles.analysis.input_share import input_share
-from profiles.analysis.memory import memory_use
-from profiles.analysis.placement import placement
-from profiles.analysis.steps import step_times
-from profiles.event_log import EventLog
-from profiles.events import MemorySampled, PlacementRecorded
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.breakdown import step_breakdown
+from strategy_lab.profiles.analysis.capture_cost import capture_cost
+from strategy_lab.profiles.analysis.efficiency import efficiency, scaling
+from strategy_lab.profiles.analysis.input_share import input_share
+from strategy_lab.profiles.analysis.memory import memory_use
+from strategy_lab.profiles.analysis.placement import placement
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import MemorySampled, PlacementRecorded
 from tests.synthetic import write_run
 
 

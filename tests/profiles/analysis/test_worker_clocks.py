@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import profiles
-from profiles.analysis.clocks import worker_clocks
-from profiles.analysis.stragglers import stragglers
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.analysis.stragglers import stragglers
 from tests.synthetic import write_run
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from profiles.capture import xspace
-from profiles.capture.together import decode_together
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture.together import decode_together
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 

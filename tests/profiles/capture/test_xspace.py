@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiles.capture import xspace
-from profiles.errors import LabError
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.errors import LabError
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.store import Profile
+from strategy_lab import profiles
+from strategy_lab.profiles.store import Profile
 from tests.synthetic import write_run
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.exports import write
-from profiles.store import Profile
+from strategy_lab import profiles
+from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.store import Profile
 from tests.profiles.exports.trace_event_format import Event, check_trace
 from tests.synthetic import HOSTILE, write_run
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.exports.report.envelope import series
+from strategy_lab.profiles.exports.report.envelope import series
 
 
 def test_short_series_are_kept_as_they_are() -> None:

@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from profiles.errors import LabError
-from profiles.exports import download, formats, write
-from profiles.schema import TABLES
-from profiles.store import Profile
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports import download, formats, write
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.store import Profile
 
 
 def test_every_format_is_found_and_says_who_opens_it() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.definitions import DEFINITIONS
-from profiles.exports import write
-from profiles.exports.report.timeline import Stretch, choose
-from profiles.store import Profile
+from strategy_lab import profiles
+from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.exports.report.timeline import Stretch, choose
+from strategy_lab.profiles.store import Profile
 from tests.synthetic import HOSTILE, write_run
 
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-import profiles
-from profiles.exports import write
+from strategy_lab import profiles
+from strategy_lab.profiles.exports import write
 from tests.conftest import PATIENCE_MS
 from tests.e2e.drawn import wait_for_a_frame
 from tests.synthetic import write_run

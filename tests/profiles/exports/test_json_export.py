@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import profiles
-from profiles.exports import write
-from profiles.schema import SCHEMA_VERSION, TABLES
+from strategy_lab import profiles
+from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.schema import SCHEMA_VERSION, TABLES
 from tests.synthetic import HOSTILE, write_run
 
 

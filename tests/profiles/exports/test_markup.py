@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.exports.report.markup import Markup, escape, join, json_block, tag
+from strategy_lab.profiles.exports.report.markup import Markup, escape, join, json_block, tag
 
 
 class _Reader(HTMLParser):

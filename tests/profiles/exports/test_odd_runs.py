@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import profiles
-from profiles.errors import LabError
-from profiles.exports import write
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports import write
 from tests.profiles.exports.trace_event_format import check_trace
 from tests.synthetic import write_run
 

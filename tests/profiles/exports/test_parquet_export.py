@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from profiles.exports import write
-from profiles.schema import TABLES
+from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.schema import TABLES
 
 
 def test_every_table_with_exactly_its_schema(straggling, target: Path) -> None:

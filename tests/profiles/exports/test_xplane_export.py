@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.errors import LabError
-from profiles.exports import write
-from profiles.layout import worker_folder
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.layout import worker_folder
 from tests.synthetic import write_run
 
 

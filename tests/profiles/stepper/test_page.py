@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from profiles.stepper import page
+from strategy_lab.profiles.stepper import page
 
 HOSTILE = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)>"
 

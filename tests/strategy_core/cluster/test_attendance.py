@@ -6,7 +6,6 @@ import socket
 
 import pytest
 
-from profiles.errors import LabError
 from strategy_core.cluster.attendance import (
     Attendance,
     Doorkeeper,
@@ -17,6 +16,7 @@ from strategy_core.cluster.attendance import (
     wait_for_names,
 )
 from strategy_core.cluster.place import Place, place_from_addresses
+from strategy_lab.profiles.errors import LabError
 from tests.e2e.following import wait_until
 
 

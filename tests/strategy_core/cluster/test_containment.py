@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import LabError
-from profiles.spec import NetworkOptions
 from strategy_core.cluster import containment
 from strategy_core.cluster.containment import Network, lay_network
 from strategy_core.processes import protocol
 from strategy_core.processes.entrance import Entrance
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import NetworkOptions
 from tests.patience import wait_until
 from tests.processes import is_living
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import profiles
-from profiles.spec import RunSpec
-from profiles.timeline import lay_out
 from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.timeline import lay_out
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import LabError, SpecError
-from profiles.spec import RunSpec
 from strategy_core.cluster.own_host import own_index
 from strategy_core.cluster.place import Place
 from strategy_core.cluster.resolve import Wanted, resolve
+from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 TWO = {"worker": ["a:1", "b:2"]}
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import LabError
 from strategy_core.cluster.resolve import resolve
+from strategy_lab.profiles.errors import LabError
 
 pytestmark = pytest.mark.tf
 

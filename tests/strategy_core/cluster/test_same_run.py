@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec
 from strategy_core.cluster.same_run import asked_here, check_same
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec
 
 SPEC = RunSpec(strategy="multi-worker-mirrored", workers=3, global_batch_size=6)
 

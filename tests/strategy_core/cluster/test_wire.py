@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import profiles
 from benchmarks.wire import WORKLOAD
-from profiles.analysis.derived_links import FROM_COLLECTIVES
-from profiles.analysis.links import Links, links
-from profiles.errors import LabError
-from profiles.spec import NetworkOptions, RunSpec
 from strategy_core.cluster.containment import lay_network
 from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES
+from strategy_lab.profiles.analysis.links import Links, links
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec import NetworkOptions, RunSpec
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from profiles.errors import LabError
 from strategy_core.contexts import child
+from strategy_lab.profiles.errors import LabError
 from tests.patience import wait_until
 from tests.processes import children_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import SpecError
+from strategy_lab.profiles.errors import SpecError
 
 pytestmark = pytest.mark.tf
 
@@ -135,8 +135,8 @@ def test_the_program_computes_the_same_under_the_tracer(tf: Any) -> None:
 def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from profiles.schema import TABLES
     from strategy_core.contexts.tracer import trace_contexts
+    from strategy_lab.profiles.schema import TABLES
 
     strategy = strategies(tf)["mirrored"]()
     with trace_contexts() as trace:

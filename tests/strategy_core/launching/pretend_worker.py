@@ -16,12 +16,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from profiles.event_log import EventLog
-from profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
-from profiles.layout import worker_folder
 from strategy_core.cluster import namespaces
 from strategy_core.processes import lifeline, protocol, whereabouts
 from strategy_core.processes.command_reader import CommandReader
+from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
+from strategy_lab.profiles.layout import worker_folder
 
 STEP_S = 0.005
 MANY_DEVICES = 8

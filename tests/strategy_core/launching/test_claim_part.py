@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from profiles.errors import RunFolderError
-from profiles.run_file import read_run_file
-from profiles.spec import RunSpec
 from strategy_core.cluster.place import at_process, place_from_addresses
 from strategy_core.launching.run_folder import claim, claim_part
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run_file import read_run_file
+from strategy_lab.profiles.spec import RunSpec
 
 FIRST = place_from_addresses(["a:1", "b:2", "c:3"], 0, 0, "--cluster")
 SPEC = RunSpec.model_validate(FIRST.spec_changes | {"global_batch_size": 6})

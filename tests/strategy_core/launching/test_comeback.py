@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from profiles.layout import worker_folder
-from profiles.spec import parse_spec
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launching.comeback import MAX_COMEBACKS, may_come_back, note_of
 from strategy_core.launching.crew import Crew
 from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import protocol
 from strategy_core.processes.worker_process import WorkerProcess
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import parse_spec
 
 SPECS = {
     "parameter-server": {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1},

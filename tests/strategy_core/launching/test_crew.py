@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import profiles
-from profiles.errors import SpecError
-from profiles.sources import read_sources
-from profiles.spec import RunSpec, parse_spec
-from profiles.status import derive_status
 from strategy_core import checkpoint
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.sources import read_sources
+from strategy_lab.profiles.spec import RunSpec, parse_spec
+from strategy_lab.profiles.status import derive_status
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from profiles.layout import worker_folder
-from profiles.spec import parse_spec
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launching.crew import Crew
 from strategy_core.launching.inquiry import ANSWER_S
 from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import whereabouts
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import parse_spec
 
 TIMEOUT_S = 10.0
 SPECS = {

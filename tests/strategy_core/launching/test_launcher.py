@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import LabError, RunFolderError, SpecError
-from profiles.event_log import read_events
-from profiles.sources import read_sources
-from profiles.spec import RunSpec
-from profiles.status import derive_status
-from profiles.tail import Tail
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
+from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.sources import read_sources
+from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.status import derive_status
+from strategy_lab.profiles.tail import Tail
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import children_of, is_living
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from profiles.sources import read_sources
-from profiles.spec import RunSpec
-from profiles.status import derive_status
 from strategy_core.processes import protocol
+from strategy_lab.profiles.sources import read_sources
+from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.status import derive_status
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, children_of, is_living
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 LAUNCH_AND_WAIT = """
 import signal, sys, threading, time
 from pathlib import Path
-from profiles.spec import RunSpec
+from strategy_lab.profiles.spec import RunSpec
 from strategy_core.launcher import Launcher
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from profiles.layout import worker_folder
 from strategy_core.launching.watched_worker import CLOSING_S, WatchedWorker
+from strategy_lab.profiles.layout import worker_folder
 
 TIMEOUT_S = 10.0
 

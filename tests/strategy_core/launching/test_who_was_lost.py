@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from profiles.layout import worker_folder
-from profiles.spec import parse_spec
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launching.crew import CULPRIT_S, ENDING_S, EVIDENCE_S, Crew
 from strategy_core.launching.watched_worker import WatchedWorker
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import parse_spec
 
 SPECS = {
     "parameter-server": {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1},

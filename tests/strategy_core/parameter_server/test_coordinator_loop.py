@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from profiles.events import ClosureDone, VariablesServed
+from strategy_lab.profiles.events import ClosureDone, VariablesServed
 
 pytestmark = pytest.mark.tf
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import SpecError
-from profiles.spec import RunSpec, parse_spec
 from strategy_core import catalog, preflight
 from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec import RunSpec, parse_spec
 
 CPU = PhysicalDevice("CPU", "/physical_device:CPU:0", "")
 GPU = PhysicalDevice("GPU", "/physical_device:GPU:0", "")

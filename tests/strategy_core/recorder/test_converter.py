@@ -12,8 +12,8 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from profiles.capture.helper import Job
 from strategy_core.recorder.converter import Converter, prepare
+from strategy_lab.profiles.capture.helper import Job
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import children_of, is_living
 from tests.profiles.capture.xspace_builder import CaptureBuilder
@@ -127,4 +127,4 @@ def test_it_never_outlives_its_worker() -> None:
 
 
 def _helpers(pid: int) -> list[psutil.Process]:
-    return children_of(pid, command="profiles.capture.helper")
+    return children_of(pid, command="strategy_lab.profiles.capture.helper")

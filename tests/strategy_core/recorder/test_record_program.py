@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog, read_events
-from profiles.layout import worker_folder
-from profiles.spec import Capture
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog, read_events
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import Capture
 from tests.patience import wait_until
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from profiles.event_log import read_events
-from profiles.layout import worker_folder
-from profiles.spec import Capture, RunSpec
+from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.spec import Capture, RunSpec
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from profiles.errors import RunFolderError
-from profiles.event_log import EventLog, read_events
-from profiles.events import Note
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_log import EventLog, read_events
+from strategy_lab.profiles.events import Note
 from tests.patience import wait_until
 
 pytestmark = pytest.mark.tf

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from profiles.errors import LabError
 from strategy_core import tpu
 from strategy_core.tpu import mesh
+from strategy_lab.profiles.errors import LabError
 from tests.strategy_core.tpu.strategies import make, values
 
 pytestmark = pytest.mark.tf

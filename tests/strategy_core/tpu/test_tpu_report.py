@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from profiles.schema import TABLES
 from strategy_core import tpu
+from strategy_lab.profiles.schema import TABLES
 from tests.strategy_core.tpu.strategies import make
 
 pytestmark = pytest.mark.tf

@@ -1,0 +1,5 @@
+"""Import names of `app` and `profiles`: `strategy_lab.app` and `strategy_lab.profiles`.
+
+A project may have an `app.py` or a `profiles/` of its own, and Python finds those first. The two
+entries of this folder are links to the lab's folders; a wheel holds the files themselves.
+"""

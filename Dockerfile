@@ -27,6 +27,7 @@ RUN case "$ACCELERATOR" in \
     esac
 
 COPY pyproject.toml README.md ./
+COPY strategy_lab strategy_lab
 COPY profiles profiles
 COPY strategy_core strategy_core
 COPY app app

@@ -30,6 +30,7 @@ from strategy_core.environment import environment
 from strategy_core.live_change import changed_spec, ended_delays
 from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
+from strategy_core.processes.import_path import import_as_script
 from strategy_core.recorder import Recorder, converter
 from strategy_core.training import Training
 from strategy_lab.profiles.errors import LabError, RunFolderError
@@ -79,6 +80,8 @@ class WorkerRun:
             # Engines that end a job signal every process of it: the launcher hears it, and stops.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._spec = parse_spec(command.spec)
+        if self._spec.workload.endswith(".py"):
+            import_as_script(Path(self._spec.workload).expanduser())
         self._recorder = Recorder(self._folder, capture=self._spec.capture)
         self._member = _membership(command)
         if self._member is not None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from strategy_core.processes.protocol import package_root
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.errors import LabError
 
 HELP = "open the lab in the browser"
@@ -29,23 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     port = args.port if args.port is not None else free_port(args.host)
     # The page is another program on top of this one: started, never imported from here.
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "strategy_lab.app",
-        "--host",
-        args.host,
-        "--port",
-        str(port),
-    ]
-    root = str(package_root())
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [*module_command("strategy_lab.app"), "--host", args.host, "--port", str(port)]
     sys.stdout.flush()
     if not args.no_browser and has_browser(os.environ):
         command.append("--open-browser")
-    os.execve(sys.executable, [*command, "--runs", str(args.runs)], environment)
+    os.execve(sys.executable, [*command, "--runs", str(args.runs)], with_own_code(os.environ))
 
 
 def has_browser(environment: Mapping[str, str], platform: str = sys.platform) -> bool:

@@ -30,6 +30,7 @@ from strategy_core.cluster.ports import reserved_ports
 from strategy_core.cluster.wiring import Wiring, address
 from strategy_core.processes import protocol
 from strategy_core.processes.entrance import Entrance
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.events import Note
 from strategy_lab.profiles.spec import NetworkOptions
@@ -143,13 +144,13 @@ def _ask_for(wanted: Wiring, held: ExitStack) -> tuple[int | None, Sequence[int]
     ours, theirs = socket.socketpair()
     with theirs:
         helper = subprocess.Popen(
-            [sys.executable, "-P", "-m", "strategy_core.cluster.wiring", str(theirs.fileno())],
+            [*module_command("strategy_core.cluster.wiring"), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": str(protocol.package_root())},
+            env=with_own_code(os.environ),
         )
     held.callback(_end, helper)
     held.enter_context(ours)  # closed first: a helper that stayed as switch ends then

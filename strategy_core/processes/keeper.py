@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 
-from strategy_core.processes import protocol
 from strategy_core.processes.family import end_family, without_mark
+from strategy_core.processes.import_path import module_command, with_own_code
 
 _CLOSING_S = 10.0
 
@@ -22,14 +22,12 @@ class Keeper:
     """The launcher's end of it."""
 
     def __init__(self, mark: str) -> None:
-        root = str(protocol.package_root())
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "strategy_core.processes.keeper", mark],
+            [*module_command("strategy_core.processes.keeper"), mark],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=without_mark(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)},
+            env=with_own_code(without_mark(os.environ)),
             start_new_session=True,
         )
 

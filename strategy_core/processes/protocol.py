@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 
@@ -132,8 +131,3 @@ def parse_line(line: bytes | str) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def package_root() -> Path:
-    """The folder that holds this package: a worker finds the same code wherever it starts."""
-    return Path(__file__).resolve().parents[2]

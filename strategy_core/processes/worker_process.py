@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +21,12 @@ import psutil
 
 from strategy_core.processes import family, protocol
 from strategy_core.processes.entrance import Entrance
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.keeper import Keeper
 from strategy_lab.profiles.liveness import process_started_ns
 
 Message = dict[str, Any]
-WORKER_COMMAND = (sys.executable, "-P", "-m", "strategy_core.worker")
+WORKER_COMMAND = tuple(module_command("strategy_core.worker"))
 _TAIL_BYTES = 64_000
 
 
@@ -181,16 +181,13 @@ class Spawner:
 
 def worker_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """Environment variables of a worker; what the user set stays."""
-    root = str(protocol.package_root())
-    python_path = [root, *filter(None, [inherited.get("PYTHONPATH")])]
     return {
         "TF_CPP_MIN_LOG_LEVEL": "1",
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # a fresh worker opens beside the one it replaces
         "PYTHONUNBUFFERED": "1",
         "PYTHONFAULTHANDLER": "1",
-        **inherited,
+        **with_own_code(inherited),
         "KERAS_BACKEND": "tensorflow",
-        "PYTHONPATH": os.pathsep.join(python_path),
     }
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from strategy_core.processes.family import without_mark
-from strategy_lab import profiles
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.capture.helper import Job
 
 Answer = dict[str, Any]
@@ -122,16 +120,13 @@ def _take_spare() -> subprocess.Popen[bytes] | None:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    root = str(Path(profiles.__file__).resolve().parent.parent)
-    paths = [root, os.environ.get("PYTHONPATH", "")]
     # It ends with its stdin, and may finish its last window first.
-    environment = without_mark(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     process = subprocess.Popen(
-        [sys.executable, "-m", "strategy_lab.profiles.capture.helper"],
+        module_command("strategy_lab.profiles.capture.helper"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment,
+        env=with_own_code(without_mark(os.environ)),
     )
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)

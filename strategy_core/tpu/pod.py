@@ -11,13 +11,14 @@ host ends with the program that started it, whatever becomes of that.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
-import sys
 from types import TracebackType
 
 import tensorflow as tf
 
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.tpu import private_tf
 from strategy_core.tpu.mesh import TPUSetupError
 
@@ -122,10 +123,11 @@ class Pod(ServedPod):
             "cores": self.cores_per_host,
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "strategy_core.tpu.pod_host", json.dumps(asked)],
+            [*module_command("strategy_core.tpu.pod_host"), json.dumps(asked)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=with_own_code(os.environ),
             text=True,
         )
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core import workloads
+from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
@@ -165,3 +167,25 @@ def test_devices_lists_what_can_be_had(tmp_path: Path) -> None:
     assert by_name["mirrored"]["available"]
     unavailable = [s for s in found["strategies"] if not s["available"]]
     assert all(strategy["reason"] for strategy in unavailable)
+
+
+def test_a_workload_in_a_project_of_its_own_gets_the_projects_modules(tmp_path: Path) -> None:
+    for name in ("app", "profiles", "tests"):
+        (tmp_path / f"{name}.py").write_text('OWNER = "user"\n')
+    source = Path(workloads.find("digits-mlp")).read_text(encoding="utf-8")
+    checks = "".join(
+        f"import {name}\nassert {name}.OWNER == 'user'\n" for name in ("app", "profiles", "tests")
+    )
+    (tmp_path / "workload.py").write_text(f"{source}\n{checks}")
+    command = [*LAB, "run", "--devices", "cpu:2", "--workload", "workload.py", "--steps", "8"]
+    done = subprocess.run(
+        [*command, "-o", "run"],
+        cwd=tmp_path,
+        env=with_own_code(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert profiles.load(tmp_path / "run").status.state == "finished"

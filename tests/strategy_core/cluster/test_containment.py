@@ -19,7 +19,7 @@ import pytest
 
 from strategy_core.cluster import containment
 from strategy_core.cluster.containment import Network, lay_network
-from strategy_core.processes import protocol
+from strategy_core.processes import import_path
 from strategy_core.processes.entrance import Entrance
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec import NetworkOptions
@@ -51,7 +51,7 @@ def program(entrance: Entrance | None, *arguments: object) -> Iterator[subproces
         pass_fds=entrance.namespaces if entrance else (),
         stdout=subprocess.PIPE,
         text=True,
-        cwd=protocol.package_root(),
+        cwd=import_path.package_root(),
     )
     try:
         yield process
@@ -135,7 +135,7 @@ def test_an_ordinary_user_is_given_the_same_or_told_why() -> None:
     prefix = ORDINARY if os.geteuid() == 0 else ()
     done = subprocess.run(
         [*prefix, sys.executable, "-c", script],
-        cwd=protocol.package_root(),
+        cwd=import_path.package_root(),
         capture_output=True,
         text=True,
         check=True,
@@ -166,7 +166,7 @@ def test_a_launcher_that_is_killed_leaves_no_switch_behind() -> None:
     killed = subprocess.run(
         [sys.executable, "-c", script],
         check=False,
-        cwd=protocol.package_root(),
+        cwd=import_path.package_root(),
         capture_output=True,
         text=True,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from strategy_lab.app.changes import describe
 from strategy_lab.app.crew_view import CrewView
 from strategy_lab.app.plain import dumps, integer, plain
 from strategy_lab.app.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.profiles.identity import identity_of
 from strategy_lab.profiles.run_file import read_run_file
 from strategy_lab.profiles.sources import EventSource, Record
 from strategy_lab.profiles.status import Status, derive_status
@@ -50,6 +52,8 @@ TOLD: dict[str, tuple[str, ...]] = {
     ),
 }
 """By kind of event the fields that go to viewers; steps go as rows, other kinds not at all."""
+_COUNT = re.compile(r"[0-9]{1,18}")
+"""Python refuses to read a number of thousands of digits, which a viewer may send."""
 
 
 class LiveRun:
@@ -63,6 +67,9 @@ class LiveRun:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.folder = folder
+        self.identity = identity_of(folder)
+        """See `profiles.identity`; None until the run has written something."""
+        self._is_replaced = False
         self.status = Status("incomplete")
         self.spec: dict[str, Any] | None = None
         """What was asked; None where `run.json` does not say."""
@@ -86,7 +93,12 @@ class LiveRun:
     def advance(self) -> int:
         """Read what is new; the number of changes so far, whoever read them."""
         with self._lock:
+            if self._is_replaced:
+                return self._num_changes
             records = self._tail.read()
+            # Compared after reading: what was read before another run began is still of this one.
+            if (records or self._is_status_due()) and self._find_replaced():
+                return self._num_changes
             for record in records:
                 self._take(record)
             is_news = any(record["kind"] not in ("step", *FREQUENT) for record in records)
@@ -97,16 +109,17 @@ class LiveRun:
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.
 
-        A cursor from too long ago, or none of ours, gets everything again (`"reset": true`).
+        A cursor from too long ago, of another run or malformed gets everything again
+        (`"reset": true`).
         """
         with self._lock:
-            rows_seen, news_seen, crew_seen = _parse_cursor(cursor)
+            rows_seen, news_seen, crew_seen = _parse_cursor(cursor, self._key)
             rows = self._rows.since(rows_seen)
             reset = rows_seen < 0 or rows is None or news_seen > len(self._news)
             shown = self._rows.kept() if reset or rows is None else rows
             news = self._news if reset else self._news[news_seen:]
             crew = self._crew.text(-1 if reset else crew_seen)
-            after = f"{self._rows.total}-{len(self._news)}-{self._crew.version}"
+            after = f"{self._key}-{self._rows.total}-{len(self._news)}-{self._crew.version}"
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
                 f'"memory":{dumps(self._crew.memory)},"served":{dumps(self._crew.served.told())},'
@@ -124,6 +137,31 @@ class LiveRun:
     def applied_spec(self) -> dict[str, Any] | None:
         """The spec in force: the last segment's, or what was asked for before there is one."""
         return self.segments[-1].get("spec") if self.segments else self.spec
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the folder was found gone or holding another run: nothing more is read then."""
+        return self._is_replaced
+
+    def find_replaced(self) -> bool:
+        """The same, after a look at the folder."""
+        with self._lock:
+            return self._find_replaced()
+
+    @property
+    def _key(self) -> str:
+        return self.identity or "new"
+
+    def _find_replaced(self) -> bool:
+        if not self._is_replaced:
+            found = identity_of(self.folder)
+            if self.identity is None:
+                self.identity = found
+            self._is_replaced = found != self.identity or not self.folder.is_dir()
+        return self._is_replaced
+
+    def _is_status_due(self) -> bool:
+        return self._clock() - self._status_at >= STATUS_EVERY_S
 
     def _take(self, record: Record) -> None:
         kind = record["kind"]
@@ -185,7 +223,7 @@ class LiveRun:
             return {"error": f"Its tables cannot be read ({type(error).__name__})."}
 
     def _refresh_status(self, *, force: bool) -> bool:
-        if not force and self._clock() - self._status_at < STATUS_EVERY_S:
+        if not force and not self._is_status_due():
             return False
         self._status_at = self._clock()
         if self.spec is None:
@@ -214,11 +252,14 @@ class LiveRun:
         return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)
 
 
-def _parse_cursor(text: str) -> tuple[int, int, int]:
-    """Rows, news and the version of the crew that a viewer has seen; negative where the text is
-    no cursor."""
-    parts = text.split("-")
-    if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts):
-        rows, news, crew = map(int, parts)
-        return rows, news, crew
-    return -1, -1, -1
+def _parse_cursor(text: str, key: str) -> tuple[int, int, int]:
+    """Rows, news and the version of the processes that a viewer of run `key` has seen.
+
+    All are negative if the text is no cursor, or one of another run.
+    """
+    of_run, *parts = text.split("-")
+    is_cursor = len(parts) == 3 and all(_COUNT.fullmatch(part) for part in parts)
+    if of_run != key or not is_cursor:
+        return -1, -1, -1
+    rows, news, crew = map(int, parts)
+    return rows, news, crew

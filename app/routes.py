@@ -14,7 +14,7 @@ from strategy_lab.app import state, timeline_routes
 from strategy_lab.app.access import guarded, is_allowed
 from strategy_lab.app.hub import run_folder
 from strategy_lab.profiles import exports
-from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.store import load
 
 CLOSE_FORBIDDEN = 4403
@@ -55,9 +55,12 @@ async def stream(socket: WebSocket) -> None:
 
 async def _send(socket: WebSocket, run_id: str) -> None:
     messages = state.lab().hub.stream(run_id, socket.query_params.get("cursor", ""))
-    async with contextlib.aclosing(messages):
-        async for message in messages:
-            await socket.send_text(message)
+    try:
+        async with contextlib.aclosing(messages):
+            async for message in messages:
+                await socket.send_text(message)
+    except RunFolderError as error:  # deleted while it was watched
+        await socket.close(CLOSE_NOT_FOUND, str(error)[:100])
 
 
 @guarded

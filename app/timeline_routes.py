@@ -1,7 +1,8 @@
 """Spans of a run for the timeline: only what the visible range can show, as bytes.
 
 GET /api/runs/{run}/timeline                  tracks, captured steps, length (JSON)
-GET /api/runs/{run}/spans?from=&to=&px=       rectangles of a range (see profiles.timeline.wire)
+GET /api/runs/{run}/spans?from=&to=&px=       rectangles of a range (see profiles.timeline.wire);
+                                              409 if `&identity=` is that of another run
 GET /api/runs/{run}/search?text=              spans by a part of their name or op (JSON)
 """
 
@@ -17,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from strategy_lab.app import state
 from strategy_lab.app.access import guarded
+from strategy_lab.app.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.timeline import cut_view, find_spans
 from strategy_lab.profiles.timeline.wire import encode_view
@@ -32,7 +34,11 @@ async def timeline(request: Request) -> Response:
 async def spans(request: Request) -> Response:
     bounds = [_number(request, name) for name in ("from", "to", "px")]
     run_id = request.path_params["run"]
-    data = await asyncio.to_thread(_cut, run_id, *bounds)
+    described = request.query_params.get("identity")
+    try:
+        data = await asyncio.to_thread(_cut, run_id, described, *bounds)
+    except ReplacedRunError as error:
+        return JSONResponse({"error": str(error)}, 409)
     return Response(data, media_type="application/octet-stream")
 
 
@@ -43,8 +49,10 @@ async def search(request: Request) -> Response:
     return JSONResponse(found)
 
 
-def _cut(run_id: str, from_ns: float, to_ns: float, width_px: float) -> bytes:
-    laid_out = state.lab().timelines.get(run_id)
+def _cut(
+    run_id: str, described: str | None, from_ns: float, to_ns: float, width_px: float
+) -> bytes:
+    laid_out = state.lab().timelines.get(run_id, described)
     return encode_view(laid_out, cut_view(laid_out, from_ns, to_ns, int(width_px)))
 
 

@@ -27,6 +27,8 @@ class RunIdentity:
     """`engine`, `record` (somebody's own program) or `import`."""
     cluster: dict[str, Any] | None = None
     """Of a run whose processes were each started where they are: `{"run_id", "tasks"}`."""
+    uid: str = ""
+    """Random, kept when the run is renamed; empty in a `run.json` of an earlier version."""
     schema_version: int = RUN_VERSION
 
 
@@ -46,6 +48,7 @@ def create_run_file(
         spec=spec,
         recorded_by=recorded_by,
         cluster=cluster,
+        uid=uuid.uuid4().hex,
     )
     draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"  # hosts that share a disk share no pids
     try:
@@ -98,5 +101,6 @@ def _identity(run: Path, document: Any) -> RunIdentity:
         spec=spec if isinstance(spec, dict) else None,
         recorded_by=str(document.get("recorded_by", "engine")),
         cluster=cluster if isinstance(cluster, dict) else None,
+        uid=str(document.get("uid") or ""),
         schema_version=int(document.get("schema_version", RUN_VERSION)),
     )

@@ -17,6 +17,8 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec import parse_spec
 
 LOOK_EVERY_S = 0.5
+LOOK_EVERY_ENDED_S = 3.0
+"""At a run that is over: another one may be recorded under its name."""
 NEXT = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
@@ -50,8 +52,9 @@ def watch_page(run_id: str) -> None:
     asked = live_view(run_id, can_kill=own is not None)
     if asked is not None and own is not None:
         own.kill_process(asked)
-    if not live.status.is_over or active is not None:
-        _look(run_id, _drawn(live, active))
+    is_quiet = live.status.is_over and active is None
+    every_s = LOOK_EVERY_ENDED_S if is_quiet else LOOK_EVERY_S
+    st.fragment(_look, run_every=every_s)(run_id, _drawn(live, active))
 
 
 def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
@@ -126,10 +129,9 @@ def _aside(live: LiveRun) -> None:
 def _drawn(live: LiveRun, active: Controls | None) -> tuple[object, ...]:
     """What the native part of the page shows; it reruns only when this changes."""
     answers = sum(item["kind"] == "answer" for item in live.news())
-    return live.status.state, len(live.segments), answers, active is not None
+    return live.identity, live.status.state, len(live.segments), answers, active is not None
 
 
-@st.fragment(run_every=LOOK_EVERY_S)
 def _look(run_id: str, drawn: tuple[object, ...]) -> None:
     lab = state.lab()
     try:

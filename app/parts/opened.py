@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from strategy_lab.profiles.identity import identity_of
 from strategy_lab.profiles.layout import RUN_FILE, launcher_files, worker_folders
 from strategy_lab.profiles.status import derive_status
 from strategy_lab.profiles.store import Profile, load
@@ -50,7 +51,7 @@ def open_run(path: Path) -> OpenRun:
 
 
 def stamp_of(run: Path) -> str:
-    """Sizes and times of a run's files in short: it changes whenever the run has grown."""
+    """Which run it is, and sizes and times of its files: it changes whenever the run has grown."""
     files = [run / RUN_FILE]
     windows = []
     try:
@@ -60,7 +61,7 @@ def stamp_of(run: Path) -> str:
             windows.append(str(folder.path.stat().st_mtime_ns))
     except OSError:
         pass  # `load` says what is wrong with the folder
-    return " ".join([*map(_file_stamp, files), *windows])
+    return " ".join([identity_of(run) or "-", *map(_file_stamp, files), *windows])
 
 
 def _file_stamp(file: Path) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import struct
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from starlette.applications import Starlette
 
 from strategy_lab.app import state
+from strategy_lab.app.parts.opened import stamp_of
 from strategy_lab.app.routes import build_routes
 from tests.app.asgi import Client
 from tests.synthetic import HOSTILE, write_run
@@ -120,3 +123,29 @@ def test_a_report_can_do_nothing_to_the_lab(client: Client) -> None:
     assert "sandbox" in policy
     assert "allow-same-origin" not in policy
     assert "<script>alert" not in report.text
+
+
+def test_spans_of_a_run_that_was_recorded_again_are_refused(client: Client) -> None:
+    described = client.get("/api/runs/one/timeline").json()
+    query = f"spans?from=0&to=1000000000&px=100&identity={described['identity']}"
+    assert client.get(f"/api/runs/one/{query}").status == 200
+    runs = state.lab().runs
+    shutil.rmtree(runs / "one")
+    write_run(runs / "one", steps=40, windows=1)
+    assert client.get(f"/api/runs/one/{query}").status == 409
+    again = client.get("/api/runs/one/timeline").json()
+    assert again["identity"] != described["identity"]
+    assert again["version"] != described["version"]
+    assert again["num_spans"] < described["num_spans"]
+
+
+def test_answers_of_a_run_do_not_outlive_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "one", steps=5, windows=0)
+    before = stamp_of(run)
+    times = {path: path.stat().st_mtime_ns for path in (run, *run.rglob("*"))}
+    document = json.loads((run / "run.json").read_text())
+    document["uid"] = document["uid"][::-1]  # a run of the same length, at the same time
+    (run / "run.json").write_text(json.dumps(document, indent=1) + "\n")
+    for path, mtime_ns in times.items():
+        os.utime(path, ns=(mtime_ns, mtime_ns))
+    assert stamp_of(run) != before

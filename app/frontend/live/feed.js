@@ -1,4 +1,5 @@
 // The run's messages by WebSocket; after a lost connection it goes on from its cursor.
+// A run that is gone may be recorded again under its name: its viewers then start over.
 
 const GONE = 4404;
 const FORBIDDEN = 4403;
@@ -34,11 +35,11 @@ export class Feed {
 
   retry(code) {
     if (this.closed) return;
-    if (code === GONE || code === FORBIDDEN) {
-      this.onState(code === GONE ? "gone" : "forbidden");
+    if (code === FORBIDDEN) {
+      this.onState("forbidden");
       return;
     }
-    this.onState("lost");
+    this.onState(code === GONE ? "gone" : "lost");
     const wait = RETRY_MS[Math.min(this.attempts, RETRY_MS.length - 1)];
     this.attempts += 1;
     this.timer = setTimeout(() => this.open(), wait);

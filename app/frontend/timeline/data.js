@@ -1,11 +1,19 @@
 // Asks the lab for what the view can show, one request at a time, and reads the columns in place.
 
 const TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
+const REPLACED = 409; // another run has the name by now
 const AROUND = 1; // view widths fetched on either side, so that panning meets what is there
 
 export class SpanSource {
-  constructor(run, onData, onError) {
-    Object.assign(this, { run, onData, onError, busy: false, wanted: null, names: new Map() });
+  constructor(run, onData, onError, onReplaced) {
+    Object.assign(this, { run, onData, onError, onReplaced, busy: false, wanted: null });
+    this.describes(null);
+  }
+
+  // The run of that name by its identity: the numbers of names are its own.
+  describes(identity) {
+    this.identity = identity;
+    this.names = new Map();
   }
 
   url(path, query) {
@@ -31,10 +39,14 @@ export class SpanSource {
   async fetchWanted() {
     this.busy = true;
     while (this.wanted) {
-      const query = this.wanted;
+      const query = { ...this.wanted, ...(this.identity && { identity: this.identity }) };
       this.wanted = null;
       try {
         const response = await fetch(this.url("spans", query));
+        if (response.status === REPLACED) {
+          this.onReplaced();
+          continue;
+        }
         if (!response.ok) throw new Error((await response.json()).error);
         this.onData(decode(await response.arrayBuffer(), this.names));
       } catch (error) {

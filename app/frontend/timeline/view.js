@@ -61,7 +61,12 @@ export class TimelineView {
       this.root.dataset.run = data.run;
       this.version = null;
       this.select(null);
-      this.source = new SpanSource(data.run, (fetched) => this.take(fetched), (error) => this.fail(error));
+      this.source = new SpanSource(
+        data.run,
+        (fetched) => this.take(fetched),
+        (error) => this.fail(error),
+        () => this.describe(),
+      );
       this.describe();
     }
     this.redraw();
@@ -86,8 +91,12 @@ export class TimelineView {
   }
 
   layOut(described) {
-    const isFirst = this.version === null;
+    const isFirst = this.version === null || described.identity !== this.source.identity;
     this.version = described.version;
+    if (isFirst) {
+      this.select(null);
+      this.source.describes(described.identity);
+    }
     const isOne = new Set(described.tracks.map(({ worker }) => worker)).size < 2;
     const tracks = described.tracks.map((track) => ({ ...track, isOne }));
     Object.assign(this.scene, { tracks, steps: described.steps });

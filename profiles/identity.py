@@ -1,0 +1,49 @@
+"""Tell a run from another one that was recorded later under the same name.
+
+A name and an inode do not: file systems hand out the inode of a deleted folder again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from strategy_lab.profiles.layout import RUN_FILE, launcher_files, worker_folders
+from strategy_lab.profiles.run_file import read_run_file
+
+_HEAD_BYTES = 512
+"""Enough for the first event of a file, which has its time in ns and its process in it."""
+
+
+def identity_of(run: Path) -> str | None:
+    """A short text that no other run has; None if the folder holds nothing of a run (yet).
+
+    It is the `uid` of `run.json`. A run.json of an earlier version has none: there it is the
+    run's creation time and the file's change time. Without a readable run.json it is the beginning
+    of the first file of events.
+    """
+    try:
+        found = _evidence(run)
+    except OSError:
+        return None
+    return hashlib.sha256(found.encode()).hexdigest()[:16] if found else None
+
+
+def _evidence(run: Path) -> str:
+    file = run / RUN_FILE
+    if file.is_file():
+        identity = read_run_file(run)
+        if identity is not None and identity.uid:
+            return identity.uid
+        stat = file.stat()
+        created_ns = identity.created_ns if identity is not None else 0
+        return f"{created_ns} {stat.st_ino} {stat.st_ctime_ns}"
+    events = [*launcher_files(run), *(folder.events for folder in worker_folders(run))]
+    for path in events:
+        if path.is_file():
+            with path.open("rb") as opened:
+                head = opened.read(_HEAD_BYTES)
+            # A first line that is still being written would give another text once it is whole.
+            if b"\n" in head or len(head) == _HEAD_BYTES:
+                return head.partition(b"\n")[0].decode(errors="replace")
+    return ""

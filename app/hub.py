@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from strategy_lab.app.live_run import LiveRun
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.user_text import shown
 
 POLL_S = 0.025
 """Between two looks at a run that somebody watches: 40 updates a second at most."""
@@ -26,10 +28,13 @@ def run_folder(runs: Path, run_id: str) -> Path:
 
     A name is one path component: nothing outside the runs folder can be named.
     """
-    is_name = Path(run_id).name == run_id and run_id[:1] not in ("", ".") and "\0" not in run_id
-    if not is_name or not (runs / run_id).is_dir():
-        raise RunFolderError("A run is a folder in the runs folder", repr(run_id))
-    return runs / run_id
+    is_name = Path(run_id).name == run_id and run_id[:1] not in ("", ".")
+    try:
+        if is_name and stat.S_ISDIR((runs / run_id).stat().st_mode):
+            return runs / run_id
+    except (OSError, ValueError):
+        pass  # not there, longer than a name can be, or with a null byte
+    raise RunFolderError(f"There is no run {shown(run_id)} in the runs folder")
 
 
 class Hub:

@@ -29,7 +29,8 @@ def short_names(devices: Iterable[str]) -> dict[str, str]:
 
 def in_order(devices: Iterable[str]) -> list[str]:
     """Sorted as people count: worker 2 before worker 10."""
-    return sorted(devices, key=lambda name: [(text, int(n or -1)) for text, n in _PARTS(name)])
+    # Fewer digits is the smaller number: a name may have more than `int` converts.
+    return sorted(devices, key=lambda name: [(text, len(n), n) for text, n in _PARTS(name)])
 
 
 def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:

@@ -6,19 +6,22 @@ in `strategy_core.devices`; everything that the text alone can tell is checked h
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec_errors import spec_error
+from strategy_lab.profiles.user_files import read_text
+from strategy_lab.profiles.user_text import TextError, parse_json, parse_yaml, shown
 
 SPEC_VERSION = 1
+MAX_TIMEOUT_S = 1e7
+"""About four months: longer ones overflow the clocks of Python's waits."""
 
 CrossDeviceOps = Literal[
     "auto", "nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring"
@@ -34,7 +37,9 @@ POD_STRATEGY = "tpu"
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
 
 
 class Capture(_Model):
@@ -61,8 +66,8 @@ class TpuLayout(_Model):
 
     topology: tuple[int, int, int, int] | None = None
     """The mesh (x, y, z, core); None: the usual one for the number of cores."""
-    cores_per_replica: int = Field(1, ge=1)
-    split_axis: int | None = Field(None, ge=0)
+    cores_per_replica: int = Field(1, ge=1, le=64)
+    split_axis: int | None = Field(None, ge=0, le=64)
     """Axis of the features that is split over a replica's cores; None: the first core has all."""
     spmd: bool = False
     """One program partitioned over the cores, instead of ops assigned to cores."""
@@ -71,13 +76,13 @@ class TpuLayout(_Model):
 class ClusterOptions(_Model):
     """How long the processes of a run wait for each other."""
 
-    start_timeout_s: float = Field(60.0, gt=0)
+    start_timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S)
     """A process that is not there by then is given up, and the run with it."""
-    heartbeat_timeout_s: float = Field(5.0, ge=1)
+    heartbeat_timeout_s: float = Field(5.0, ge=1, le=MAX_TIMEOUT_S)
     """TensorFlow's coordination service gives a silent process up after this long."""
-    collective_timeout_s: float | None = Field(None, gt=0)
+    collective_timeout_s: float | None = Field(None, gt=0, le=MAX_TIMEOUT_S)
     """Every collective that takes longer fails; None: it waits as long as its peers live."""
-    checkpoint_every_steps: int = Field(0, ge=0)
+    checkpoint_every_steps: int = Field(0, ge=0, lt=2**31)
     """The leader saves the training state this often; 0: only when a change asks for it."""
     restarts: int = Field(0, ge=0, le=100)
     """So often may a run that lost a process begin again from its last checkpoint."""
@@ -108,7 +113,7 @@ class ParameterServerOptions(_Model):
     """How weights are cut into parts along their first axis: TensorFlow's partitioners."""
     parts: int = Field(0, ge=0, le=256)
     """Of `fixed` the number of parts, of `min-size` the most; 0: as many as there are servers."""
-    part_bytes: int = Field(262_144, ge=1)
+    part_bytes: int = Field(262_144, ge=1, lt=2**63)
     """Of `min-size` and `max-size` the size of a part."""
 
 
@@ -125,7 +130,7 @@ class Delay(_Model):
 class ScriptedChange(_Model):
     """A live reconfiguration planned ahead: applied before `step` runs."""
 
-    step: int = Field(ge=1)
+    step: int = Field(ge=1, lt=2**31)
     changes: dict[str, Any]
 
 
@@ -144,25 +149,25 @@ class RunSpec(_Model):
     workload_options: dict[str, Any] = Field(default_factory=dict)
     data: str | None = None
     """The user's own data: .npz, .csv, .parquet, .tfrecord or a folder of images."""
-    global_batch_size: int = Field(256, ge=1)
-    steps: int = Field(100, ge=1)
+    global_batch_size: int = Field(256, ge=1, lt=2**31)
+    steps: int = Field(100, ge=1, lt=2**31)
     seed: int = Field(0, ge=0, lt=2**31)
     learning_rate: float | None = Field(None, ge=0)
     """Overrides the workload's own; changes while the run goes on, its optimizer's state kept."""
     loop: Loop = "custom"
     cross_device_ops: CrossDeviceOps = "auto"
-    num_packs: int = Field(1, ge=0)
-    bytes_per_pack: int = Field(0, ge=0)
+    num_packs: int = Field(1, ge=0, lt=2**31)
+    bytes_per_pack: int = Field(0, ge=0, lt=2**63)
     tpu: TpuLayout = TpuLayout()
     cluster: ClusterOptions = ClusterOptions()
     network: NetworkOptions = NetworkOptions()
     parameter_server: ParameterServerOptions = ParameterServerOptions()
-    gpu_memory_mb: int | None = Field(None, ge=64)
+    gpu_memory_mb: int | None = Field(None, ge=64, lt=2**31)
     """Memory of each logical GPU where several share one card."""
     capture: Capture = Capture()
     inject: tuple[Delay, ...] = ()
     reconfigure: tuple[ScriptedChange, ...] = ()
-    hang_timeout_s: float = Field(60.0, gt=0)
+    hang_timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S)
     """A run without any event for this long is hung."""
 
     def model_post_init(self, _context: object) -> None:
@@ -218,8 +223,8 @@ class DeviceRequest(_Model):
     indices: tuple[int, ...] = ()
 
 
-_ONE_DEVICE = re.compile(r"(cpu|gpu):(\d+)", re.IGNORECASE)
-_DEVICE_RULE = "devices is 'auto', 'tpu', a count such as 'cpu:4', or a list such as 'gpu:0,gpu:1'"
+_ONE_DEVICE = re.compile(r"(cpu|gpu):([0-9]{1,6})", re.IGNORECASE)
+_DEVICE_RULE = "Write 'auto', 'tpu', a count such as 'cpu:4', or a list such as 'gpu:0,gpu:1'"
 MAX_DEVICES = 64
 
 
@@ -232,20 +237,26 @@ def parse_devices(text: str) -> DeviceRequest:
         return DeviceRequest(kind="tpu", count=None)
     matches = [_ONE_DEVICE.fullmatch(part.strip()) for part in plain.split(",")]
     if not all(matches):
-        raise SpecError(_DEVICE_RULE, repr(text), field="devices")
+        raise SpecError(f"devices={shown(text)} is not valid", advice=_DEVICE_RULE, field="devices")
     kinds = {match[1] for match in matches if match}
     numbers = [int(match[2]) for match in matches if match]
     if len(kinds) != 1:
-        raise SpecError("All devices of a run are of one kind", repr(text), field="devices")
+        raise SpecError(
+            f"devices={shown(text)} mixes CPUs and GPUs",
+            advice="Name devices of one kind",
+            field="devices",
+        )
     kind: Literal["cpu", "gpu"] = "cpu" if kinds == {"cpu"} else "gpu"
     # 'gpu:0' can only be the device with that number: a count of nothing has no meaning.
     is_count = len(numbers) == 1 and "," not in plain and numbers[0] != 0
     if is_count and numbers[0] > MAX_DEVICES:
-        raise SpecError(f"A run has at most {MAX_DEVICES} devices", repr(text), field="devices")
+        raise SpecError(
+            f"devices={shown(text)} is too many: a run has at most {MAX_DEVICES}", field="devices"
+        )
     if is_count:
         return DeviceRequest(kind=kind, count=numbers[0])
     if len(set(numbers)) != len(numbers):
-        raise SpecError("Every device is named once", repr(text), field="devices")
+        raise SpecError(f"devices={shown(text)} names a device twice", field="devices")
     return DeviceRequest(kind=kind, count=len(numbers), indices=tuple(numbers))
 
 
@@ -401,33 +412,22 @@ def parse_spec(document: Mapping[str, Any]) -> RunSpec:
     try:
         return RunSpec.model_validate(dict(document))
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        rule = f"{path}: {first['msg']}" if path else first["msg"]
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(sorted(RunSpec.model_fields))
-            raise SpecError(
-                f"A run has no field '{path}'", first["input"], f"Fields: {known}", field=path
-            ) from None
-        raise SpecError(rule, repr(first["input"]), field=path) from None
+        raise spec_error(error, RunSpec.model_fields) from None
 
 
 def load_spec(path: str | Path) -> RunSpec:
     """Read a RunSpec from a .yaml, .yml or .json file; raises SpecError."""
     file = Path(path)
+    text = read_text(file, "The spec file")
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError("A spec file can be read", f"{file} ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise SpecError("A spec file is text in UTF-8", str(file)) from None
-    try:
-        document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-    except (yaml.YAMLError, json.JSONDecodeError) as error:
-        where = " ".join(str(error).split())
-        raise SpecError("A spec file is YAML or JSON", f"{file}: {where}") from None
+        document = parse_json(text) if file.suffix == ".json" else parse_yaml(text)
+    except TextError as error:
+        raise SpecError(f"The spec file {file} {error}") from None
     if not isinstance(document, dict):
-        raise SpecError("A spec file holds one mapping of fields", f"{file}: {document!r}")
+        raise SpecError(
+            f"The spec file {file} holds {shown(document)} instead of fields",
+            advice="Write one field a line, such as 'steps: 100'",
+        )
     return parse_spec(document)
 
 
@@ -437,6 +437,9 @@ def _set_path(document: dict[str, Any], path: str, value: Any) -> None:
     for parent in parents:
         nested = target.get(parent)
         if not isinstance(nested, dict):
-            raise SpecError("A dotted path leads through fields that hold fields", path, field=path)
+            raise SpecError(
+                f"A run has no field {shown(path)}: {shown(parent)} holds no fields",
+                field=path,
+            )
         target = nested
     target[last] = value

@@ -18,6 +18,7 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_log import read_events
 from strategy_lab.profiles.layout import launcher_files, worker_folders
 from strategy_lab.profiles.sources import Record
+from strategy_lab.profiles.user_text import shown, whole_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,12 @@ class Cursor:
         offsets = {}
         for part in filter(None, text.split(",")):
             file, _, offset = part.rpartition(":")
-            if not file or not offset.isascii() or not offset.isdigit():
-                raise RunFolderError("A cursor is FILE:BYTES, with commas between", repr(text))
-            offsets[file] = int(offset)
+            place = whole_or_none(offset)
+            if not file or place is None:
+                raise RunFolderError(
+                    f"The cursor {shown(text)} is damaged", advice="A cursor is FILE:BYTES,..."
+                )
+            offsets[file] = place
         return cls(offsets)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from strategy_lab.profiles import user_files
 from strategy_lab.profiles.errors import SpecError
 
 SUFFIXES = (".npz", ".csv", ".parquet", ".tfrecord", ".tfrecords")
@@ -12,21 +13,22 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 
 
 def check(path: str) -> Path:
-    """The place of the data; raises SpecError where there are none that the lab knows."""
-    place = Path(path).expanduser()
-    try:
-        is_folder, size = place.is_dir(), place.stat().st_size
-    except OSError as error:
+    """The place of the data; raises SpecError where the lab cannot read any there."""
+    found = user_files.find(path, "The data", "data")
+    if found.kind == "folder":
+        return found.path
+    if found.kind != "file":
         raise SpecError(
-            "The data is a file or a folder that exists",
-            path if isinstance(error, FileNotFoundError) else f"{path} ({error.strerror})",
+            f"The data {path} is {found.kind}, not a file or a folder",
+            advice="Save it as a file first",
             field="data",
-        ) from None
-    if is_folder:
-        return place
-    if place.suffix.lower() not in SUFFIXES:
-        rule = f"Data is a folder of images or a file of one of these: {', '.join(SUFFIXES)}"
-        raise SpecError(rule, path, field="data")
-    if size == 0:
-        raise SpecError("Data has at least one example", f"{path}, which is empty", field="data")
-    return place
+        )
+    if found.path.suffix.lower() not in SUFFIXES:
+        raise SpecError(
+            f"The lab has no reader for the data {path}",
+            advice=f"Take a folder of images or a file that ends in {', '.join(SUFFIXES)}",
+            field="data",
+        )
+    if found.num_bytes == 0:
+        raise SpecError(f"The data {path} is empty", advice="It needs an example", field="data")
+    return found.path

@@ -18,6 +18,9 @@ from strategy_core.live_change import changed_spec
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec import RunSpec, check_batch, check_delays
 
+MAX_WORKLOAD_BYTES = 10_000_000
+"""Of a workload file: Python's parser takes about a hundred times that in memory."""
+
 
 def check(spec: RunSpec, inventory: Inventory | None = None, seat: Seat | None = None) -> None:
     """Raise SpecError where the run, or a change that it plans, cannot be had here.
@@ -57,12 +60,26 @@ def _check_files(spec: RunSpec) -> None:
 def _check_syntax(path: Path) -> None:
     """Raise SpecError where a workload file is no Python; what it does, only its worker learns."""
     try:
+        if path.stat().st_size > MAX_WORKLOAD_BYTES:
+            raise SpecError(
+                f"The workload file {path} is larger than {MAX_WORKLOAD_BYTES:,} bytes",
+                advice="Read large constants from files of their own",
+                field="workload",
+            )
         ast.parse(path.read_bytes())
     except SyntaxError as error:
-        received = f"{path}:{error.lineno}: {error.msg}" if error.lineno else f"{path}: {error.msg}"
-        raise SpecError("A workload file is Python", received, field="workload") from None
+        where = f"{path}:{error.lineno}" if error.lineno else f"{path}"
+        raise SpecError(
+            f"The workload file is not valid Python: {where}: {error.msg}", field="workload"
+        ) from None
     except (OSError, ValueError) as error:
-        raise SpecError("A workload file is Python", f"{path}: {error}", field="workload") from None
+        raise SpecError(
+            f"The workload file {path} cannot be read as Python: {error}", field="workload"
+        ) from None
+    except (RecursionError, MemoryError):  # how Python's own parser refuses deep nesting
+        raise SpecError(
+            f"The workload file {path} is nested too deeply for Python", field="workload"
+        ) from None
 
 
 def _check_devices(spec: RunSpec, inventory: Inventory, seat: Seat | None) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from strategy_lab.profiles.spec import POD_STRATEGY, SINGLE_REPLICA_STRATEGIES
+from strategy_lab.profiles.user_text import whole_or_none
 
 MAX_SLIDERS = 16
 MAX_MS = 100
@@ -82,7 +83,7 @@ def num_replicas(spec: Mapping[str, Any]) -> int:
         return 1
     count = str(spec["devices"]).rpartition(":")[2]
     cores: int = (spec.get("tpu") or {}).get("cores_per_replica", 1)
-    per_worker = max(1, int(count) // cores) if count.isdigit() else 1
+    per_worker = max(1, (whole_or_none(count) or 1) // cores)
     # A TPU's devices are those of all its hosts.
     return per_worker * (1 if spec["strategy"] == POD_STRATEGY else int(spec.get("workers") or 1))
 

@@ -11,6 +11,7 @@ from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.lab.complaints import Complaints
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec import parse_devices
+from strategy_lab.profiles.user_text import whole_or_none
 
 
 def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[str, Any]:
@@ -70,7 +71,8 @@ def _mesh(text: str) -> Any:
     if not text.strip():
         return None
     parts = [part.strip() for part in text.strip("()[] ").split(",")]
-    return [int(part) if part.isdigit() else part for part in parts]
+    numbers = [whole_or_none(part) for part in parts]
+    return [part if number is None else number for number, part in zip(numbers, parts, strict=True)]
 
 
 def _usual(count: int | None) -> str:

@@ -12,6 +12,7 @@ from strategy_lab.app.server import LOOPBACK
 from strategy_lab.app.state import lab
 from strategy_lab.profiles.spec import SINGLE_REPLICA_STRATEGIES
 from strategy_lab.profiles.stepper import page
+from strategy_lab.profiles.user_text import whole_or_none
 
 STRATEGIES = {
     "mirrored": "MirroredStrategy",
@@ -138,7 +139,7 @@ def first_step(key: Key) -> int:
     opened: dict[Key, int] = st.session_state.setdefault("context_steps", {})
     if key not in opened:
         asked = st.query_params.get("step", "1") if not opened else "1"
-        opened[key] = int(asked) if asked.isdigit() else 1
+        opened[key] = whole_or_none(asked) or 1
     return opened[key]
 
 

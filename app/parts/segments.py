@@ -13,6 +13,7 @@ from strategy_lab.app.parts.text import plain
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.user_text import whole_or_none
 
 KEY = "segment"
 
@@ -56,8 +57,8 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
     titles = segment_titles(segments)
     by_number = {item.segment: item for item in segments}
     numbers = list(by_number)
-    asked = st.query_params.get(KEY, "")
-    wanted = int(asked) if asked.isdigit() and int(asked) in by_number else numbers[-1]
+    asked = whole_or_none(st.query_params.get(KEY, ""))
+    wanted = asked if asked in by_number else numbers[-1]
     chosen = st.segmented_control(
         "Segment",
         numbers,

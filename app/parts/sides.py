@@ -13,6 +13,7 @@ from strategy_lab.app.parts.segments import segment_titles
 from strategy_lab.app.parts.text import as_markdown, plain
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.user_text import whole_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,10 @@ def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
         return next(iter(segments.values()), None)
     titles = segment_titles(opened.profile.segments)
     key = f"segment_{name.lower()}"
-    asked = st.query_params.get(key, "")
+    asked = whole_or_none(st.query_params.get(key, ""))
     # Of one run, the first segment against the last is the question that a live change raises.
     usual = min(segments) if name == "A" else max(segments)
-    wanted = int(asked) if asked.isdigit() and int(asked) in segments else usual
+    wanted = asked if asked in segments else usual
     chosen = st.segmented_control(
         f"Segment of {name}",
         list(segments),

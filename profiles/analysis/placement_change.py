@@ -116,5 +116,6 @@ def _op_counts(rows: pa.Table) -> Counter[str]:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Sorts `dense_2` before `dense_10`, and `dense` before both."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    parts = [part.lstrip("0") if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    # Fewer digits is the smaller number: a name may have more than `int` converts.
+    return [(len(part) if part.isdigit() else -1, part) for part in parts]

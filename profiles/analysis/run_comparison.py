@@ -14,6 +14,7 @@ from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.summary import summarize_segment
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.user_text import whole_or_none
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.events import SegmentOpened
@@ -172,8 +173,9 @@ def _lookup(value: Any, path: list[str]) -> tuple[float | None, str | None]:
 
 
 def _member(value: Any, name: str) -> tuple[Any, str | None]:
-    if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-        return value[int(name)], "not recorded"
+    place = whole_or_none(name)
+    if isinstance(value, list) and place is not None and place < len(value):
+        return value[place], "not recorded"
     if isinstance(value, dict) and name in value:
         return value[name], str(value.get(f"{name}_reason") or "not recorded")
     return None, f"a segment's summary has no {name!r} there"

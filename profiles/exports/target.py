@@ -10,12 +10,11 @@ from pathlib import Path
 
 from strategy_lab.profiles.errors import LabError
 
-_RULES = {
-    errno.ENOSPC: ("An export fits on the disk", "Free some space, or export elsewhere"),
-    errno.EDQUOT: ("An export fits into the disk quota", "Free some space, or export elsewhere"),
-    errno.EFBIG: ("An export fits into the largest file allowed here", "Export elsewhere"),
+_ADVICE = {
+    errno.ENOSPC: "Free some space, or export elsewhere",
+    errno.EDQUOT: "Free some space, or export elsewhere",
+    errno.EFBIG: "Export elsewhere: this is larger than a file may be here",
 }
-_UNWRITABLE = ("An export goes where this user may write", "Choose another path")
 
 
 def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
@@ -24,13 +23,12 @@ def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
     Raises LabError where `target` exists, cannot be written, or does not fit; then nothing of
     it is left behind.
     """
-    if target.exists() or target.is_symlink():
-        raise LabError(
-            "An export never overwrites what is there",
-            target,
-            "Choose another path, or remove it first",
-        )
     try:
+        if target.exists() or target.is_symlink():
+            raise LabError(
+                f"{target} exists already, and an export overwrites nothing",
+                advice="Choose another path, or remove it first",
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".export-", dir=target.parent))
         try:
@@ -38,6 +36,8 @@ def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
             (scratch / target.name).rename(target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as error:
-        rule, advice = _RULES.get(error.errno or 0, _UNWRITABLE)
-        raise LabError(rule, f"{target} ({error.strerror or error})", advice) from error
+    except (OSError, ValueError) as error:  # a null byte in a path is a ValueError
+        number = error.errno if isinstance(error, OSError) else None
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        advice = _ADVICE.get(number or 0, "Choose another path")
+        raise LabError(f"The export cannot be written to {target}: {why}", advice=advice) from error

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import yaml
-
 from strategy_core import catalog, preflight
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec import CROSS_DEVICE_OPS, RunSpec, load_spec
+from strategy_lab.profiles.user_text import TextError, parse_whole, parse_yaml, shown
 
 _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("--strategy", "strategy", {"choices": catalog.names(), "metavar": "NAME"}),
@@ -129,24 +128,28 @@ def build_spec(args: argparse.Namespace) -> RunSpec:
 
 def _assignment(text: str, flag: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
-    if not sign or not key.strip():
-        raise SpecError(f"{flag} is KEY=VALUE", repr(text))
-    if key.strip() == "inject" and value.startswith("delay:"):
+    key = key.strip()
+    if not sign or not key:
+        raise SpecError(f"{flag} {shown(text)} has no value", advice="Write KEY=VALUE")
+    if key == "inject" and value.startswith("delay:"):
         return "inject", [_delay(value)]
     try:
-        return key.strip(), yaml.safe_load(value) if value else ""
-    except yaml.YAMLError:
-        raise SpecError(f"The value in {flag} is YAML", repr(text), field=key) from None
+        return key, parse_yaml(value) if value else ""
+    except TextError as error:
+        said = f"The value {shown(value)} of {shown(key)[1:-1]} in {flag} {error}"
+        raise SpecError(said, field=key) from None
 
 
 def _delay(text: str) -> dict[str, Any]:
     kind, _, fields = text.partition(":")
-    rule = "--inject is delay:replica=R,ms=M"
+    wrong = SpecError(
+        f"--inject {shown(text)} is no delay", advice="Write delay:replica=R,ms=M", field="inject"
+    )
     if kind != "delay" or not fields:
-        raise SpecError(rule, repr(text), field="inject")
+        raise wrong
     found = dict(_assignment(part, "--inject") for part in fields.split(","))
     if not {"replica", "ms"} <= found.keys() <= {"replica", "ms", "worker"}:
-        raise SpecError(rule, repr(text), field="inject")
+        raise wrong
     return {"kind": "delay", **found}
 
 
@@ -155,8 +158,20 @@ def _script(texts: Sequence[str]) -> list[dict[str, Any]]:
     by_step: dict[int, dict[str, Any]] = {}
     for text in texts:
         step, sign, assignment = text.partition(":")
-        if not sign or not step.strip().isdecimal():
-            raise SpecError("--reconfigure is STEP:KEY=VALUE", repr(text), field="reconfigure")
+        if not sign:
+            raise SpecError(
+                f"--reconfigure {shown(text)} names no step",
+                advice="Write STEP:KEY=VALUE",
+                field="reconfigure",
+            )
+        try:
+            number = parse_whole(step, most=2**31 - 1)
+        except TextError as error:
+            raise SpecError(
+                f"The step {shown(step)} of --reconfigure {error}",
+                advice="Write STEP:KEY=VALUE",
+                field="reconfigure",
+            ) from None
         key, value = _assignment(assignment, "--reconfigure STEP:")
-        by_step.setdefault(int(step), {})[key] = value
+        by_step.setdefault(number, {})[key] = value
     return [{"step": step, "changes": changes} for step, changes in sorted(by_step.items())]

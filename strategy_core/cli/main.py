@@ -17,6 +17,7 @@ from typing import NoReturn, Protocol, cast
 
 import strategy_core.cli
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.user_text import shortened
 
 PROGRAM = "strategy-lab"
 DEFAULT_VERB = "ui"
@@ -85,7 +86,7 @@ class _Parser(argparse.ArgumentParser):
     """Argument errors as the lab's own: one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise LabError(message, advice=f"See {self.prog} --help")
+        raise LabError(shortened(message, 400), advice=f"See {self.prog} --help")
 
 
 def _one_line(error: LabError) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 from strategy_core.cluster.tasks import Cluster, Role, Task
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.user_text import shown, whole_or_none
 
 _ROLES = ("chief", "worker", "ps")
-_ADDRESS_RULE = "A task's address is host:port"
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,10 @@ def at_process(place: Place, process: int) -> Place:
 def split_address(address: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[v6]:port`; raises SpecError."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise SpecError(_ADDRESS_RULE, repr(address))
-    return host.strip("[]"), int(port)
+    number = whole_or_none(port)
+    if not host or number is None or not 0 < number < 65536:
+        raise SpecError(f"{shown(address)} is not an address", advice="Write host:port")
+    return host.strip("[]"), number
 
 
 def _in_order(job: str, tasks: Any) -> list[str]:

@@ -31,6 +31,8 @@ from strategy_core.cluster.place import (
 )
 from strategy_core.processes.worker_process import worker_environment
 from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.user_files import read_text
+from strategy_lab.profiles.user_text import TextError, parse_json, shown
 
 ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
 FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"
@@ -114,19 +116,15 @@ def _of_tf_config(told: Mapping[str, str], index: int | None) -> Place:
 
 
 def _of_file(path: Path, index: int | None) -> Place:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError("A cluster file can be read", f"{path} ({error.strerror})") from None
-    return _of_document(text, str(path), index, "")
+    return _of_document(read_text(path, "The cluster file"), str(path), index, "")
 
 
 def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
     """From `{"cluster": {...}, "task": {...}}`, as TF_CONFIG has it; `task` may be left out."""
     try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise SpecError(f"{source} is JSON", f"{text[:60]!r}: {error}", field="cluster") from None
+        document = parse_json(text)
+    except TextError as error:
+        raise SpecError(f"{source} {error}: {shown(text)}", field="cluster") from None
     cluster = document.get("cluster") if isinstance(document, dict) else None
     if not isinstance(cluster, dict) or not cluster:
         raise SpecError(

@@ -17,6 +17,7 @@ from strategy_lab.profiles.run_file import create_run_file, read_run_file
 from strategy_lab.profiles.sources import EventSource, read_sources
 from strategy_lab.profiles.spec import RunSpec
 from strategy_lab.profiles.status import derive_status
+from strategy_lab.profiles.user_text import shown
 
 _RULE = "A run is recorded into a new or empty folder"
 MIN_FREE_BYTES = 1 << 20
@@ -25,8 +26,7 @@ MIN_FREE_BYTES = 1 << 20
 
 def claim(folder: Path, spec: RunSpec) -> None:
     """Make `folder` this run's own; raises RunFolderError. Of two at once exactly one gets it."""
-    if folder.exists() and not folder.is_dir():
-        raise RunFolderError(_RULE, f"{folder} (a file)", "Name another folder")
+    _check_is_no_file(folder)
     if folder.is_dir() and any(folder.iterdir()):
         _free_if_refused(folder)
     _check_space(folder)
@@ -40,8 +40,7 @@ def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
     collected later. Either way it is the run that was asked for here, in the same cluster.
     """
     cluster = {"run_id": place.run_id(spec), "tasks": place.cluster.to_json()}
-    if folder.exists() and not folder.is_dir():
-        raise RunFolderError(_RULE, f"{folder} (a file)", "Name another folder")
+    _check_is_no_file(folder)
     if not (folder / RUN_FILE).exists():
         others = list(folder.glob("[!.]*")) if folder.is_dir() else []
         if others and not (folder / RUN_FILE).exists():
@@ -71,6 +70,18 @@ def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
         raise RunFolderError(
             "A run folder can be written", f"{folder} ({error.strerror})"
         ) from error
+
+
+def _check_is_no_file(folder: Path) -> None:
+    try:
+        if not folder.exists() or folder.is_dir():
+            return
+    except (OSError, ValueError) as error:  # longer than a name can be, or with a null byte
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise RunFolderError(
+            f"A run cannot be recorded into {shown(str(folder))[1:-1]}: {why}"
+        ) from None
+    raise RunFolderError(f"{folder} is a file, not a folder", advice="Name another folder")
 
 
 def _free_if_refused(folder: Path) -> None:

@@ -10,7 +10,9 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
+from strategy_lab.profiles import user_files
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.user_text import shown
 
 _HERE = Path(__file__).parent
 
@@ -33,16 +35,12 @@ def available() -> list[Listed]:
 def find(name_or_path: str) -> Path:
     """The file of a workload; raises SpecError where there is none."""
     if name_or_path.endswith(".py"):
-        path = Path(name_or_path).expanduser()
-        if path.is_file():
-            return path.resolve()
-        raise SpecError("A workload file exists", name_or_path, field="workload")
+        return user_files.find_file(name_or_path, "The workload file", "workload").resolve()
     known = {listed.name: listed.path for listed in available()}
     if name_or_path not in known:
         raise SpecError(
-            "A workload is a built-in one or the path of a .py file",
-            repr(name_or_path),
-            f"Built in: {', '.join(known)}",
+            f"There is no workload {shown(name_or_path)}",
+            advice=f"Built in: {', '.join(known)}. Or name a .py file of your own",
             field="workload",
         )
     return known[name_or_path]

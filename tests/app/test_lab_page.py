@@ -112,7 +112,7 @@ def test_run_launches_what_was_chosen_and_shows_it(lab: Path, launcher: Pretende
     [
         ("batch", 255, "multiple of the number of replicas"),
         ("devices_many_cpu", 3, "multiple of the number of replicas"),
-        ("data", "/nowhere/data.npz", "file or a folder that exists"),
+        ("data", "/nowhere/data.npz", "does not exist"),
     ],
 )
 def test_a_mistake_is_said_at_once_and_nothing_runs(
@@ -306,7 +306,7 @@ def test_a_run_started_elsewhere_is_watched_only(lab: Path) -> None:
 @pytest.mark.parametrize("name", ["nobody", "../..", "a/b"])
 def test_a_link_to_no_run_says_so(name: str, lab: Path) -> None:
     at = open_page("lab", lab, run=name)
-    assert "folder in the runs folder" in errors(at)
+    assert "in the runs folder" in errors(at)
     press(at, "New run")
     assert any(button.label == "Run" for button in at.button)
 

@@ -248,7 +248,7 @@ def test_the_tiles_keep_to_the_page_beside_its_sidebar(open_page: Open, watched:
 
 def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> None:
     page = open_page(server.address(run="nobody"))
-    expect(page.get_by_text("folder in the runs folder")).to_be_visible()
+    expect(page.get_by_text("in the runs folder")).to_be_visible()
     page.get_by_role("button", name="New run").click()
     expect(page.get_by_role("button", name="MirroredStrategy", exact=True)).to_be_visible()
 

@@ -60,7 +60,9 @@ def test_a_cursor_travels_as_text(tmp_path: Path) -> None:
     assert again == []
 
 
-@pytest.mark.parametrize("text", ["x", "file:", ":3", "file:-1", "file:x", "file:²"])
+@pytest.mark.parametrize(
+    "text", ["x", "file:", ":3", "file:-1", "file:x", "file:²", "f:" + "9" * 4300]
+)
 def test_a_text_that_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(RunFolderError, match="A cursor is FILE:BYTES"):
         Cursor.decode(text)

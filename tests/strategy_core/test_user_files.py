@@ -141,7 +141,7 @@ def test_unknown_workloads_are_told_which_there_are() -> None:
 
     with pytest.raises(SpecError, match="Built in: digits-cnn, digits-mlp, embedding, resnet50"):
         workloads.find("digits")
-    with pytest.raises(SpecError, match="A workload file exists"):
+    with pytest.raises(SpecError, match="does not exist"):
         workloads.find("absent.py")
 
 

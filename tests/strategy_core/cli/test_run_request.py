@@ -45,9 +45,9 @@ def test_values_are_yaml() -> None:
 
 WRONG = {
     "an unknown workload": (["--workload", "nope"], "Built in: digits-cnn"),
-    "a workload file that is not there": (["--workload", "nope.py"], "A workload file exists"),
+    "a workload file that is not there": (["--workload", "nope.py"], "nope.py does not exist"),
     "an unknown strategy": (["--strategy", "mirrord"], "invalid choice"),
-    "devices that are none": (["--devices", "cpu2"], "devices is 'auto'"),
+    "devices that are none": (["--devices", "cpu2"], "Write 'auto'"),
     "two kinds of devices": (["--devices", "cpu:0,gpu:0"], "of one kind"),
     "too many devices": (["--devices", "cpu:65"], "at most 64"),
     "a batch smaller than the replicas": (
@@ -60,9 +60,9 @@ WRONG = {
     ),
     "no steps": (["--steps", "0"], "steps"),
     "a delay of nobody": (["--devices", "cpu:2", "--inject", "delay:replica=2,ms=3"], "0 and 1"),
-    "a delay that is none": (["--inject", "slow:replica=2"], "--inject is delay:replica=R,ms=M"),
+    "a delay that is none": (["--inject", "slow:replica=2"], "Write delay:replica=R,ms=M"),
     "a field that is none": (["--set", "batch=3"], "no field 'batch'"),
-    "a --set without value": (["--set", "steps"], "--set is KEY=VALUE"),
+    "a --set without value": (["--set", "steps"], "Write KEY=VALUE"),
     "a change after the end": (
         ["--steps", "10", "--reconfigure", "10:devices=cpu:2"],
         "before the last step",
@@ -72,8 +72,22 @@ WRONG = {
         ["--devices", "cpu:2", "--reconfigure", "10:global_batch_size=3"],
         "multiple of the number",
     ),
-    "data that is not there": (["--data", "/nope/data.npz"], "that exists"),
-    "a spec file that is not there": (["/nope/spec.yaml"], "can be read"),
+    "data that is not there": (["--data", "/nope/data.npz"], "does not exist"),
+    "a date for a number": (
+        ["--set", "capture.window_steps=2020-13-45"],
+        "capture.window_steps='2020-13-45' is not valid: it must be a whole number",
+    ),
+    "a YAML tag": (["--set", "steps=!!int x"], "cannot be read: invalid literal"),
+    "a recursive alias": (["--set", "steps=&a [*a]"], "alias inside of what it stands for"),
+    "a step of 5,000 digits": (["--reconfigure", "9" * 5000 + ":steps=1"], "is more than"),
+    "a value of 5,000 digits": (["--set", "steps=" + "9" * 5000], "cannot be read: Exceeds"),
+    "5,000 digits in a flag": (["--steps", "9" * 5000], "invalid int value: '999"),
+    "nested brackets": (["--set", "workload_options=" + "[" * 90_000], "more than 32 levels"),
+    "data of an unknown user": (["--data", "~nosuch/x.csv"], "home directory"),
+    "data in a pipe": (["--data", "/dev/zero"], "is a device, not a file or a folder"),
+    "a workload path that is too long": (["--workload", "x" * 300 + ".py"], "name too long"),
+    "a field inside of a number": (["--set", "steps.more=1"], "'steps' holds no fields"),
+    "a spec file that is not there": (["/nope/spec.yaml"], "does not exist"),
 }
 
 

@@ -74,7 +74,7 @@ def test_a_sparse_cluster_is_numbered_from_0() -> None:
     ("environment", "words"),
     [
         ({}, "neither is set"),
-        ({"TF_CONFIG": "{"}, "TF_CONFIG is JSON"),
+        ({"TF_CONFIG": "{"}, "TF_CONFIG is not JSON"),
         ({"TF_CONFIG": "[]"}, '"cluster"'),
         (tf_config({"worker": ["a"]}), "host:port"),
         (tf_config({"worker": ["a:x"]}), "host:port"),
@@ -120,7 +120,7 @@ def test_a_file_is_a_document_like_tf_config(tmp_path: Path) -> None:
     file.write_text(json.dumps({"cluster": TWO, "task": {"type": "worker", "index": 1}}))
     assert resolve(str(file)).process == 1
     assert resolve(str(file), index=0).process == 0
-    with pytest.raises(SpecError, match="can be read"):
+    with pytest.raises(SpecError, match="does not exist"):
         resolve(str(tmp_path / "none.json"))
 
 

@@ -210,7 +210,7 @@ def test_one_run_at_a_time(launch: Callable[..., RunHandle], tmp_path: Path) -> 
 def test_a_wrong_request_never_makes_a_folder(
     launch: Callable[..., RunHandle], tmp_path: Path
 ) -> None:
-    with pytest.raises(SpecError, match="A workload is a built-in one"):
+    with pytest.raises(SpecError, match="There is no workload"):
         launch(workload="nope")
     assert not (tmp_path / "run").exists()
 

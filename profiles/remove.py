@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+import uuid
 from pathlib import Path
 
 from strategy_lab.profiles.errors import RunFolderError
@@ -13,31 +15,55 @@ from strategy_lab.profiles.status import derive_status
 
 
 def remove_run(run: Path) -> None:
-    """Delete a run folder; raises RunFolderError where it is in use, a link, or no run.
+    """Delete a run folder; raises RunFolderError if it is in use, a link, or not a run.
 
-    It is renamed out of sight first, so that no reader ever finds half of it.
+    What is in it does not matter: no file is opened but those of events. The folder is renamed out
+    of sight first, so that no reader ever finds half of it.
     """
     check_removable(run, "deleted")
-    hidden = run.with_name(f".deleted-{run.name}-{os.getpid()}")
+    # Not the run's name: with anything before it, that may be too long for a file name.
+    hidden = run.with_name(f".deleted-{uuid.uuid4().hex}")
     try:
         run.rename(hidden)
+        _make_deletable(hidden)
         shutil.rmtree(hidden)
     except OSError as error:
         raise RunFolderError(
-            "A run folder can be deleted", f"{run} ({error.strerror or error})"
+            f"The run folder {run} cannot be deleted: {error.strerror or error}"
         ) from error
 
 
 def check_removable(run: Path, deed: str) -> None:
-    """Raise RunFolderError where a folder is in use, a link, or no run; `deed` is refused."""
+    """Raise RunFolderError if a folder is in use, a link, or not a run; `deed` is refused."""
     if run.is_symlink():
         raise RunFolderError(f"Only a folder itself is {deed}, never a link to one", run)
     if not run.is_dir() or not _holds_run(run):
         raise RunFolderError(f"Only a run folder is {deed}", run)
-    if not derive_status(read_sources(run)).is_over:
+    if _is_in_use(run):
         raise RunFolderError(
             f"A run in use is never {deed}", f"{run} (still running)", "Stop it first"
         )
+
+
+def _is_in_use(run: Path) -> bool:
+    """Whether a process of the run lives, as far as its events can be read.
+
+    Events that cannot be read name no process, so they keep nobody from deleting the run.
+    """
+    try:
+        return not derive_status(read_sources(run)).is_over
+    except RunFolderError:
+        return False
+
+
+def _make_deletable(folder: Path) -> None:
+    """Give the owner all rights to every folder in `folder`: without them its files stay."""
+    folder.chmod(stat.S_IRWXU)
+    for parent, names, _files in os.walk(folder):  # looks into a folder after it was yielded here
+        for name in names:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                path.chmod(stat.S_IRWXU)
 
 
 def folder_bytes(run: Path) -> int:
@@ -53,4 +79,9 @@ def folder_bytes(run: Path) -> int:
 
 
 def _holds_run(run: Path) -> bool:
-    return (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists() or any(worker_folders(run))
+    try:
+        if os.path.lexists(run / RUN_FILE) or os.path.lexists(run / LAUNCHER_EVENTS):
+            return True
+        return any(worker_folders(run))
+    except OSError:
+        return False

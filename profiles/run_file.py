@@ -95,6 +95,7 @@ def _identity(run: Path, document: Any) -> RunIdentity:
     spec = document.get("spec")
     created_ns = document.get("created_ns")
     cluster = document.get("cluster")
+    version = document.get("schema_version")
     return RunIdentity(
         name=str(document.get("name") or run.resolve().name),
         created_ns=created_ns if isinstance(created_ns, int) else 0,
@@ -102,5 +103,5 @@ def _identity(run: Path, document: Any) -> RunIdentity:
         recorded_by=str(document.get("recorded_by", "engine")),
         cluster=cluster if isinstance(cluster, dict) else None,
         uid=str(document.get("uid") or ""),
-        schema_version=int(document.get("schema_version", RUN_VERSION)),
+        schema_version=version if type(version) is int else RUN_VERSION,
     )

@@ -69,17 +69,19 @@ def _choose(clicked: RunEntry) -> None:
 
 
 def _show_run(entry: RunEntry) -> None:
+    # Before the run is read: whatever that brings, it can be deleted.
+    with st.container(horizontal=True, vertical_alignment="center"):
+        links = st.container(horizontal=True, vertical_alignment="center", width="content")
+        offer_rename(entry)
+        offer_delete(entry)
     try:
         opened = open_run(entry.path)
     except LabError as error:
         st.error(as_markdown(error))
-        offer_delete(entry)
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with links:
         for name, label in _links(opened.profile):
             page_link(name, label, run=entry.name)
-        offer_rename(entry)
-        offer_delete(entry)
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:
         show_downloads(opened.profile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +14,9 @@ from strategy_lab.app.parts.opened import open_run
 from strategy_lab.app.parts.runs_folder import RunEntry
 from strategy_lab.app.parts.text import plain, workload_name
 from strategy_lab.profiles.analysis.glance import Glance, glance
-from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError, RunFolderError
 
+_logger = logging.getLogger(__name__)
 PAGE_ROWS = 25
 STATUS_MARKS = {
     "running": "▶ running",
@@ -74,6 +76,10 @@ def glance_at(entry: RunEntry) -> Glance | LabError:
         return open_run(entry.path).ask(glance)
     except LabError as error:
         return error
+    except Exception as error:
+        # The other runs of the list, and the button that deletes this one, must not go with it.
+        _logger.exception("The run %s cannot be read", entry.path)
+        return RunFolderError(f"This run cannot be read ({type(error).__name__})")
 
 
 def since(then_ns: int, now_ns: int) -> str:

@@ -81,6 +81,25 @@ def test_deleting_asks_back_once_and_then_deletes(runs: Path) -> None:
     assert (runs / "first").exists()
 
 
+@pytest.mark.parametrize(
+    "text", ['{"schema_version": null}', "[" * 100_000, '{"spec": {"strategy": [1]}}', "\0"]
+)
+def test_a_damaged_run_is_listed_beside_the_others_and_can_be_deleted(
+    text: str, runs: Path
+) -> None:
+    (runs / "second" / "run.json").write_text(text)
+    with (runs / "second" / "launcher.jsonl").open("a") as events:
+        events.write('{"kind": "segment", "segment": "x"}\n{"kind": "exited", "worker": []}\n')
+    at = open_page("runs", runs, run="second")
+    assert set(at.dataframe[0].value["run"]) == {"first", "second"}
+    at.button("delete").click()
+    rerun(at)  # a dialog counts while it is open: see above
+    at.button("delete").click()
+    at.button("delete_yes").click()
+    rerun(at)
+    assert not (runs / "second").exists()
+
+
 @pytest.mark.slow
 def test_a_run_gets_another_name(runs: Path) -> None:
     at = open_page("runs", runs, run="second")

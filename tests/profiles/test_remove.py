@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,52 @@ def test_nothing_but_a_run_folder_is_deleted(tmp_path: Path, make: str) -> None:
         remove_run(target)
     if make != "nothing":
         assert target.exists()
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "a version that is no number": lambda run: (run / "run.json").write_text(
+        '{"schema_version": null}'
+    ),
+    "run.json as a folder": lambda run: (
+        (run / "run.json").unlink(),
+        (run / "run.json").mkdir(),
+    ),
+    "run.json as a dangling link": lambda run: (
+        (run / "run.json").unlink(),
+        (run / "run.json").symlink_to("/nope"),
+    ),
+    "events as a pipe": lambda run: (
+        (run / "launcher.jsonl").unlink(),
+        os.mkfifo(run / "launcher.jsonl"),
+    ),
+    "events of wrong types": lambda run: (run / "launcher.jsonl").write_text(
+        '{"kind": "launched", "worker": [], "pid": "x", "started_ns": {}, "at_ns": null}\n'
+        '{"kind": "exited", "worker": {}, "verdict": 3}\n{"kind": []}\n[[[\n'
+    ),
+    "a folder without permissions": lambda run: (
+        (run / "locked" / "deep").mkdir(parents=True),
+        (run / "locked").chmod(0),
+    ),
+    "links to outside": lambda run: (
+        (run / "outside").symlink_to(run.parent / "keep"),
+        (run / "worker-7-0").symlink_to(run.parent / "keep"),
+    ),
+    "names that are no text": lambda run: (run / os.fsdecode(b"\xff\xfe")).mkdir(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_run_can_be_deleted(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "keep").mkdir()
+    (tmp_path / "keep" / "mine.txt").write_text("mine")
+    run = write_run(tmp_path / "bad", steps=5, windows=1)
+    DAMAGE[damage](run)
+    remove_run(run)
+    assert [path.name for path in tmp_path.iterdir()] == ["keep"]
+    assert (tmp_path / "keep" / "mine.txt").read_text() == "mine"
+
+
+def test_a_run_with_the_longest_name_can_be_deleted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / ("n" * 255), steps=5, windows=0)
+    remove_run(run)
+    assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,13 @@
-"""`python -m app`: open the lab in the browser's reach.
+"""`python -m app`: serve the lab. `strategy-lab ui` becomes this program.
 
-python -m app [--port N] [--host H] [--runs DIR] [--open-browser]
+python -m app [--port N] [--host H] [--runs DIR] [--allow-host NAME[:PORT]]... [--no-token]
+              [--open-browser]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,21 +23,24 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
     parser.add_argument("--open-browser", action="store_true", help="show the lab in a browser")
+    parser.add_argument("--no-token", action="store_true", help="let everyone in")
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME[:PORT]")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until interrupted; 2 where the request was wrong."""
     arguments = parse_arguments(argv)
+    from strategy_lab.app.access import TOKEN_VARIABLE, Access, choose_token, parse_hosts
     from strategy_lab.app.server import serve
 
     try:
-        serve(
-            arguments.host,
-            arguments.port,
-            arguments.runs,
-            open_browser=arguments.open_browser,
-        )
+        token = None if arguments.no_token else choose_token(os.environ)
+        # Runs inherit the environment: what they execute has no use for the token.
+        os.environ.pop(TOKEN_VARIABLE, None)
+        allowed = parse_hosts(arguments.allow_host)
+        access = Access(arguments.host, arguments.port, token, allowed)
+        serve(access, arguments.runs, open_browser=arguments.open_browser)
     except LabError as error:
         print(f"strategy-lab: {error}", file=sys.stderr)
         return 2

@@ -1,40 +1,90 @@
-"""Open the lab in the person's browser, once the server answers."""
+"""Open the lab in the person's browser, once the server answers.
+
+A browser is started with the address on its command line, which every user of the machine can read
+(`ps`). So it gets the path of a file that only this user may read, and the file leads to the lab.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
 import webbrowser
 from collections.abc import Callable
+from html import escape
+from pathlib import Path
 
 _START_TIMEOUT_S = 60.0
 _POLL_S = 0.1
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+_KEEP_S = 120.0
+"""A browser that starts slowly still finds the file; afterwards the printed address is there."""
 
 
-def address(host: str, port: int) -> str:
-    """The URL under which a browser on this machine finds the lab."""
-    name = _ANY_ADDRESS.get(host, host)
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+class Opening:
+    """Shows the lab once. `address` is where its health is asked, `url` what is opened."""
+
+    def __init__(
+        self, address: str, url: str, show: Callable[[str], object] = webbrowser.open
+    ) -> None:
+        self._address, self._url, self._show = address, url, show
+        self._entered = threading.Event()
+        self._folder: Path | None = None
+        self._thread = threading.Thread(target=self._open, name="browser", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def entered(self) -> None:
+        """Somebody came in with the token: the file has done its work."""
+        self._entered.set()
+
+    def close(self) -> None:
+        """Take the file away, whatever came of it."""
+        self._entered.set()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _open(self) -> None:
+        if not self._wait_until_well():
+            return
+        if self._url == self._address:
+            self._show(self._url)  # no token, nothing to hide
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="strategy-lab-", dir=_runtime_folder()))
+        self._show(redirect_file(self._folder, self._url).as_uri())
+        self._entered.wait(_KEEP_S)
+        self.close()
+
+    def _wait_until_well(self) -> bool:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline and not self._entered.is_set():
+            try:
+                with urllib.request.urlopen(f"{self._address}/healthz", timeout=2):
+                    return True
+            except (urllib.error.URLError, OSError):
+                time.sleep(_POLL_S)
+        return False
 
 
-def open_soon(url: str, show: Callable[[str], object] = webbrowser.open) -> threading.Thread:
-    """Show `url` as soon as its server is well, beside whatever goes on; without one, never."""
-    thread = threading.Thread(target=_open, args=(url, show), name="browser", daemon=True)
-    thread.start()
-    return thread
+def redirect_file(folder: Path, url: str) -> Path:
+    """A page in `folder` that leads to `url`; only its owner may read it."""
+    path = folder / "open.html"
+    text = (
+        '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+        f'<meta http-equiv="refresh" content="0;url={escape(url)}">'
+        f'<title>Strategy Lab</title><a href="{escape(url)}">Open Strategy Lab</a>'
+    )
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    return path
 
 
-def _open(url: str, show: Callable[[str], object]) -> None:
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"{url}/healthz", timeout=2):
-                pass
-        except (urllib.error.URLError, OSError):
-            time.sleep(_POLL_S)
-            continue
-        show(url)
-        return
+def _runtime_folder() -> str | None:
+    """The folder that the system keeps for this user alone, where it has one."""
+    folder = os.environ.get("XDG_RUNTIME_DIR")
+    return folder if folder and os.access(folder, os.W_OK) else None

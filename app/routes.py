@@ -11,30 +11,28 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from strategy_lab.app import state, timeline_routes
-from strategy_lab.app.access import guarded, is_allowed
+from strategy_lab.app.gate import HEALTH
 from strategy_lab.app.hub import run_folder
+from strategy_lab.app.route_errors import explained
 from strategy_lab.profiles import exports
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.store import load
 
-CLOSE_FORBIDDEN = 4403
 CLOSE_NOT_FOUND = 4404
 
 
 async def healthz(_request: Request) -> Response:
-    """200 as soon as the server answers."""
+    """200 as soon as the server answers; asked without a token, so it says nothing else."""
     return JSONResponse({"status": "ok"})
 
 
 async def stream(socket: WebSocket) -> None:
     """`/api/runs/{run}/stream?cursor=`: the messages of `LiveRun.message`, as they come.
 
-    Closes with 4403 for a page that is not the lab's, 4404 for a run that is not there.
+    Closes with 4404 for a run that is not there, and with 4401 for a page without the token
+    (`app.gate`).
     """
     await socket.accept()
-    if not is_allowed(socket):
-        await socket.close(CLOSE_FORBIDDEN)
-        return
     run_id = socket.path_params["run"]
     try:
         run_folder(state.lab().runs, run_id)
@@ -63,7 +61,7 @@ async def _send(socket: WebSocket, run_id: str) -> None:
         await socket.close(CLOSE_NOT_FOUND, str(error)[:100])
 
 
-@guarded
+@explained
 async def report(request: Request) -> Response:
     """`/report/{run}`: the self-contained HTML report, to read in a tab or save."""
     folder = run_folder(state.lab().runs, request.path_params["run"])
@@ -71,7 +69,7 @@ async def report(request: Request) -> Response:
     # The report brings its own script and nothing else: it may not reach the lab's routes.
     policy = "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; "
     policy += "style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:"
-    headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
+    headers = {"Content-Security-Policy": policy}
     return Response(made.data, media_type="text/html; charset=utf-8", headers=headers)
 
 
@@ -84,7 +82,7 @@ async def front_page(request: Request) -> Response:
 def build_routes() -> list[BaseRoute]:
     """Every route of the lab."""
     return [
-        Route("/healthz", healthz),
+        Route(HEALTH, healthz),
         Route("/lab", front_page),
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),

@@ -1,30 +1,36 @@
-"""The web server: Streamlit's page and the lab's own routes in one process, on loopback."""
+"""The web server: Streamlit's page and the lab's own routes in one process, behind one gate."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from strategy_lab.app import browser, state
+from strategy_lab.app import state
+from strategy_lab.app.access import Access
 from strategy_lab.app.assets import Assets
+from strategy_lab.app.banner import addresses, banner
+from strategy_lab.app.browser import Opening
+from strategy_lab.app.gate import Gate
 from strategy_lab.app.preload import preload_soon
 from strategy_lab.app.routes import build_routes
 from strategy_lab.app.theme import theme_options
 from strategy_lab.profiles.errors import SpecError
 
 SCRIPT = Path(__file__).parent / "frame" / "main.py"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def server_options(host: str, port: int) -> dict[str, Any]:
     """Streamlit's options for the lab."""
-    options = {
+    return {
         "server.address": host,
         "server.port": port,
         "server.headless": True,
@@ -38,18 +44,33 @@ def server_options(host: str, port: int) -> dict[str, Any]:
         "runner.magicEnabled": False,
         "client.toolbarMode": "minimal",
         "client.showErrorLinks": False,
+        # Streamlit's greeting asks a server on the internet for this machine's address, and does
+        # not know the token.
+        "logger.hideWelcomeMessage": True,
         **theme_options(),
     }
-    if host in LOOPBACK:
-        # A page elsewhere whose name was made to point here must not reach the lab.
-        options["server.allowedHosts"] = ["127.0.0.1", "localhost", "[::1]", "::1"]
-    return options
 
 
-def create_app() -> st.App:
+class GuardedApp(st.App):  # type: ignore[misc]  # Streamlit's classes are Any here
+    """The app behind the gate. As a middleware of the app the gate would lie within Starlette's
+    handler of errors, whose answers would go out without its headers."""
+
+    def __init__(self, *args: Any, gate: Callable[[ASGIApp], ASGIApp], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._gate = gate(super().__call__)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._gate(scope, receive, send)
+
+
+def create_app(access: Access, entered: Callable[[], object] = lambda: None) -> GuardedApp:
     """The page with the lab's routes; `state.configure` has been called before."""
-    return st.App(
-        SCRIPT, routes=build_routes(), middleware=[Middleware(Assets)], lifespan=_lifespan
+    return GuardedApp(
+        SCRIPT,
+        routes=build_routes(),
+        middleware=[Middleware(Assets)],
+        lifespan=_lifespan,
+        gate=partial(Gate, access=access, entered=entered),
     )
 
 
@@ -81,14 +102,19 @@ async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         lab.close()
 
 
-def serve(host: str, port: int, runs: Path, *, open_browser: bool = False) -> None:
+def serve(access: Access, runs: Path, *, open_browser: bool = False) -> None:
     """Serve the lab until interrupted; raises LabError where it cannot start."""
-    port = free_port(host, port)
+    access = replace(access, port=free_port(access.host, access.port))
     _make_folder(runs)
-    state.configure(runs, host=host, spare=True)
+    state.configure(runs, access=access, spare=True)
+    opening = Opening(addresses(replace(access, token=None))[0], addresses(access)[0])
+    print(banner(access), flush=True)
     if open_browser:
-        browser.open_soon(browser.address(host, port))
-    create_app().run(config=server_options(host, port))
+        opening.start()
+    try:
+        create_app(access, opening.entered).run(config=server_options(access.host, access.port))
+    finally:
+        opening.close()
 
 
 def _make_folder(runs: Path) -> None:

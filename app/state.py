@@ -9,9 +9,11 @@ from pathlib import Path
 
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab.app.access import Access
 from strategy_lab.app.hub import Hub
 from strategy_lab.app.timelines import Timelines
 
+LOCAL = Access()
 _ANCHOR = "_strategy_lab_state"
 WORKER_NICE = 10
 """Workers step back behind the server, so that the page stays smooth while they use every core."""
@@ -26,7 +28,8 @@ class Lab:
     runs: Path
     hub: Hub
     timelines: Timelines
-    host: str = "127.0.0.1"
+    access: Access = LOCAL
+    """Who may use it, and from where."""
     spare: bool = False
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
@@ -64,11 +67,11 @@ class Lab:
 
 
 def configure(
-    runs: Path, *, host: str = "127.0.0.1", spare: bool = False, launcher: Launcher | None = None
+    runs: Path, *, access: Access = LOCAL, spare: bool = False, launcher: Launcher | None = None
 ) -> Lab:
     """Make the lab of this process; called by the server before anything else."""
     runs = runs.resolve()
-    lab = Lab(runs, Hub(runs), Timelines(runs), host=host, spare=spare, _launcher=launcher)
+    lab = Lab(runs, Hub(runs), Timelines(runs), access=access, spare=spare, _launcher=launcher)
     # On `sys`, not in this module: a second import of this module must find the same lab.
     setattr(sys, _ANCHOR, lab)
     return lab

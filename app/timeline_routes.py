@@ -17,20 +17,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from strategy_lab.app import state
-from strategy_lab.app.access import guarded
+from strategy_lab.app.route_errors import explained
 from strategy_lab.app.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.timeline import cut_view, find_spans
 from strategy_lab.profiles.timeline.wire import encode_view
 
 
-@guarded
+@explained
 async def timeline(request: Request) -> Response:
     described = await asyncio.to_thread(state.lab().timelines.describe, request.path_params["run"])
     return JSONResponse(described)
 
 
-@guarded
+@explained
 async def spans(request: Request) -> Response:
     bounds = [_number(request, name) for name in ("from", "to", "px")]
     run_id = request.path_params["run"]
@@ -42,7 +42,7 @@ async def spans(request: Request) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
-@guarded
+@explained
 async def search(request: Request) -> Response:
     text = request.query_params.get("text", "")[:200]
     found = await asyncio.to_thread(_search, request.path_params["run"], text)

@@ -13,6 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from strategy_lab.app.server import free_port
+from tests import lab_access
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -27,7 +28,10 @@ FLAGS = (
 
 @contextmanager
 def serve_lab(runs: Path, *, start_timeout_s: float = 60) -> Iterator[str]:
-    """The address of a lab over a runs folder, on a port of its own."""
+    """The address of a lab over a runs folder, on a port of its own.
+
+    Pages of it are opened `with_token`.
+    """
     with serve("strategy_lab.app", "--runs", str(runs), start_timeout_s=start_timeout_s) as address:
         yield address
 
@@ -38,7 +42,8 @@ def serve(module: str, *arguments: str, start_timeout_s: float = 60) -> Iterator
     port = free_port("127.0.0.1", 0)
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", module, "--port", str(port), *arguments]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=lab_access.environment())
     try:
         deadline = time.monotonic() + start_timeout_s
         while not _answers(address):
@@ -62,8 +67,9 @@ def chromium() -> Iterator[Browser]:
 
 
 def _answers(address: str) -> bool:
+    request = urllib.request.Request(f"{address}/_stcore/health", headers=lab_access.HEADERS)
     try:
-        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+        with urllib.request.urlopen(request, timeout=1):
             return True
     except OSError:
         return False

@@ -29,6 +29,7 @@ from strategy_lab.profiles.event_log import EventLog
 from strategy_lab.profiles.events import SegmentOpened, StepDone, WorkerStarted
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.run_file import create_run_file
+from tests.lab_access import with_token
 
 REPLICAS = 4
 BATCH_S = 0.005
@@ -85,7 +86,7 @@ def measure(page: Page, address: str, runs: Path, rate: int, seconds: float) -> 
     log.write(SegmentOpened(0, "mirrored", REPLICAS, 1, 64, 0, time.time_ns(), [], "auto", {}))
     log.write(step(0))
     log.close()
-    page.goto(f"{address}/?run={name}")
+    page.goto(with_token(f"{address}/?run={name}"))
     page.locator(".live[data-step='0']").wait_for()
     page.evaluate(WATCH)
     server = server_process()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.browser import serve, serve_lab
 from benchmarks.visits import Visit, visit
+from tests.lab_access import with_token
 from tests.synthetic import write_run
 
 PAGES = ("overview", "timeline", "communication", "placement", "compare", "runs")
@@ -45,7 +46,7 @@ def main() -> None:
                 _write(runs / f"short-{turn}{again}", SHORT_STEPS)
         with serve_lab(runs) as address, serve("benchmarks.empty_page") as floor:
             time.sleep(SETTLE_S)  # the spare worker's import is over
-            for served in (f"{address}/overview?run=short-0", f"{floor}/?charts"):
+            for served in (_address(address, "overview", "short-0"), f"{floor}/?charts"):
                 visit(served, SENTENCE)  # the servers' own first time
             _report(address, floor, options)
 
@@ -87,8 +88,8 @@ def _median_whole(visits: list[Visit]) -> float:
 def _address(address: str, page: str, run: str) -> str:
     if page == "compare":
         other = f"{run}-again"
-        return f"{address}/compare?a={run}&b={other}"
-    return f"{address}/{page}?run={run}"
+        return with_token(f"{address}/compare?a={run}&b={other}")
+    return with_token(f"{address}/{page}?run={run}")
 
 
 def _write(run: Path, steps: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Page, ViewportSize
 
 from benchmarks.browser import chromium, serve_lab
+from tests.lab_access import with_token
 
 SIZE: ViewportSize = {"width": 1600, "height": 1000}
 SETTLE_S = 8.0
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def take(page: Page, address: str, path: Path) -> None:
-    page.goto(f"{address}/?steps=5000")
+    page.goto(with_token(f"{address}/?steps=5000"))
     page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
     wait_for_step(page, 250)
     drag_to_the_middle(page, SLOWED)

@@ -20,6 +20,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from benchmarks.browser import chromium, serve_lab
+from tests.lab_access import with_token
 from tests.synthetic import write_run
 
 READY_BOUND_S = 1.5
@@ -74,7 +75,7 @@ def main() -> None:
 def open_run(page: Page, address: str, run: str) -> float:
     """Seconds from choosing the run to its spans on screen."""
     begun = time.perf_counter()
-    page.goto(f"{address}/timeline?run={run}")
+    page.goto(with_token(f"{address}/timeline?run={run}"))
     loaded = page.evaluate(
         f"""() => new Promise((resolve) => {{
           const look = () => {{

@@ -37,6 +37,7 @@ from playwright.sync_api import Browser, sync_playwright
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.tail import Tail
+from tests import lab_access
 from tests.conftest import PATIENCE_MS, launch_chromium
 from tests.e2e.following import wait_until
 
@@ -115,7 +116,7 @@ def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
             wait_until(lambda: answers(f"{address}/healthz") or process.poll() is not None)
             assert process.poll() is None, process.stderr.read() if process.stderr else ""
             page = context.new_page()
-            page.goto(f"{address}/?steps=1000000&batch=64")
+            page.goto(lab_access.with_token(f"{address}/?steps=1000000&batch=64"))
             page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
             wait_until(lambda: any(launched(path) for path in run.glob("*")))
             began = time.monotonic()
@@ -176,7 +177,7 @@ def launched(run: Path) -> dict[str, int]:
 def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process whose descendants can be told by a mark in their environment."""
     mark = uuid.uuid4().hex
-    environment = os.environ | {MARK: mark}
+    environment = lab_access.environment(**{MARK: mark})
     with subprocess.Popen(
         command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:

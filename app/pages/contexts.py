@@ -8,7 +8,6 @@ from strategy_core.contexts import course
 from strategy_lab.app.parts.recording import Key, recordings
 from strategy_lab.app.parts.text import as_markdown
 from strategy_lab.app.parts.traced_runs import pick_recording
-from strategy_lab.app.server import LOOPBACK
 from strategy_lab.app.state import lab
 from strategy_lab.profiles.spec import SINGLE_REPLICA_STRATEGIES
 from strategy_lab.profiles.stepper import page
@@ -61,11 +60,8 @@ def choose() -> list[Key]:
 def edit(name: str, source: str) -> str:
     """The program, changed in the editor where the lab was started for that."""
     with st.expander("Change the program"):
-        if lab().host not in LOOPBACK:
-            st.info(
-                "The editor runs code on this machine, so it is off where the lab listens on "
-                "more than this machine. Start the lab on 127.0.0.1 to use it."
-            )
+        if refusal := lab().access.why_no_own_code:
+            st.info(refusal)
             return source
         st.html("<style>[class*='st-key-context_source'] textarea {font-family: monospace}</style>")
         changed: str = st.text_area(

@@ -24,6 +24,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-browser", action="store_true", help="serve only; without a display that is so anyway"
     )
+    parser.add_argument(
+        "--no-token",
+        action="store_true",
+        help="ask for no token: everyone who reaches the port can use the lab",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME[:PORT]",
+        help="another address that browsers reach the lab under: a proxy, a tunnel, a mapped port "
+        "(repeatable)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,6 +46,10 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     if not args.no_browser and has_browser(os.environ):
         command.append("--open-browser")
+    if args.no_token:
+        command.append("--no-token")
+    for name in args.allow_host:
+        command += ["--allow-host", name]
     os.execve(sys.executable, [*command, "--runs", str(args.runs)], with_own_code(os.environ))
 
 

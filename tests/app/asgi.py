@@ -31,9 +31,10 @@ class Answer:
 class Client:
     """`headers` are lower-case; those of a browser at the lab's address, where not given."""
 
-    def __init__(self, app: Any, host: str = "localhost:8501") -> None:
+    def __init__(self, app: Any, host: str = "localhost:8501", method: str = "GET") -> None:
         self._app = app
         self._host = host
+        self._method = method
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> Answer:
         return asyncio.run(asyncio.wait_for(self._get(path, headers or {}), PATIENCE_S))
@@ -48,7 +49,7 @@ class Client:
         return {
             "type": kind,
             "http_version": "1.1",
-            "method": "GET",
+            "method": self._method,
             "scheme": "http" if kind == "http" else "ws",
             "path": unquote(plain),
             "raw_path": plain.encode(),

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests import lab_access
 from tests.conftest import PATIENCE_MS
 from tests.synthetic import write_run
 
@@ -57,7 +58,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     log = runs.parent / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=lab_access.environment(),
         )
     try:
         _wait_until_well(process, port, log)
@@ -73,7 +78,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
-    """Open a page in a browser of its own (no cookies shared); it may neither fail nor call out."""
+    """Open a page in a browser of its own that was let in; it may neither fail nor call out."""
     contexts, complaints = [], []
 
     def note(text: str) -> None:
@@ -91,6 +96,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         } | options
         context = browser.new_context(**options)
         contexts.append(context)
+        context.add_cookies([lab_access.cookie(server.url)])
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: note(str(error)))

@@ -2,7 +2,7 @@
 // A run that is gone may be recorded again under its name: its viewers then start over.
 
 const GONE = 4404;
-const FORBIDDEN = 4403;
+const FORBIDDEN = 4401;
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
 export class Feed {

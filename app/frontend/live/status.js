@@ -15,7 +15,7 @@ const GATHERING = "The processes import TensorFlow and find each other; the firs
 const CONNECTION = {
   lost: "Connection to the lab lost; trying again.",
   gone: "This run is no longer in the runs folder.",
-  forbidden: "The lab does not answer to this address.",
+  forbidden: "The lab was started anew. Open the address that it printed.",
 };
 const KEPT = "Everything recorded until then is kept.";
 const ADVICE = {

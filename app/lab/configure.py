@@ -11,6 +11,7 @@ import streamlit as st
 
 from strategy_core import preflight
 from strategy_lab.app import state
+from strategy_lab.app.lab import trusted_paths
 from strategy_lab.app.lab.algorithm_picker import pick_algorithm
 from strategy_lab.app.lab.cards import choose_strategy
 from strategy_lab.app.lab.cluster_picker import pick_cluster, pick_patience
@@ -38,10 +39,6 @@ def configure_page() -> None:
     head.markdown(
         "### New run\nChoose a strategy and devices, press **Run**, and watch every replica."
     )
-    with action:
-        pressed = st.button(
-            "Run", type="primary", width="stretch", key="run_button", shortcut="Ctrl+Enter"
-        )
     complaints.below("")
     if inventory is None:
         _wait_for_devices()
@@ -83,6 +80,17 @@ def configure_page() -> None:
             )
         complaints.below("inject")
     spec = _checked(document, complaints)
+    waits = trusted_paths.waits_for_person(document["workload"], document["data"])
+    with action:
+        pressed = st.button(
+            "Run",
+            type="primary",
+            width="stretch",
+            key="run_button",
+            shortcut="Ctrl+Enter",
+            disabled=waits,
+            help="Confirm the path that came with the link first." if waits else None,
+        )
     if pressed and spec is not None:
         try:
             launch(spec)
@@ -170,6 +178,7 @@ def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None
 
 def launch(spec: RunSpec) -> None:
     """Start a run under a name of its own and go over to watching it; raises LabError."""
+    trusted_paths.require(spec)
     lab = state.lab()
     name = run_name(spec)
     lab.handles[name] = lab.launcher.launch(spec, lab.runs / name)

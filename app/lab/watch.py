@@ -6,6 +6,7 @@ import streamlit as st
 
 from strategy_lab.app import state
 from strategy_lab.app.components.live import live_view
+from strategy_lab.app.lab import trusted_paths
 from strategy_lab.app.lab.asked import asked
 from strategy_lab.app.lab.configure import launch, new_run
 from strategy_lab.app.lab.controls import Controls, HostedControls, controls_of
@@ -76,7 +77,11 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         live.spec is not None
         and live.status.is_over
         and middle.button(
-            "Run again", key="again_button", width="stretch", help="The same spec, as a new run."
+            "Run again",
+            key="again_button",
+            width="stretch",
+            help="The same spec, as a new run.",
+            disabled=_waits(live),
         )
     ):
         _run_again(live)
@@ -89,6 +94,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         help="Runs share no processor: stop this one first." if is_here else None,
     )
     if live.status.is_over:
+        _ask_for_paths(live)
         with st.container(horizontal=True, gap="medium"):
             is_served = (live.applied_spec or {}).get("strategy") == "parameter-server"
             for page, label in (*NEXT, *[SERVERS] * is_served):
@@ -100,6 +106,25 @@ def _stop(run_id: str, active: Controls) -> None:
         state.lab().commands.setdefault(run_id, {})[active.stop()] = "stop"
     except LabError as error:  # another host's folder, which takes nothing
         st.error(as_markdown(error))
+
+
+def _paths(live: LiveRun) -> dict[str, str]:
+    spec = live.spec or {}
+    workload, data = spec.get("workload"), spec.get("data")
+    return trusted_paths.paths_of(str(workload), str(data) if data else None) if workload else {}
+
+
+def _waits(live: LiveRun) -> bool:
+    return not all(trusted_paths.is_trusted(*item) for item in _paths(live).items())
+
+
+def _ask_for_paths(live: LiveRun) -> None:
+    """The run may have been started elsewhere, or by a link: its own files are shown first."""
+    if not _waits(live):
+        return
+    with st.expander("Run again with its own files"):
+        for field, path in _paths(live).items():
+            trusted_paths.ask(field, path, source="this run's record")
 
 
 def _run_again(live: LiveRun) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.workloads import available
+from strategy_lab.app import state
+from strategy_lab.app.lab import trusted_paths
 from strategy_lab.app.lab.complaints import Complaints
 from strategy_lab.app.parts.text import as_markdown
 
@@ -16,7 +18,8 @@ OWN_FILE = "My own file"
 def pick_workload(complaints: Complaints) -> dict[str, Any]:
     """Draw the picker; the fields `workload`, `data` and `workload_options`."""
     listed = {workload.name: workload for workload in available()}
-    names = [*listed, OWN_FILE]
+    refusal = state.lab().access.why_no_own_code
+    names = [*listed] if refusal else [*listed, OWN_FILE]
     default = names.index("digits-cnn") if "digits-cnn" in listed else 0
     chosen = st.selectbox("Workload", names, index=default, key="workload", bind="query-params")
     if chosen == OWN_FILE:
@@ -26,7 +29,10 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
             placeholder="/path/to/my_model.py",
             help="A Python file with build_model() and build_dataset(global_batch_size, seed).",
             bind="query-params",
+            on_change=trusted_paths.typed,
+            args=("workload_file", "workload"),
         ).strip()
+        trusted_paths.ask("workload", workload)
     else:
         workload = chosen
         st.markdown(f":small[{as_markdown(listed[chosen].description)}]")
@@ -36,7 +42,14 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
         key="data",
         placeholder=".npz, .csv, .parquet, .tfrecord or a folder of images",
         bind="query-params",
+        on_change=trusted_paths.typed,
+        args=("data", "data"),
+        disabled=refusal is not None,
     ).strip()
+    if refusal:
+        st.caption(refusal)
+    else:
+        trusted_paths.ask("data", data)
     complaints.below("data")
     learning_rate = st.number_input(
         "Learning rate",

@@ -16,7 +16,8 @@ class Elsewhere:
 
     port: int
     pages: dict[str, str] = field(default_factory=dict)
-    referrers: list[str] = field(default_factory=list)
+    referrers: dict[str, str] = field(default_factory=dict)
+    """The Referer header of the first visit of each path."""
 
     def url(self, path: str, *, host: str = "localhost") -> str:
         return f"http://{host}:{self.port}{path}"
@@ -26,7 +27,7 @@ class Elsewhere:
 def elsewhere() -> Iterator[Elsewhere]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            site.referrers.append(self.headers.get("referer", ""))
+            site.referrers.setdefault(self.path, self.headers.get("referer", ""))
             body = site.pages.get(self.path, "").encode()
             self.send_response(200 if body else 404)
             self.send_header("content-type", "text/html; charset=utf-8")

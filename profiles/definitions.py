@@ -70,7 +70,8 @@ _STEPS = (
         "Step time",
         "ms",
         "From asking for the batch until the step's result is there; the median of the timed "
-        "steps. The first step of a segment traces the program: it is counted and not timed.",
+        "steps. First steps of segments, steps in which a function is traced again, and steps "
+        "captured in full are counted and not timed.",
     ),
     Definition(
         "throughput",
@@ -219,7 +220,7 @@ _BALANCE = (
         "Slowest replica",
         "ms",
         "The replica that the others wait for, and how late it is.",
-        "late_r = median over steps of (median wait of the others - own wait)",
+        "late_r = median over steps of (median wait of the replicas that are not late - own wait)",
     ),
     Definition(
         "straggler_score",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.events import Retraced, SegmentOpened
 from strategy_lab.profiles.link_rows import link_rows
 from strategy_lab.profiles.records import as_event, is_text
 from strategy_lab.profiles.schema import TABLES
@@ -54,16 +54,29 @@ def segments_table(segments: Sequence[SegmentOpened]) -> tuple[pa.Table, int]:
 
 def steps_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
     """One row per step: as the lowest worker saw it, and its latest process."""
+    traced = _traced(sources)
     rows: dict[tuple[Any, Any], Record] = {}
     writer: dict[tuple[Any, Any], int | None] = {}
     for source in sources:
         for record in source.of_kind("step"):
             key = (_hashable(record.get("segment")), _hashable(record.get("step")))
             if writer.setdefault(key, source.worker) == source.worker:
-                rows[key] = record
+                rows[key] = {**record, "traced": key in traced}
     lasting = [row for row in rows.values() if _can_last(row.get("wall_ms"))]
     table, num_bad = _table("steps", lasting)
     return table, num_bad + len(rows) - len(lasting)
+
+
+def _traced(sources: Sequence[EventSource]) -> set[tuple[Any, Any]]:
+    """The (segment, step) in which a program is traced: the first that each process does of a
+    segment, and those in which the recorder saw a function traced again."""
+    at = {"segment": "first_step", Retraced.kind: "step"}
+    return {
+        (_hashable(record.get("segment")), _hashable(record.get(name)))
+        for source in sources
+        for kind, name in at.items()
+        for record in source.of_kind(kind)
+    }
 
 
 def _can_last(wall_ms: object) -> bool:

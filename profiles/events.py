@@ -92,6 +92,20 @@ class StepDone:
 
 
 @dataclass(frozen=True, slots=True)
+class Retraced:
+    """A `tf.function` was traced again in a step that is not the first of its segment."""
+
+    kind: ClassVar[str] = "retraced"
+    segment: int
+    step: int
+    function: str
+    num_traces: int
+    """In this step."""
+    argument: str | None = None
+    """What changed since its trace before, in words; None where the signatures do not tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class WindowCaptured:
     """A full capture is in the run folder, converted to tables under `folder`."""
 
@@ -330,6 +344,7 @@ Event = (
     | Environment
     | SegmentOpened
     | StepDone
+    | Retraced
     | WindowCaptured
     | PlacementRecorded
     | CoresExpanded

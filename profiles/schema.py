@@ -57,6 +57,7 @@ TABLES: dict[str, pa.Schema] = {
             ("examples", I64),
             ("captured", BOOL),
             ("input_ms", F64),
+            ("traced", BOOL),  # the first step of a segment or process, or traced again
         ]
     ),
     "marks": pa.schema(  # light per-replica times, on every step that has them
@@ -106,6 +107,20 @@ TABLES: dict[str, pa.Schema] = {
             ("duration_ms", F64),
             ("source", NAME),
             ("bytes_source", NAME),
+        ]
+    ),
+    "causes": pa.schema(  # what held up captured steps, as far as a capture can name it
+        [
+            *_IN_WINDOW,
+            ("kind", NAME),  # see CAUSES
+            ("name", NAME),
+            ("detail", TEXT),
+            ("replica", I32),
+            ("device", NAME),
+            ("count", I64),
+            ("total_ms", F64),
+            ("held_ms", F64),  # of it, while no replica ran anything; of ops, all of it
+            ("bytes", I64),
         ]
     ),
     "placement": pa.schema(
@@ -219,8 +234,20 @@ TABLES: dict[str, pa.Schema] = {
     ),
 }
 
-WINDOW_TABLES = ("spans", "replica_steps", "core_steps", "collectives", "transfers")
+WINDOW_TABLES = ("spans", "replica_steps", "core_steps", "collectives", "transfers", "causes")
 """Tables that a capture window writes, one Parquet file each."""
+
+CAUSES = {
+    "tracing": "The graph of a tf.function was built; name: the function.",
+    "input-stage": "A stage of tf.data worked while the step waited for its batch; name: its path.",
+    "python": "The program's own Python ran; name: file and line, detail: the line.",
+    "read-back": "A tensor was copied to Python (numpy(), float(), print); name: file and line.",
+    "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",
+    "python-op": "An op ran Python inside the graph (py_function, numpy_function); name: the op.",
+    "detour": "Ops of a replica ran on another device (name: the first of them); bytes: moved "
+    "there and back.",
+}
+"""Kinds of causes in the table `causes`."""
 
 CATEGORIES = ("compute", "wait", "transfer", "input", "idle")
 """The phases of a replica's step, in the order in which they are stacked everywhere."""

@@ -6,6 +6,7 @@ Sizes count in powers of ten, as bandwidths do: 1 MB is 10^6 bytes, 1 GB/s is 10
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 MISSING = "–"
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -79,6 +80,11 @@ def rate(per_second: float | None, what: str = "") -> str:
 def counted(num: int, what: str) -> str:
     """`1 step`, `1,200 steps`."""
     return f"{num:,} {what}" if num == 1 else f"{num:,} {what}s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([*[", ".join(parts[:-1])] * (len(parts) > 1), *parts[-1:]])
 
 
 def _with_unit(value: float | None, unit: str) -> str:

@@ -207,6 +207,8 @@ def _write_segment(
             _write_memory(log, made, first + i)
         if recipe.captured and i + 1 - recipe.window_steps in window_starts:
             _write_window(folder, log, made, i + 1 - recipe.window_steps)
+    for fields_ in recipe.retraced:
+        log.write(events.Retraced(segment=segment, **fields_))
     if recipe.contexts:
         tables.write_contexts(folder.contexts(0), made)
     return log.at_ns

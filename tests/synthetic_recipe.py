@@ -43,6 +43,14 @@ class Recipe:
     """Extra length of the first step of a segment."""
     straggler: tuple[int, float] | None = None
     """(replica, extra milliseconds in its compute)."""
+    also_late: tuple[int, float] | None = None
+    """Another one."""
+    inject: Sequence[dict[str, Any]] = ()
+    """Delays that the spec says the lab injected."""
+    causes: Sequence[dict[str, Any]] = ()
+    """Rows of the table `causes` of every captured step."""
+    retraced: Sequence[dict[str, Any]] = ()
+    """Fields of `Retraced` beside its segment."""
     windows: int = 3
     """Capture windows per segment."""
     window_steps: int = 10
@@ -92,6 +100,7 @@ def spec_of(recipe: Recipe) -> RunSpec:
             "global_batch_size": recipe.global_batch_size,
             "steps": max(1, recipe.steps),
             "seed": recipe.seed,
+            "inject": [{"kind": "delay", **delay} for delay in recipe.inject],
         }
     )
 
@@ -138,8 +147,9 @@ def step_phases(recipe: Recipe, num_steps: int, rng: np.random.Generator) -> dic
         shared[i] = recipe.drift * shared[i - 1] + shocks[i]
     wobble = 0.5 * shared[:, None] + rng.normal(0, 1, shape) * 0.5
     compute = recipe.step_ms * np.clip(1 + recipe.noise * wobble, 0.2, None)
-    if recipe.straggler is not None:
-        compute[:, recipe.straggler[0]] += recipe.straggler[1]
+    for late in (recipe.straggler, recipe.also_late):
+        if late is not None:
+            compute[:, late[0]] += late[1]
     input_ms = np.full(shape, 1.0) * recipe.input_ms * rng.uniform(0.8, 1.2, (num_steps, 1))
     idle = np.full(shape, recipe.idle_ms)
     if num_steps:

@@ -32,7 +32,7 @@ class Segment:
 
 
 def write_window(path: Path, made: Segment, start: int) -> int:
-    """Write the four window tables for the window at `start`; the number of spans."""
+    """Write the window tables for the window at `start`; the number of spans."""
     path.mkdir(parents=True)
     steps = range(start, start + made.recipe.window_steps)
     rows = {
@@ -41,6 +41,7 @@ def write_window(path: Path, made: Segment, start: int) -> int:
         "collectives": [row for i in steps for r in made.local for row in _collectives(made, i, r)],
         "transfers": [row for i in steps for row in _transfers(made, i)],
         "spans": [row for i in steps for r in made.local for row in _spans(made, i, r)],
+        "causes": [{**_key(made, i, None), **row} for i in steps for row in made.recipe.causes],
     }
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:

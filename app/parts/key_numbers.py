@@ -59,7 +59,7 @@ def _step_time(facts: Facts) -> Tile:
     steps = facts.steps
     low, high = steps.quantile_ms(0.1), steps.quantile_ms(0.9)
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
-    counted = units.counted(steps.count - steps.num_warm_up, "step")
+    counted = units.counted(int(steps.timed.sum()), "step")
     return number(
         "step_time",
         units.milliseconds(steps.median_ms),

@@ -88,6 +88,7 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     if captured.num_rows:
         return StepBreakdown(segment.segment, captured_breakdown(captured), "measured", None)
     marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
+    marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", None)
     return StepBreakdown(segment.segment, _unknown(segment), None, NO_DATA)
@@ -105,9 +106,10 @@ def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
 
 
 def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
-    """The rows of steps that count: the one that traces is left out."""
-    first = segment.first_step + (steps.num_warm_up if steps.count else 0)
-    return rows.filter(pa.array(ints(rows, "step") >= first))
+    """The rows of steps that count: those that trace are left out."""
+    step = ints(rows, "step")
+    counts = (step >= segment.first_step) & ~np.isin(step, steps.step[~steps.settled])
+    return rows.filter(pa.array(counts))
 
 
 def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:

@@ -38,7 +38,7 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
     """The price of a segment's windows; the lowest worker's, as `steps` are."""
     windows = _windows(profile, segment)
     steps = step_times(profile, segment)
-    captured = steps.captured[steps.num_warm_up :]
+    captured, walls_ms = steps.captured[steps.settled], steps.wall_ms[steps.settled]
     between = sum(window.start_ms + window.stop_ms + window.convert_ms for window in windows)
     ratio, reason = None, None
     if not windows:
@@ -47,9 +47,9 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
         which = "every" if captured.any() else "no"
         reason = f"{which} timed step was captured: nothing to compare with"
     else:
-        bare = float(np.median(steps.timed_ms[~captured]))
-        longer = max(0.0, float(np.median(steps.timed_ms[captured])) - bare) * captured.sum()
-        total = float(steps.timed_ms.sum()) + between
+        bare = float(np.median(walls_ms[~captured]))
+        longer = max(0.0, float(np.median(walls_ms[captured])) - bare) * captured.sum()
+        total = float(walls_ms.sum()) + between
         ratio = total / (total - between - longer)
     return CaptureCost(
         segment=segment,

@@ -1,7 +1,8 @@
 """How long do steps take? Which steps count, and their spread and throughput.
 
-The first step of a segment traces the program and allocates its memory: it is counted, and left
-out of every time. Where it is the only one, it is all there is, and is used.
+Every step is counted, but three kinds are left out of every time statistic: the first step of a
+segment, steps in which a function was traced again, and steps captured in full. Where that leaves
+too few (a run that captures or retraces every step), those that the program does most count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from strategy_lab.profiles.columns import Bools, Floats, Ints, bools, floats, in
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
 
+FEWEST_BARE = 3
+"""With fewer steps that were neither traced nor captured, captured ones count, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
@@ -31,7 +35,11 @@ class StepTimes:
     examples: Floats
     captured: Bools
     num_warm_up: int
-    """Steps at the start that no time statistic counts."""
+    """First steps of the segment, which no time statistic counts."""
+    settled: Bools
+    """Which steps are not traced: what a capture of them says counts."""
+    timed: Bools
+    """Which steps time statistics count: settled ones that were not captured."""
 
     @property
     def count(self) -> int:
@@ -40,7 +48,7 @@ class StepTimes:
     @property
     def timed_ms(self) -> Floats:
         """Wall time of the steps that count."""
-        return self.wall_ms[self.num_warm_up :]
+        return self.wall_ms[self.timed]
 
     @property
     def median_ms(self) -> float | None:
@@ -54,7 +62,7 @@ class StepTimes:
     @property
     def examples_per_second(self) -> float | None:
         """Examples over wall time, of the timed steps that know their examples."""
-        examples, wall = self.examples[self.num_warm_up :], self.timed_ms
+        examples, wall = self.examples[self.timed], self.timed_ms
         known = np.isfinite(examples)
         total_ms = float(wall[known].sum())
         return float(examples[known].sum()) / total_ms * 1e3 if total_ms > 0 else None
@@ -78,6 +86,9 @@ def step_times(profile: Profile, segment: int) -> StepTimes:
     rows = of_segment(profile.table("steps"), segment)
     rows = rows.filter(pa.array(np.isfinite(floats(rows, "wall_ms"))))
     order = np.argsort(ints(rows, "step"), kind="stable")
+    captured, traced = bools(rows, "captured")[order], bools(rows, "traced")[order]
+    num_warm_up = 1 if rows.num_rows > 1 else 0
+    settled = settled_steps(traced, num_warm_up)
     return StepTimes(
         segment=segment,
         step=ints(rows, "step")[order],
@@ -86,9 +97,24 @@ def step_times(profile: Profile, segment: int) -> StepTimes:
         input_ms=floats(rows, "input_ms")[order],
         loss=floats(rows, "loss")[order],
         examples=floats(rows, "examples")[order],
-        captured=bools(rows, "captured")[order],
-        num_warm_up=1 if rows.num_rows > 1 else 0,
+        captured=captured,
+        num_warm_up=num_warm_up,
+        settled=settled,
+        timed=timed_steps(settled, captured),
     )
+
+
+def settled_steps(traced: Bools, num_warm_up: int) -> Bools:
+    """Which steps of a segment are not traced; where most are, all but the first `num_warm_up`."""
+    first = np.arange(len(traced)) < num_warm_up
+    settled: Bools = ~first & ~traced
+    return settled if 2 * settled.sum() >= (~first).sum() and settled.any() else ~first
+
+
+def timed_steps(settled: Bools, captured: Bools) -> Bools:
+    """Which of the settled steps time statistics count: the bare ones, if there are a few."""
+    bare: Bools = settled & ~captured
+    return bare if bare.sum() >= FEWEST_BARE else settled
 
 
 def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
@@ -113,5 +139,5 @@ def typical_captured_steps(profile: Profile, segment: int) -> Ints:
     captured = of_segment(profile.table("replica_steps"), segment)
     step, wall_ms = ints(captured, "step"), floats(captured, "wall_ms")
     steps = step_times(profile, segment)
-    counts = ~np.isin(step, steps.step[: steps.num_warm_up])
+    counts = ~np.isin(step, steps.step[~steps.settled])
     return typical_steps(step[counts], wall_ms[counts])

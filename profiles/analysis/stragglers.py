@@ -1,7 +1,9 @@
-"""Which replica do the others wait for, by how much, and what would the run be without it?
+"""Which replicas do the others wait for, by how much, and what would the run be without them?
 
-late_r = median over steps of (median wait of the others - own wait): whoever is awaited waits
-least. Waits of one step were read on one clock, so they compare across replicas.
+late_r = median over steps of (median wait of the replicas that are not late - own wait): the
+replica that the others wait for waits least. Waits of one step were read on one clock, so they
+compare across replicas. Late replicas are found one after another: the latest one is set aside,
+and the rest are compared again, so that a replica that is later still hides no other.
 
 What-if (after Lin et al., "Understanding Stragglers in Large Model Training Using What-if
 Analysis", ByteDance 2025): replay every step as the slowest replica's work plus the usual rest.
@@ -12,6 +14,7 @@ was. Always read with the replay error |T_replay - T| / T.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -43,7 +46,7 @@ class ReplicaLateness:
     late_ms: float
     """Median; negative where the others wait less than it does."""
     last_share: float
-    """Share of the steps in which it arrived last."""
+    """Share of the steps in which it arrived last; replicas that are later still do not count."""
     score: float
     """late_ms over its spread between steps (1.4826 * median absolute deviation)."""
     slowdown: float
@@ -55,7 +58,7 @@ class ReplicaLateness:
 
 @dataclass(frozen=True, slots=True)
 class Stragglers:
-    """The answer for a segment. `straggler` is None where no replica stands out."""
+    """The answer for a segment. `straggler` is the latest one; None if no replica stands out."""
 
     segment: int
     num_steps: int
@@ -67,6 +70,8 @@ class Stragglers:
     replay_error: float | None
     reason: str | None = None
     """Why there is no answer, where there is none."""
+    late: tuple[ReplicaLateness, ...] = ()
+    """Every replica that stands out, the latest first."""
 
     @property
     def latest(self) -> ReplicaLateness | None:
@@ -88,7 +93,7 @@ class _Work:
 
 
 def stragglers(profile: Profile, segment: int) -> Stragglers:
-    """Compare the replicas of a segment, its tracing step left out.
+    """Compare the replicas of a segment, steps that trace left out.
 
     From the light marks or from the captured steps, whichever has more steps.
     """
@@ -101,16 +106,16 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
     rest = max(float(np.median(found.wall - slowest)), 0.0) * len(found.wall)
     replay, total = float(slowest.sum()) + rest, float(found.wall.sum())
     ideal = max(float(typical.sum()) + rest, 1e-6)
-    replicas = _compare(found, ideal)
-    worst = max(replicas, key=lambda item: item.late_ms)
+    replicas, late = _compare(found, ideal)
     return Stragglers(
         segment=segment,
         num_steps=len(found.wall),
         source=found.source,
         replicas=replicas,
-        straggler=worst if _stands_out(worst, float(np.median(found.wall))) else None,
+        straggler=late[0] if late else None,
         slowdown=replay / ideal,
         replay_error=abs(replay - total) / total,
+        late=late,
     )
 
 
@@ -133,8 +138,9 @@ def _matrices(
     work: Floats,
     wall: Floats,
 ) -> _Work:
-    """Columns of `rows` by step and replica; the tracing step is left out."""
-    timed = ~np.isin(ints(rows, "step"), steps.step[: steps.num_warm_up])
+    """Columns of `rows` by step and replica; steps that trace are left out."""
+    counts = steps.settled if source == "measured" else steps.timed
+    timed = ~np.isin(ints(rows, "step"), steps.step[~counts])
     replicas, column = np.unique(ints(rows, "replica")[timed], return_inverse=True)
     number, row = np.unique(ints(rows, "step")[timed], return_inverse=True)
     shape = (len(number), len(replicas))
@@ -151,31 +157,63 @@ def _matrices(
     return _Work(source, *known, waits[whole], works[whole], longest)
 
 
-def _compare(found: _Work, ideal: float) -> tuple[ReplicaLateness, ...]:
-    """Each replica against the others; `ideal` is the length of the ideal run."""
-    typical, last = _typical(found.work), found.wait.argmin(axis=1)
-    compared = []
-    is_cluster = len(set(found.workers)) > 1
-    for column, (replica, worker) in enumerate(zip(found.replicas, found.workers, strict=True)):
-        others = np.delete(found.wait, column, axis=1)
-        late = np.median(others, axis=1) - found.wait[:, column]
-        late_ms = float(np.median(late))
-        spread = 1.4826 * float(np.median(np.abs(late - late_ms)))
-        longer = float((np.maximum(typical, found.work[:, column]) - typical).sum())
-        compared.append(
-            ReplicaLateness(
-                replica=replica,
-                late_ms=late_ms,
-                last_share=float(np.mean(last == column)),
-                score=late_ms / max(spread, 1e-3),
-                slowdown=1 + longer / ideal,
-                worker=worker,
-                name=f"replica {replica} of worker {worker}"
-                if is_cluster
-                else f"replica {replica}",
-            )
-        )
-    return tuple(compared)
+def _compare(
+    found: _Work, ideal: float
+) -> tuple[tuple[ReplicaLateness, ...], tuple[ReplicaLateness, ...]]:
+    """Every replica by its number, and those that stand out, the latest first.
+
+    `ideal` is the length of the ideal run, in ms.
+    """
+    wall_ms = float(np.median(found.wall))
+    among = list(range(len(found.replicas)))
+    late: list[int] = []
+    last_share: dict[int, float] = {}
+    while len(among) > 1:
+        compared = {at: _lateness(found, at, among, among, ideal) for at in among}
+        worst = max(among, key=lambda at: compared[at].late_ms)
+        if not _stands_out(compared[worst], wall_ms):
+            break
+        late.append(worst)
+        last_share[worst] = compared[worst].last_share
+        among.remove(worst)
+    replicas = tuple(
+        _lateness(found, at, among, [at, *among], ideal, last_share.get(at))
+        for at in range(len(found.replicas))
+    )
+    stands_out = sorted((replicas[at] for at in late), key=lambda item: -item.late_ms)
+    return replicas, tuple(stands_out)
+
+
+def _lateness(
+    found: _Work,
+    at: int,
+    on_time: Sequence[int],
+    among: Sequence[int],
+    ideal: float,
+    last_share: float | None = None,
+) -> ReplicaLateness:
+    """The replica in column `at` against those `on_time`, last or not `among` its columns."""
+    replica, worker = found.replicas[at], found.workers[at]
+    others = [column for column in on_time if column != at]
+    others = others or [column for column in range(len(found.replicas)) if column != at]
+    late = np.median(found.wait[:, others], axis=1) - found.wait[:, at]
+    late_ms = float(np.median(late))
+    spread = 1.4826 * float(np.median(np.abs(late - late_ms)))
+    typical = _typical(found.work)
+    longer = float((np.maximum(typical, found.work[:, at]) - typical).sum())
+    if last_share is None:
+        last_share = float(np.mean(found.wait[:, at] <= found.wait[:, list(among)].min(axis=1)))
+    return ReplicaLateness(
+        replica=replica,
+        late_ms=late_ms,
+        last_share=last_share,
+        score=late_ms / max(spread, 1e-3),
+        slowdown=1 + longer / ideal,
+        worker=worker,
+        name=f"replica {replica} of worker {worker}"
+        if len(set(found.workers)) > 1
+        else f"replica {replica}",
+    )
 
 
 def _typical(work: Floats) -> Floats:

@@ -59,6 +59,12 @@ class Attribution:
     """Empty where a replica is one device."""
     gaps: tuple[tuple[int, GapIntervals], ...]
     """Each with the index of its device."""
+    busy: Intervals
+    """When any replica computed, moved tensors or waited for another one."""
+
+
+_NUM_BUSY = 3
+"""Of a device's phases, as many are no input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class _DevicePhases:
 def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
     """Split every captured step of every replica. `collectives` are the measured ones."""
     of_replicas, of_cores, gaps = [], [], []
+    busy = Intervals.union()
     host = joined.host_inputs
     host_input = Intervals.union((host.start_ns, host.end_ns))
     last_ends = np.sort(joined.ops.end_ns[joined.ops.device >= 0])
@@ -89,10 +96,14 @@ def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
             gaps.append((index, found))
             cores.append(_device_phases(index, mine, rows, found, host_input))
             of_cores.append(_split(joined, replica, core, cores[-1:]))
+            for phase in cores[-1].phases[:_NUM_BUSY]:
+                busy = busy | phase
         if cores:
             of_replicas.append(_split(joined, replica, 0, cores))
     has_cores = bool(joined.graph.core_devices)
-    return Attribution(_stack(of_replicas), _stack(of_cores if has_cores else []), tuple(gaps))
+    return Attribution(
+        _stack(of_replicas), _stack(of_cores if has_cores else []), tuple(gaps), busy
+    )
 
 
 def _on_device(ops: OpEvents, device: int) -> OpEvents:

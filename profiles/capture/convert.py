@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 
 from strategy_lab.profiles.capture import collectives
 from strategy_lab.profiles.capture.attribution import Attribution, attribute
+from strategy_lab.profiles.capture.causes import cause_table
 from strategy_lab.profiles.capture.graph import Graph, read_graph
 from strategy_lab.profiles.capture.joined import Joined, join
+from strategy_lab.profiles.capture.python_samples import PythonSamples
 from strategy_lab.profiles.capture.tables import (
     collective_table,
     core_step_table,
@@ -60,12 +62,13 @@ def convert(
     devices: Sequence[str],
     core_devices: Sequence[Sequence[str]] = (),
     hosts: Sequence[Path] = (),
+    samples: PythonSamples | None = None,
 ) -> Converted:
     """Write the window's tables into `folder`, which appears whole or not at all.
 
     `devices` are the replicas' devices by replica; `core_devices` those of a TPU's replicas by
-    replica and core; `hosts` are the captures of a pod's hosts. Without a graph the spans have no
-    device.
+    replica and core; `hosts` are the captures of a pod's hosts; `samples` say where Python was.
+    Without a graph the spans have no device.
     Raises LabError where the capture or the graph cannot be read, OSError where the disk refuses.
     """
     begin = time.process_time_ns()
@@ -73,7 +76,7 @@ def convert(
     known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
     captured = decode_together(xplane.read_bytes(), [host.read_bytes() for host in hosts])
     joined = join(captured, known)
-    tables = to_tables(joined, window)
+    tables = to_tables(joined, window, samples)
     write_tables(tables, folder)
     return Converted(
         joined.columns.num_events,
@@ -91,7 +94,9 @@ def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, ...], .
     return read_graph(path, devices, cores)
 
 
-def to_tables(joined: Joined, window: WindowOf) -> dict[str, pa.Table]:
+def to_tables(
+    joined: Joined, window: WindowOf, samples: PythonSamples | None = None
+) -> dict[str, pa.Table]:
     """The window tables of a joined capture, in the columns of `profiles.schema`."""
     measured = collectives.measured(joined)
     attribution: Attribution = attribute(joined, measured)
@@ -101,6 +106,7 @@ def to_tables(joined: Joined, window: WindowOf) -> dict[str, pa.Table]:
         "core_steps": core_step_table(joined, attribution.core_steps),
         "collectives": collective_table(joined, [measured, collectives.derived(joined)]),
         "transfers": transfer_table(joined),
+        "causes": cause_table(joined, attribution, samples or PythonSamples()),
     }
     return {name: _table(name, found, window) for name, found in columns.items()}
 

@@ -24,6 +24,7 @@ from strategy_lab.profiles.capture import xspace
 from strategy_lab.profiles.capture.convert import WindowOf, convert, to_tables, write_tables
 from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.capture.joined import join
+from strategy_lab.profiles.capture.python_samples import PythonSamples
 from strategy_lab.profiles.errors import LabError
 
 
@@ -42,6 +43,8 @@ class Job:
     """Under a TPU's strategy: devices by replica and core."""
     hosts: list[str] = field(default_factory=list)
     """Captures of a pod's hosts beside the coordinator's."""
+    samples: dict[str, Any] = field(default_factory=dict)
+    """Where Python was in this window: the fields of `PythonSamples`."""
 
     def run(self) -> dict[str, Any]:
         """Convert; the answer says what was found, or why it failed."""
@@ -54,6 +57,7 @@ class Job:
                 self.devices,
                 self.core_devices,
                 [Path(host) for host in self.hosts],
+                PythonSamples(**self.samples),
             )
         except LabError as error:
             return {"number": self.number, "error": str(error)}

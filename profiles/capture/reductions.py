@@ -5,6 +5,10 @@ ReductionToOneDevice, HierarchicalCopyAllReduce and CentralStorageStrategy reduc
 the graph: contributions arrive through `_Send`/`_Recv`, partial sums are summed again, and the
 result goes back through `_Send`/`_Recv`, perhaps forwarded by a receiver. Where it goes back to
 every contributor it is an all-reduce (an all-gather for a concatenation), else a reduce (a gather).
+
+Packed gradients are concatenated, split into packs that are reduced apart, and on each device the
+reduced packs are concatenated again. That last concatenation gathers nothing of its own: its inputs
+are results of reductions that are counted already.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ from dataclasses import dataclass, field
 
 from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
 
-_COMBINERS = {"AddN": ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
+_SUM = "AddN"
+_COMBINERS = {_SUM: ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
 EMULATED = frozenset({"halo-exchange"})
 """Scopes that name an exchange between emulated TPU cores."""
 _SAME_VALUE = frozenset({"Identity", "IdentityN", "Mul", "RealDiv", "Reshape", "Cast"})
@@ -53,10 +58,13 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
         if len(contributions) > 1:
             found.append((node, contributions))
     reductions = []
-    for node, contributions in found:
-        if node.index in inner:
-            continue
-        results = _results(graph, node)
+    outer = [
+        (node, parts, *_results(graph, node)) for node, parts in found if node.index not in inner
+    ]
+    reduced = {at for node, _, _, reached in outer if node.op == _SUM for at in reached}
+    for node, contributions, results, _ in outer:
+        if node.op != _SUM and _foreign_inputs(graph, node) <= reduced:
+            continue  # unpacks what was reduced
         returned = all(d in results for d in contributions if d != node.device)
         everywhere, here = _COMBINERS[node.op]
         op = _emulated(node) or (everywhere if returned else here)
@@ -74,6 +82,11 @@ def _emulated(node: Node) -> str | None:
 def _has_foreign_input(graph: Graph, node: Node) -> bool:
     sources = {p.send_device for p in _data_inputs(graph, node) if p.op in RECEIVES}
     return any(device in graph.replica_of for device in sources)
+
+
+def _foreign_inputs(graph: Graph, node: Node) -> set[int]:
+    """The receives that feed a node."""
+    return {producer.index for producer in _data_inputs(graph, node) if producer.op in RECEIVES}
 
 
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
@@ -125,8 +138,9 @@ def _nearest_events(graph: Graph, node: Node, has_event: Callable[[Node], bool])
     return found
 
 
-def _results(graph: Graph, node: Node) -> dict[str, int]:
-    """Where the result goes: the first receive on each device, forwarded ones included."""
+def _results(graph: Graph, node: Node) -> tuple[dict[str, int], set[int]]:
+    """Where the result goes: the first receive on each device, forwarded ones included; and every
+    node that holds the result."""
     found: dict[str, int] = {}
     seen, queue = {node.index}, [node]
     while queue:
@@ -141,4 +155,4 @@ def _results(graph: Graph, node: Node) -> dict[str, int]:
                 continue
             seen.add(following.index)
             queue.append(following)
-    return found
+    return found, seen

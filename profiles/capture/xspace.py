@@ -4,8 +4,9 @@ Measured on TensorFlow 2.21 (CPU): a synchronous op is one event `node name:Op`.
 one (`_Recv`) is no interval of its own; the executor marks where it was issued
 (`ExecutorState::ProcessAsync::Start`) and where it was done (`...::Done`), both with the node's
 name. A collective has both, and an interval from its launch to its end that includes the waiting
-for its peers. Events nobody needs (thread pool bookkeeping, tf.data internals, memory) are dropped
-by their metadata id, before anything else of them is decoded.
+for its peers. Inside a function an iterator's op is asynchronous, too; the time in which it waits
+for its batch is `IteratorGetNextOp::DoCompute`. Events that no table needs (thread pool
+bookkeeping, memory) are dropped by their metadata id, before anything else of them is decoded.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ STEP_EVENT = "train"
 INPUT_EVENT = "strategy-lab input"
 """What the recorder's own annotations are called in a capture."""
 
-DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, _COLLECTIVE = range(8)
+DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, _COLLECTIVE = range(10)
 """Kinds of events. Collectives are read apart, for their instance key, and filed under `OP`."""
 
 _BATCH_BYTES = 32_000_000
@@ -37,7 +38,12 @@ _BATCH_BYTES = 32_000_000
 large ones."""
 _ASYNC = "ExecutorState::ProcessAsync::"
 _OP_NAME = re.compile(r"(?P<node>.*[^:\s]):(?P<op>[A-Za-z_]\w*)", re.DOTALL)
-_GET_NEXT = re.compile(r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)")
+_GET_NEXT = re.compile(
+    r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)|IteratorGetNextOp::DoCompute"
+)
+_TRACING = "tf.function-graph_building"
+_STAGE = "Iterator::"
+"""tf.data's name for one stage's work on one element: `Iterator::Root::Prefetch::Map`."""
 _FUNCTION = re.compile(r"EagerLocalExecute: __")
 _DEVICE_PLANE = re.compile(r"/device:(GPU:\d+)")
 _EPOCH_NS = 10**18
@@ -155,6 +161,10 @@ def _classify(text: str) -> int:
         return INPUT
     if _FUNCTION.match(text):
         return CALL
+    if text.startswith(_STAGE):
+        return STAGE
+    if text == _TRACING:
+        return TRACING
     return STEP if text == STEP_EVENT else DROP
 
 

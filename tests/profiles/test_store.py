@@ -16,12 +16,15 @@ from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.tail import Tail
 from tests.synthetic import HOSTILE, write_run
 
+CAUSES = [{"kind": "tracing", "name": "train_step", "count": 1, "total_ms": 1.0, "held_ms": 1.0}]
 OF_CLUSTERS = ("links", "closures", "served")
 """Tables that only runs of several processes have rows in."""
 
 
 def test_a_whole_run_has_every_table_with_exactly_its_columns(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", replicas=4, steps=60, contexts=True, strategy="tpu")
+    run = write_run(
+        tmp_path / "run", replicas=4, steps=60, contexts=True, strategy="tpu", causes=CAUSES
+    )
     profile = profiles.load(run)
     assert profile.notes == ()
     assert profile.status.state == "finished"

@@ -65,7 +65,7 @@ def _matrix(facts: RunFacts, item: Facts) -> tuple[Ints, Floats]:
     known = (replica >= 0) & (replica < MAX_REPLICAS)
     values = np.full((len(steps), int(replica[known].max(initial=-1)) + 1), np.nan)
     values[row[known], replica[known]] = floats(rows, "compute_ms")[known]
-    timed = steps >= item.segment.first_step + item.steps.num_warm_up
+    timed = ~np.isin(steps, item.steps.step[~item.steps.settled])
     return steps[timed], values[timed]
 
 

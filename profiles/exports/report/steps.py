@@ -136,5 +136,5 @@ def _throughput(timed: list[Facts]) -> Series:
 
 
 def _timed(facts: Facts) -> tuple[Ints, Floats, Floats]:
-    first = facts.steps.num_warm_up
-    return facts.steps.step[first:], facts.steps.examples[first:], facts.steps.timed_ms
+    timed = facts.steps.timed
+    return facts.steps.step[timed], facts.steps.examples[timed], facts.steps.timed_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_lab.profiles.analysis.input_share import InputShare
 from tests.synthetic import write_run
 
 
@@ -68,7 +70,7 @@ def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slowdown", "advice"), [(1.003, "begins its steps later"), (1.5, "1.50 times as fast")]
+    ("slowdown", "advice"), [(1.003, "starts each step later"), (1.5, "1.50 times as fast")]
 )
 def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
     slowdown: float, advice: str, tmp_path: Path
@@ -77,6 +79,69 @@ def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
     facts = gather_facts(profile, profile.segments[0])
     worst = facts.stragglers.straggler
     assert worst is not None
-    known = replace(facts.stragglers, straggler=replace(worst, slowdown=slowdown))
+    changed = replace(worst, slowdown=slowdown)
+    known = replace(facts.stragglers, straggler=changed, late=(changed,))
     found = {item.key: item for item in findings(replace(facts, stragglers=known))}
     assert advice in found["straggler"].advice
+
+
+def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
+    assert re.match(
+        r"Replica 1 is late by (59|60)\.\d ms and replica 2 by (29|30)\.\d ms: the others wait for "
+        r"replica 1 in 100 % of the steps, and would wait for replica 2 in 100 % without replica 1",
+        found.sentence,
+    )
+
+
+def test_a_delay_that_the_lab_injected_is_named_and_nothing_else_is_blamed(tmp_path: Path) -> None:
+    delay = {"replica": 1, "ms": 30.0}
+    found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
+    assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
+    assert found.advice == "Remove the injected delay to see the program alone."
+
+
+def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
+    tmp_path: Path,
+) -> None:
+    options = {"replicas": 4, "workers": 2, "clock_ahead_ms": (0.0, 0.0)}
+    delay = {"replica": 1, "worker": 1, "ms": 30.0}
+    found = found_in(tmp_path / "run", straggler=(3, 30.0), inject=[delay], **options)
+    assert "into replica 3" in found["straggler"].sentence
+
+
+def test_an_injected_delay_is_not_taken_for_the_reason_of_more(tmp_path: Path) -> None:
+    delay = {"replica": 1, "ms": 30.0}
+    found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
+    assert found.advice.startswith("The injected delay does not explain replica 1.")
+
+
+def test_no_advice_guesses_an_injected_delay(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", straggler=(1, 30.0))["straggler"]
+    assert "inject" not in found.sentence + found.advice
+
+
+def test_the_input_of_a_median_step_is_told_in_medians(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)["input-bound"]
+    match = re.match(
+        r"The median step waits (\S+) ms of its (\S+) ms for its batch \((\d+) %\)", found.sentence
+    )
+    assert match
+    waited, wall, percent = map(float, match.groups())
+    assert percent == pytest.approx(100 * waited / wall, abs=0.6)
+
+
+def test_input_that_only_some_steps_wait_for_is_told_of_those(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300))
+    facts = gather_facts(profile, profile.segments[0])
+    waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
+    found = {item.key: item for item in findings(replace(facts, input=waited))}
+    assert found["input-bound"].sentence.startswith(
+        "30 of 299 steps wait for their batch, 60.0 ms each (median): 28 % of the time in all"
+    )
+
+
+def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
+    assert found.share is None, "it is in no headline"
+    assert found.advice.startswith("This is not a fault")

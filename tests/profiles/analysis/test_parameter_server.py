@@ -127,7 +127,7 @@ def test_a_workers_share_is_of_its_own_step_and_not_of_the_time_between_results(
 ) -> None:
     profile = profiles.load(write_served_run(tmp_path / "run"))
     found = {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
-    assert "of a worker's step of " in found["communication-exposed"].sentence
+    assert "of a worker's step (" in found["communication-exposed"].sentence
     assert "steps_per_execution" not in "".join(item.advice for item in found.values())
 
 

@@ -57,3 +57,32 @@ def test_too_few_steps_are_no_evidence(tmp_path: Path) -> None:
     found = stragglers(profiles.load(run), 0)
     assert found.straggler is None
     assert found.reason == "fewer than 3 steps with every replica's time"
+
+
+@pytest.mark.parametrize(("windows", "marks"), [(0, True), (3, False)])
+@pytest.mark.parametrize("replicas", [3, 4, 8])
+def test_every_late_replica_is_found_with_its_own_delay(
+    tmp_path: Path, replicas: int, windows: int, marks: bool
+) -> None:
+    run = write_run(
+        tmp_path / "run",
+        replicas=replicas,
+        global_batch_size=240,
+        straggler=(1, 60.0),
+        also_late=(2, 30.0),
+        windows=windows,
+        marks=marks,
+    )
+    found = stragglers(profiles.load(run), 0)
+    assert [late.replica for late in found.late] == [1, 2]
+    assert [late.late_ms for late in found.late] == pytest.approx([60.0, 30.0], rel=0.05)
+    assert [late.last_share for late in found.late] == [1.0, 1.0]
+    assert found.straggler == found.late[0]
+
+
+def test_of_two_late_replicas_the_later_one_is_compared_with_the_other(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, straggler=(0, 60.0), also_late=(1, 30.0))
+    found = stragglers(profiles.load(run), 0)
+    assert [late.replica for late in found.late] == [0]
+    assert found.late[0].late_ms == pytest.approx(30.0, rel=0.05)
+    assert found.replicas[1].late_ms == pytest.approx(-30.0, rel=0.05)

@@ -61,7 +61,7 @@ def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) 
 
 def test_numbers_say_where_they_come_from(straggling: Profile, target: Path) -> None:
     text = _section(_report(straggling, target), "overview")
-    assert re.search(r"Step time \d[\d.]* ms measured median of 119", text)
+    assert re.search(r"Step time \d[\d.]* ms measured median of 89", text)
     assert re.search(r"Throughput [\d,]+ examples/s derived", text)
     assert re.search(r"Slowest replica (29|30)\.\d ms measured by marks replica 2", text)
 

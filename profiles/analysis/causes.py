@@ -1,0 +1,90 @@
+"""What held up the typical captured steps, as far as a capture can name it?
+
+From the table `causes`: tracing, the limiting stage of the input, Python between calls, ops that
+run Python, and ops of a replica on another device. All lengths are means over the typical captured
+steps, so they compare with the breakdown of the same steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from strategy_lab.profiles.analysis.steps import typical_captured_steps
+from strategy_lab.profiles.columns import of_segment
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.store import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that held up steps."""
+
+    kind: str
+    """As in `profiles.schema.CAUSES`."""
+    name: str
+    detail: str | None
+    replica: int | None
+    device: str | None
+    num_steps: int
+    """Typical captured steps in which it was seen."""
+    held_ms: float
+    """Per step, while no replica ran anything; of ops, how long they ran."""
+    each_ms: float | None
+    """Mean length of one occurrence."""
+    count: float
+    """Occurrences per step."""
+    bytes: float | None
+    """Per step, where it moves any."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """The causes of a segment, the longest first, and of how many steps they are means."""
+
+    num_steps: int
+    causes: tuple[Cause, ...]
+
+    def of_kind(self, *kinds: str) -> tuple[Cause, ...]:
+        return tuple(cause for cause in self.causes if cause.kind in kinds)
+
+    def held_ms(self, *kinds: str) -> float:
+        """Per step, by all causes of these kinds together."""
+        return sum(cause.held_ms for cause in self.of_kind(*kinds))
+
+
+def held_up(profile: Profile, segment: int) -> HeldUp:
+    """The causes in the typical captured steps of a segment."""
+    steps = typical_captured_steps(profile, segment)
+    rows = of_segment(profile.table("causes"), segment).to_pylist()
+    chosen = set(steps.tolist())
+    groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    for row in rows:
+        if row["step"] in chosen:
+            key = tuple(row[name] for name in ("kind", "name", "detail", "replica", "device"))
+            groups.setdefault(key, []).append(row)
+    found = [_one(members, len(steps)) for members in groups.values()]
+    return HeldUp(len(steps), tuple(sorted(found, key=lambda cause: -cause.held_ms)))
+
+
+def _one(rows: list[dict[str, object]], num_steps: int) -> Cause:
+    def total(name: str) -> float:
+        return float(np.nansum(np.array([row[name] for row in rows], np.float64)))
+
+    first, count = rows[0], total("count")
+    sizes = [row["bytes"] for row in rows]
+    return Cause(
+        kind=str(first["kind"]),
+        name=str(first["name"]),
+        detail=None if first["detail"] is None else str(first["detail"]),
+        replica=first["replica"] if isinstance(first["replica"], int) else None,
+        device=None if first["device"] is None else str(first["device"]),
+        num_steps=len({row["step"] for row in rows}),
+        held_ms=total("held_ms") / num_steps,
+        each_ms=total("total_ms") / count if count else None,
+        count=count / num_steps,
+        bytes=None if None in sizes else total("bytes") / num_steps,
+    )

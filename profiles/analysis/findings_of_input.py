@@ -1,0 +1,111 @@
+"""Is the step waiting for its batch, and which stage of the input pipeline limits it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles import units
+from strategy_lab.profiles.analysis.causes import Cause
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step
+from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
+
+_RUN_AHEAD = "Let the input run ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, cache()."
+_STAGES = {
+    "Generator": (
+        "the Python generator (from_generator)",
+        (
+            "It makes one batch at a time under Python's lock, so prefetch cannot make it faster: do "
+            "less in it, interleave several, or replace it by tf.data operations."
+        ),
+    ),
+    "Map": (
+        "the function of map()",
+        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+    ),
+    "ParallelMap": ("the function of map()", "Do less in its function, or cache() what it gives."),
+    "Shuffle": ("shuffle()", "Use a smaller buffer."),
+    "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
+    "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
+}
+"""By tf.data's name of a stage what it is in a program, and what to try."""
+_OF_DISTRIBUTE = (
+    "Iterator::Root",
+    "Iterator::Root::Prefetch",
+    "Iterator::Root::Prefetch::Generator",
+)
+"""Stages that tf.distribute adds to take batches to the devices."""
+
+
+def input_bound(facts: Facts) -> Iterator[Finding]:
+    """From the host's own clock on every step; else from captured steps, where the program asks for
+    its batch inside the step and nobody else sees it."""
+    stages = facts.held_up.of_kind("input-stage")
+    stage = next((item for item in stages if item.name not in _OF_DISTRIBUTE), None)
+    if facts.input.share is not None and facts.input.is_input_bound:
+        yield _measured_by_host(facts, stage)
+        return
+    wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
+    if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE:
+        return
+    yield finding(
+        facts,
+        "input-bound",
+        f"{of_a_step(facts, waited, wall)} waits for its batch, which the program asks for inside "
+        f"the step (as Keras fit does).{_limit(stage)}",
+        _advice(stage),
+        waited / wall,
+        mean_ms=waited,
+        stage=stage.name if stage else None,
+        stage_ms=stage.each_ms if stage else None,
+    )
+
+
+def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
+    """Medians beside the median step; where only some steps wait, those steps."""
+    found = facts.input
+    if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
+        sentence = (
+            f"The median step waits {units.milliseconds(found.median_ms)} of its "
+            f"{units.milliseconds(found.median_wall_ms)} for its batch "
+            f"({units.share(found.median_share)})."
+        )
+        share = found.median_share
+    else:
+        sentence = (
+            f"{found.num_waiting:,} of {units.counted(found.num_steps, 'step')} wait for their "
+            f"batch, {units.milliseconds(found.waiting_ms)} each (median): "
+            f"{units.share(found.share)} of the time in all steps."
+        )
+        share = found.share
+    return finding(
+        facts,
+        "input-bound",
+        f"{sentence}{_limit(stage)}",
+        _advice(stage),
+        share,
+        mean_ms=found.mean_ms,
+        median_ms=found.median_ms,
+        stage=stage.name if stage else None,
+        stage_ms=stage.each_ms if stage else None,
+    )
+
+
+def _limit(stage: Cause | None) -> str:
+    if stage is None or stage.each_ms is None:
+        return ""
+    known = _STAGES.get(_kind(stage))
+    named = f"{known[0]}, " if known else ""
+    path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
+    each = units.milliseconds(stage.each_ms)
+    return f" The stage that limits is {named}{path}: {each} for each element."
+
+
+def _advice(stage: Cause | None) -> str:
+    known = _STAGES.get(_kind(stage)) if stage else None
+    return known[1] if known else _RUN_AHEAD
+
+
+def _kind(stage: Cause) -> str:
+    """`Iterator::Root::Prefetch::ParallelMapV2` is a `ParallelMap`."""
+    last = stage.name.rpartition("::")[2].partition("[")[0]
+    return last.rstrip("0123456789").removesuffix("V")

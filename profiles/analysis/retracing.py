@@ -1,0 +1,54 @@
+"""Was a `tf.function` traced again after the first step, which one, and because of which argument?
+
+From the event `retraced`, which the recorder writes when a tracing count has grown
+(`tf.function.experimental_get_tracing_count`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from strategy_lab.profiles.events import Retraced
+from strategy_lab.profiles.records import as_event
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.store import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Retracing:
+    """The steps of a segment, its first one left out, in which something was traced."""
+
+    steps: tuple[int, ...]
+    function: str | None
+    """The one that was traced most often."""
+    num_traces: int
+    """Of that function."""
+    argument: str | None
+    """What changed from one trace of it to the next, in words; None where that is not known."""
+
+
+def retracing(profile: Profile, segment: int) -> Retracing:
+    """The retracing of a segment, by what the lowest worker recorded."""
+    for source in profile.sources:
+        every = (as_event(record, Retraced) for record in source.of_kind(Retraced.kind))
+        found = [event for event in every if event and event.segment == segment]
+        if found:
+            return _summed(found)
+    return Retracing((), None, 0, None)
+
+
+def _summed(events: list[Retraced]) -> Retracing:
+    traces: dict[str, int] = {}
+    for event in events:
+        traces[event.function] = traces.get(event.function, 0) + event.num_traces
+    function = max(traces, key=lambda name: traces[name])
+    arguments = [event.argument for event in events if event.function == function]
+    known = [argument for argument in arguments if argument]
+    return Retracing(
+        steps=tuple(sorted({event.step for event in events})),
+        function=function,
+        num_traces=traces[function],
+        argument=known[-1] if known else None,
+    )

@@ -1,0 +1,212 @@
+"""What held up the captured steps: columns of the table `causes`, kinds as in `schema.CAUSES`.
+
+Two things count as cost. Of what the host does (tracing, a stage of the input, Python), the time in
+which no replica ran anything: what happens beside the replicas' work costs nothing. Of ops that run
+Python or run on another device than their replica's, how long they ran.
+
+A step waits for its batch while `IteratorGetNext` runs. Stages of tf.data nest, and each that has a
+buffer works in a thread of its own, so most of them only wait for the stage below. The one that
+limits is the deepest that is at work at that moment.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture.attribution import Attribution
+from strategy_lab.profiles.capture.detours import find_detours
+from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
+from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.capture.joined import INPUT, Joined
+from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples
+
+Ints = NDArray[np.int64]
+Row = dict[str, Any]
+
+LEAST_SHARE = 0.01
+"""Of its step: a stage that took less is left out."""
+_PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+_CALLED = re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_\d+(?:_\d+)*$")
+_ELEMENT = re.compile(r"\[\d+\]")
+"""tf.data numbers the elements that a FlatMap or Interleave makes its iterators from."""
+
+
+def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> Row:
+    """Every cause of every captured step, as columns."""
+    waiting = _waiting(joined)
+    rows = [
+        *_tracing(joined, attribution.busy),
+        *_input_stages(joined, attribution.busy, waiting),
+        *of_samples(samples, joined.steps, attribution.busy | waiting | _traced(joined)),
+        *_python_ops(joined),
+        *_detours(joined),
+    ]
+    names = ("kind", "name", "detail", "replica", "device", "count", "bytes")
+    columns: Row = {name: [row.get(name) for row in rows] for name in names}
+    numbers = np.append(joined.steps.number, -1)
+    columns["step"] = numbers[np.array([row["step"] for row in rows], np.int64)]
+    for name in ("total_ms", "held_ms"):
+        columns[name] = np.array([row[name] for row in rows], np.float64) / 1e6
+    return columns
+
+
+def _waiting(joined: Joined) -> Intervals:
+    """When the program, or an op of its step, was asking for a batch."""
+    host, ops = joined.host_inputs, joined.ops
+    at = (ops.category == INPUT) & (ops.device >= 0)
+    return Intervals.union((host.start_ns, host.end_ns), (ops.start_ns[at], ops.end_ns[at]))
+
+
+def _traced(joined: Joined) -> Intervals:
+    events = joined.columns.events(xspace.TRACING)
+    return Intervals.union((events.start_ns, events.end_ns))
+
+
+def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
+    """One row per step in which a graph was built; named after the function first called then."""
+    steps, traced = joined.steps, _traced(joined)
+    total = traced.length_within(steps.start_ns, steps.end_ns)
+    held = total - _both(traced, busy, steps.start_ns, steps.end_ns)
+    events = joined.columns.events(xspace.TRACING)
+    counts = np.bincount(steps.of(events.start_ns) + 1, minlength=len(steps) + 1)[1:]
+    new = _new_functions(joined)
+    return [
+        {
+            "kind": "tracing",
+            "name": new.get(step, "a tf.function"),
+            "step": step,
+            "count": int(counts[step]),
+            "total_ms": int(total[step]),
+            "held_ms": int(held[step]),
+        }
+        for step in np.flatnonzero(total > 0).tolist()
+    ]
+
+
+def _new_functions(joined: Joined) -> dict[int, str]:
+    """By step the function that is called in it under a number seen in no captured step before."""
+    names, calls = joined.columns.names, joined.calls
+    order = np.argsort(calls.start_ns, kind="stable")
+    found: dict[int, str] = {}
+    seen: set[int] = set()
+    for step, name in zip(
+        joined.steps.of(calls.start_ns)[order].tolist(), calls.name[order].tolist(), strict=True
+    ):
+        match = _CALLED.match(names[name])
+        if name not in seen and match and step >= 0:
+            found[step] = match[1]
+        seen.add(name)
+    return found
+
+
+def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[Row]:
+    """By step the stages at work while it waited for its batch, deepest first."""
+    steps, events = joined.steps, joined.columns.events(xspace.STAGE)
+    if not len(events) or not waiting.starts.size:
+        return []
+    names = [_ELEMENT.sub("", name) for name in joined.columns.names]
+    of_stage: dict[str, list[int]] = {}
+    for index in np.unique(events.name).tolist():
+        of_stage.setdefault(names[index], []).append(index)
+    rows: list[Row] = []
+    wall = steps.end_ns - steps.start_ns
+    taken = _without(waiting, busy)
+    before = taken.length_within(steps.start_ns, steps.end_ns)
+    for stage in sorted(of_stage, key=lambda name: -name.count("::")):
+        own = events.take(np.isin(events.name, of_stage[stage]))
+        at_work = Intervals.union((own.start_ns, own.end_ns))
+        taken = _without(taken, at_work)
+        left = taken.length_within(steps.start_ns, steps.end_ns)
+        held, before = before - left, left
+        mean_ns = float((own.end_ns - own.start_ns).mean())
+        ended = np.bincount(steps.of(own.end_ns - 1) + 1, minlength=len(steps) + 1)[1:]
+        rows += [
+            {
+                "kind": "input-stage",
+                "name": stage,
+                "step": step,
+                "count": max(int(ended[step]), 1),
+                "total_ms": mean_ns * max(int(ended[step]), 1),
+                "held_ms": int(held[step]),
+            }
+            for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist()
+        ]
+    return rows
+
+
+def _python_ops(joined: Joined) -> list[Row]:
+    """Ops that run Python inside a step's graph, with how long they ran."""
+    ops = joined.ops
+    wanted = [i for i, op in enumerate(joined.columns.ops) if op in _PYTHON_OPS]
+    rows: list[Row] = []
+    for name in wanted:
+        at = np.flatnonzero((ops.name == name) & (ops.device >= 0) & (ops.step >= 0))
+        for device in np.unique(ops.device[at]).tolist():
+            own = at[ops.device[at] == device]
+            known = {
+                "kind": "python-op",
+                "name": joined.columns.names[name],
+                "detail": joined.columns.ops[name],
+                **_where(joined, device),
+            }
+            rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+    return rows
+
+
+def _detours(joined: Joined) -> list[Row]:
+    """Ops of a replica on another device, with their bytes there and back."""
+    ops, rows = joined.ops, []
+    for detour in find_detours(joined.graph):
+        at = np.flatnonzero(np.isin(ops.node, detour.nodes) & (ops.step >= 0))
+        kinds = [joined.node(int(node)).op for node in ops.node[at]]
+        own = at[[kind not in SENDS and kind not in RECEIVES for kind in kinds]]
+        known = {
+            "kind": "detour",
+            "name": detour.name,
+            "detail": detour.described,
+            "bytes": detour.bytes,
+            **_where(joined, joined.devices.index(detour.device)),
+            "replica": detour.replica,
+        }
+        rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+    return rows
+
+
+def _by_step(known: Row, step: Ints, length_ns: Ints) -> list[Row]:
+    return [
+        known
+        | {
+            "step": number,
+            "count": int((step == number).sum()),
+            "total_ms": int(length_ns[step == number].sum()),
+            "held_ms": int(length_ns[step == number].sum()),
+        }
+        for number in np.unique(step).tolist()
+    ]
+
+
+def _where(joined: Joined, device: int) -> Row:
+    name = joined.devices[device]
+    return {"device": name, "replica": joined.graph.replica_of.get(name)}
+
+
+def _both(first: Intervals, second: Intervals, starts: Ints, ends: Ints) -> Ints:
+    """The length of what two sets share, in each window."""
+    either = (first | second).length_within(starts, ends)
+    shared: Ints = first.length_within(starts, ends) + second.length_within(starts, ends) - either
+    return shared
+
+
+def _without(first: Intervals, second: Intervals) -> Intervals:
+    """The first set less the second."""
+    edges = np.unique(np.concatenate([first.starts, first.ends, second.starts, second.ends]))
+    if not edges.size:
+        return first
+    middles = edges[:-1]
+    keep = first.contains(middles) & ~second.contains(middles)
+    return Intervals.union((edges[:-1][keep], edges[1:][keep]))

@@ -1,0 +1,108 @@
+"""Ops of a replica that the program put on another device: their inputs go there, results back.
+
+Seen in the graph as the runtime placed it: an op on a device whose every input was received from
+one replica's device, and whose result is sent back to that device. A reduction has inputs from
+several devices, or one of its own; a variable that is read elsewhere has no input at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
+
+_NO_WORK = frozenset({"Identity", "IdentityN", "NoOp", "Const"})
+
+
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """The ops of one replica on one other device."""
+
+    replica: int
+    device: str
+    """Where they run."""
+    nodes: tuple[int, ...]
+    name: str
+    """Of the first op."""
+    described: str
+    """`The op MatMul_1 (MatMul) with 3 more ops`."""
+    bytes: int | None
+    """There and back, in a step; None where a size is not known before it runs."""
+
+
+def find_detours(graph: Graph) -> list[Detour]:
+    """The detours of a graph, each pair of replica and device once."""
+    pairs = {
+        (node.send_device, node.device): None
+        for node in graph.nodes
+        if node.op in RECEIVES
+        and node.send_device in graph.replica_of
+        and graph.replica_of.get(node.device) != graph.replica_of[node.send_device]
+    }
+    found = [
+        _detour(graph, source, device, _only_from(graph, source, device))
+        for source, device in pairs
+        if source is not None
+    ]
+    return [detour for detour in found if detour is not None]
+
+
+def _only_from(graph: Graph, source: str, device: str) -> list[Node]:
+    """The nodes of a device that work on nothing but what was received from `source`.
+
+    All that have inputs may be such, until an input is of another kind; then what reads them is
+    not, either.
+    """
+    here = [n for n in graph.nodes if n.device == device and n.op not in RECEIVES]
+    inputs = {node.index: _data_inputs(graph, node) for node in here}
+    found = {index for index, producers in inputs.items() if producers}
+    wrong = [index for index in inputs if index not in found]
+    wrong += [
+        index
+        for index in found
+        if any(n.op in RECEIVES and n.send_device != source for n in inputs[index])
+    ]
+    found -= set(wrong)
+    while wrong:
+        for consumer in graph.consumers.get(wrong.pop(), []):
+            is_input = consumer.index in found and consumer.device == device
+            if is_input and any(n.index not in found for n in _others(inputs[consumer.index])):
+                found.discard(consumer.index)
+                wrong.append(consumer.index)
+    return [node for node in here if node.index in found]
+
+
+def _others(inputs: list[Node]) -> list[Node]:
+    return [node for node in inputs if node.op not in RECEIVES]
+
+
+def _data_inputs(graph: Graph, node: Node) -> list[Node]:
+    """What feeds a node, control edges and constants aside."""
+    wanted = {text.partition(":")[0] for text in node.inputs if not text.startswith("^")}
+    return [p for p in graph.producers(node) if p.name in wanted and p.op != "Const"]
+
+
+def _detour(graph: Graph, source: str, device: str, nodes: list[Node]) -> Detour | None:
+    """The detour, if something of it goes back to where it came from."""
+    back = [node for node in nodes if node.op in SENDS and node.recv_device == source]
+    known = {node.index for node in nodes}
+    there = [
+        node
+        for node in graph.nodes
+        if node.op in RECEIVES and node.device == device and node.send_device == source
+        if any(consumer.index in known for consumer in graph.consumers.get(node.index, []))
+    ]
+    works = [node for node in nodes if node.op not in SENDS and node.op not in _NO_WORK]
+    if not back or not works:
+        return None
+    sizes = [node.bytes for node in (*there, *back)]
+    first, more = works[0], len(works) - 1
+    many = "1 more op" if more == 1 else f"{more} more ops"
+    return Detour(
+        replica=graph.replica_of[source],
+        device=device,
+        nodes=tuple(node.index for node in nodes),
+        name=first.name,
+        described=f"The op {first.name} ({first.op})" + (f" with {many}" if more else ""),
+        bytes=None if None in sizes else sum(size for size in sizes if size is not None),
+    )

@@ -14,8 +14,8 @@ _STAGES = {
     "Generator": (
         "the Python generator (from_generator)",
         (
-            "It makes one batch at a time under Python's lock, so prefetch cannot make it faster: do "
-            "less in it, interleave several, or replace it by tf.data operations."
+            "It makes one batch at a time under Python's lock, so prefetch cannot make it faster. "
+            "Do less in it, interleave several, or replace it by tf.data operations."
         ),
     ),
     "Map": (

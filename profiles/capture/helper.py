@@ -1,8 +1,8 @@
 """The helper process that converts captures beside the training: no TensorFlow, lowest priority.
 
-`python -m profiles.capture.helper` reads one JSON job per line on stdin, in order, and answers each
-with one JSON line on stdout, the first with the processor time that it took to be ready. It ends
-with its stdin, so it never outlives the worker.
+`python -m profiles.capture.helper [PARENT]` reads one JSON job per line on stdin, in order, and
+answers each with one JSON line on stdout, the first with the processor time that it took to be
+ready. It ends with its stdin or its parent, so it never outlives the worker.
 A process of its own, because a conversion that shared the training's interpreter would hold its
 lock for milliseconds at a time.
 """
@@ -12,10 +12,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.capture.joined import join
 from strategy_lab.profiles.capture.python_samples import PythonSamples
 from strategy_lab.profiles.errors import LabError
+
+_LOOK_AT_PARENT_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,28 @@ def rehearse() -> None:
         write_tables(to_tables(joined, WindowOf(0, 0)), Path(folder) / "window")
 
 
+def _lines() -> Iterator[bytes]:
+    """Lines of stdin until its end, or until the worker is gone and nothing more is in it.
+
+    A process that the user's code forked from the worker holds the other end of stdin open, too:
+    the end of stdin alone might never come.
+    """
+    # Named by the parent, which may have ended before this process could look.
+    parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
+    unread = b""
+    while True:
+        is_ready = select.select([0], [], [], _LOOK_AT_PARENT_EVERY_S)[0]
+        if not is_ready:
+            if os.getppid() != parent:
+                return
+            continue
+        data = os.read(0, 1 << 16)
+        if not data:
+            return
+        *lines, unread = (unread + data).split(b"\n")
+        yield from lines
+
+
 def main() -> None:
     # Ctrl-C reaches the whole terminal group; the worker then still waits for its last windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -80,7 +106,7 @@ def main() -> None:
         os.nice(19)
     rehearse()
     also = {"import_ms": time.process_time() * 1e3}
-    for line in sys.stdin:
+    for line in _lines():
         print(json.dumps(Job(**json.loads(line)).run() | also), flush=True)
         also = {}
 

@@ -1,42 +1,50 @@
-"""Hands captures to the helper process, and collects its answers without ever waiting for it."""
+"""Hands captures to the converter process, and collects its answers without ever waiting for it.
+
+Losing the converter costs captures, never the training. The job that it was at is answered with an
+error; the others go to a new converter. After `MOST_RESTARTS` of them there are no more captures: a
+capture that takes more memory than there is would kill one after the other.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
-from strategy_core.processes.family import without_mark
-from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_core.recorder.helper_process import HelperProcess
 from strategy_lab.profiles.capture.helper import Job
 
 Answer = dict[str, Any]
+MOST_RESTARTS = 3
 
-
-_spare: list[subprocess.Popen[bytes]] = []
-"""A helper that waits for the first converter of this process."""
+_spare: list[HelperProcess] = []
+"""A converter process that waits for the first converter of this process."""
 
 
 def prepare() -> None:
     """Start a helper before there is anything to train, so that its imports cost no run a core."""
     if not _spare:
-        _spare.append(_start())
+        _spare.append(HelperProcess())
 
 
 class Converter:
-    """One helper process, there with the first job at the latest; jobs are answered in order."""
+    """A helper process, there with the first job at the latest; jobs are answered in order."""
 
-    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(
+        self,
+        now_s: Callable[[], float] = time.monotonic,
+        start: Callable[[], HelperProcess] = HelperProcess,
+    ) -> None:
+        self._process: HelperProcess | None = None
         self._waiting: list[Job] = []
-        self._unread = b""
         self._was_ready = False
         self._import_ms = 0.0
         self._now_s = now_s
+        self._start = start
+        self._restarts_left = MOST_RESTARTS
+        self._notes: list[str] = []
+        self.is_given_up = False
+        """Too many processes were lost: every further job is refused."""
 
     @property
     def num_waiting(self) -> int:
@@ -44,10 +52,17 @@ class Converter:
 
     def warm_up(self) -> None:
         """Have a helper: the one that waits, or a new one that imports beside the training."""
-        if self._process is None:
+        if self._process is None and not self.is_given_up:
             spare = _take_spare()
             self._was_ready = spare is not None
-            self._process = spare or _start()
+            try:
+                self._process = spare or self._start()
+            except OSError as error:
+                self.is_given_up = True
+                self._notes.append(
+                    f"The process that converts captures cannot be started ({error.strerror}): "
+                    "this run captures no more windows."
+                )
 
     def take_import_ms(self) -> float:
         """Processor time that the helper has used before its first job, beside the training; 0
@@ -55,46 +70,46 @@ class Converter:
         took_ms, self._import_ms = self._import_ms, 0.0
         return 0.0 if self._was_ready else took_ms
 
+    def take_notes(self) -> list[str]:
+        """What happened to converter processes since this was asked last, in sentences."""
+        notes, self._notes = self._notes, []
+        return notes
+
     def submit(self, job: Job) -> None:
+        """Have a capture converted; `answers` has the outcome in time."""
+        if self._process is not None and not self._process.is_alive() and not self._waiting:
+            self._lose(self._process.why_lost(self._now_s()) or "ended", None)
         self.warm_up()
         self._waiting.append(job)
-        assert self._process is not None
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            pass  # it died: `answers` tells of the jobs that it took along
+        if self._process is not None:
+            self._process.send(job)
 
     def answers(self) -> list[Answer]:
-        """The answers that are there; a helper that died answers all its jobs with an error."""
-        if not self._waiting or self._process is None:
+        """The answers that are there; a job that was lost with its process is answered, too."""
+        if not self._waiting:
             return []
-        assert self._process.stdout is not None
-        ended = False
-        while True:
-            try:
-                data = os.read(self._process.stdout.fileno(), 1 << 16)
-            except BlockingIOError:
-                break
-            if not data:
-                ended = True
-                break
-            self._unread += data
-        *lines, self._unread = self._unread.split(b"\n")
-        found: list[Answer] = [json.loads(line) for line in lines]
+        if self._process is None:
+            return self._refuse_all()
+        # First whether it ended, then what it said: what it wrote before its end is all there.
+        why = self._process.why_lost(self._now_s())
+        found: list[Answer] = self._process.read()
         self._import_ms += sum(answer.pop("import_ms", 0.0) for answer in found)
         del self._waiting[: len(found)]
-        if ended:
-            message = "The converting process ended early; the raw capture is kept"
-            found += [{"number": job.number, "error": message} for job in self._waiting]
-            self._waiting.clear()
-            self.close()
-        return found
+        if why is not None:
+            lost = self._waiting.pop(0) if self._waiting else None
+            if lost is not None:
+                error = f"The process that converts captures {why}; the raw capture is kept"
+                found.append({"number": lost.number, "error": error})
+            self._lose(why, lost)
+            if self._waiting:
+                self._resubmit()
+        return found if self._process is not None else found + self._refuse_all()
 
     def finish(self, timeout_s: float) -> list[Answer]:
         """Wait for all jobs, at most so long; those not done by then are answered as such."""
         found, deadline = self.answers(), self._now_s() + timeout_s
+        if self._waiting and self._process is not None:
+            self._process.step_forward()
         while self._waiting and self._now_s() < deadline:
             time.sleep(0.005)
             found += self.answers()
@@ -107,27 +122,32 @@ class Converter:
         """End the helper."""
         process, self._process = self._process, None
         if process is not None:
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-            process.kill()
-            process.wait()
+            process.end()
+
+    def _lose(self, why: str, lost: Job | None) -> None:
+        """A process is no more: end what is left of it, and say what follows."""
+        self.close()
+        cost = f"Capture window {lost.number} is lost" if lost is not None else "No capture is lost"
+        self.is_given_up = self._restarts_left == 0
+        if self.is_given_up:
+            then = f"{MOST_RESTARTS + 1} were lost: this run captures no more windows"
+        else:
+            self._restarts_left -= 1
+            then = "A new one is started"
+        self._notes.append(f"The process that converts captures {why}. {cost}. {then}.")
+
+    def _resubmit(self) -> None:
+        self.warm_up()
+        if self._process is not None:
+            for job in self._waiting:
+                self._process.send(job)
+
+    def _refuse_all(self) -> list[Answer]:
+        error = "No process converts captures any more; the raw capture is kept"
+        refused, self._waiting = self._waiting, []
+        return [{"number": job.number, "error": error} for job in refused]
 
 
-def _take_spare() -> subprocess.Popen[bytes] | None:
+def _take_spare() -> HelperProcess | None:
     spare = _spare.pop() if _spare else None
-    return spare if spare is not None and spare.poll() is None else None
-
-
-def _start() -> subprocess.Popen[bytes]:
-    # It ends with its stdin, and may finish its last window first.
-    process = subprocess.Popen(
-        module_command("strategy_lab.profiles.capture.helper"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=with_own_code(without_mark(os.environ)),
-    )
-    assert process.stdout is not None
-    os.set_blocking(process.stdout.fileno(), False)
-    return process
+    return spare if spare is not None and spare.is_alive() else None

@@ -119,7 +119,8 @@ class Windows:
     @property
     def _may_capture(self) -> bool:
         # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
-        return (self._is_leader or self._capture.every_worker) and self._runs_here
+        may_profile = self._is_leader or self._capture.every_worker
+        return may_profile and self._runs_here and not self._converter.is_given_up
 
     def step_done(self, wall_ms: float) -> list[Event]:
         """After each step: end a full window, take what the converter has."""
@@ -256,7 +257,7 @@ class Windows:
         return [*([] if outcome is None else [outcome]), *self._submit_ready()]
 
     def _collect(self, answers: list[Answer]) -> list[Event]:
-        events: list[Event] = []
+        events: list[Event] = [Note("warning", note) for note in self._converter.take_notes()]
         if answers:
             self._planner.owe(self._converter.take_import_ms())
         for answer in answers:

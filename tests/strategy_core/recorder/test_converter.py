@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -97,18 +98,55 @@ def test_a_helper_that_died_waiting_is_not_taken(tmp_path: Path) -> None:
     converter.close()
 
 
-def test_a_helper_that_died_says_so(tmp_path: Path) -> None:
+def test_a_killed_helper_costs_its_window_and_a_new_one_converts_the_others(
+    tmp_path: Path,
+) -> None:
     converter = Converter()
     converter.warm_up()
     (helper,) = _helpers(os.getpid())
     helper.suspend()  # so that it cannot be done before it dies
-    converter.submit(_job(tmp_path, 0))
+    for number in range(3):
+        converter.submit(_job(tmp_path, number))
     helper.kill()
-    (answer,) = converter.finish(PATIENCE_S)
+    answers = converter.finish(PATIENCE_S)
     converter.close()
-    assert answer["number"] == 0
-    assert "ended early" in answer["error"]
+    assert [answer["number"] for answer in answers] == [0, 1, 2]
+    assert "was killed by SIGKILL; the raw capture is kept" in answers[0]["error"]
+    assert [answer["error"] for answer in answers[1:]] == [None, None]
     assert (tmp_path / "0.xplane.pb").exists()
+    (note,) = converter.take_notes()
+    assert note == (
+        "The process that converts captures was killed by SIGKILL. Capture window 0 is lost. "
+        "A new one is started."
+    )
+
+
+def test_a_stopped_helper_is_replaced_and_its_pipe_never_blocks(tmp_path: Path) -> None:
+    converter = Converter()
+    converter.warm_up()
+    (helper,) = _helpers(os.getpid())
+    helper.suspend()
+    big = replace(_job(tmp_path, 0), devices=["/device:CPU:0" * 10] * 1000)
+    for _ in range(3):  # more than the 64 kB that a pipe holds
+        converter.submit(big)
+    converter.submit(_job(tmp_path, 1))
+    answers = converter.finish(PATIENCE_S)
+    converter.close()
+    assert "was stopped (SIGSTOP)" in answers[0]["error"]
+    assert answers[-1] == answers[-1] | {"number": 1, "error": None}
+    assert not is_living(helper.pid)
+
+
+def test_a_helper_that_died_between_two_jobs_costs_no_window(tmp_path: Path) -> None:
+    converter = Converter()
+    converter.warm_up()
+    (helper,) = _helpers(os.getpid())
+    helper.kill()
+    psutil.wait_procs([helper], timeout=PATIENCE_S)
+    converter.submit(_job(tmp_path, 0))
+    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    converter.close()
+    assert "No capture is lost" in converter.take_notes()[0]
 
 
 def test_it_never_outlives_its_worker() -> None:
@@ -124,6 +162,32 @@ def test_it_never_outlives_its_worker() -> None:
         (helper,) = _helpers(worker.pid)
         worker.kill()
     wait_until(lambda: not is_living(helper.pid))
+
+
+def test_it_ends_with_its_worker_though_a_forked_child_holds_its_pipe(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from strategy_core.recorder.converter import Converter\n"
+        "converter = Converter(); converter.warm_up()\n"
+        "child = os.fork()\n"
+        "if child: Path(sys.argv[1]).write_text(str(child)); print('up', flush=True)\n"
+        "time.sleep(3600)"
+    )
+    child_file = tmp_path / "child"
+    command = [sys.executable, "-c", code, str(child_file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "up\n"
+        (helper,) = _helpers(worker.pid)
+        worker.kill()
+        worker.wait(PATIENCE_S)
+        child = psutil.Process(int(child_file.read_text()))
+        try:
+            wait_until(lambda: not is_living(helper.pid))
+            assert child.is_running(), "it held the pipe all along"
+        finally:
+            child.kill()
 
 
 def _helpers(pid: int) -> list[psutil.Process]:

@@ -1,0 +1,144 @@
+"""One converter process: started, given jobs and listened to, without ever waiting for it.
+
+The process may be killed, stopped or starved at any moment. Nothing here blocks the training:
+
+- Both pipes are non-blocking. A write to the pipe of a stopped process would block once 64 kB are
+  in it, so what does not fit stays in `_unsent`.
+- `stdin` is unbuffered. Python's buffered writer keeps what a broken pipe refused and writes it
+  again in `close()`, which raises BrokenPipeError there: a killed converter ended the training.
+- Silence alone means nothing, because a process of the lowest priority is starved on a busy
+  machine. One that is given up is stopped, or asleep without using the processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from dataclasses import asdict
+from typing import Any
+
+import psutil
+
+from strategy_core.processes.family import without_mark
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_lab.profiles.capture.helper import Job
+
+LOOK_EVERY_S = 1.0
+STOPPED_S = 3.0
+"""A process that was stopped (SIGSTOP) for so long is given up."""
+ASLEEP_S = 30.0
+"""One that slept for so long, with a job to do, is given up."""
+_FEWEST_LOOKS = 3
+"""Between two looks the training itself may have been stopped, the converter with it."""
+_END_S = 2.0
+
+
+class HelperProcess:
+    """A converter process. Used from one thread, which passes the time in."""
+
+    def __init__(self) -> None:
+        command = module_command("strategy_lab.profiles.capture.helper")
+        self._popen = subprocess.Popen(
+            [*command, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # It ends with its stdin, and may finish its last window first.
+            env=with_own_code(without_mark(os.environ)),
+            bufsize=0,
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._stdin, self._stdout = self._popen.stdin.fileno(), self._popen.stdout.fileno()
+        os.set_blocking(self._stdin, False)
+        os.set_blocking(self._stdout, False)
+        self._unsent = b""
+        self._unread = b""
+        self._next_look_s = 0.0
+        self._cpu_s = -1.0
+        self._quiet_state = ""
+        self._quiet_since_s = 0.0
+        self._num_quiet_looks = 0
+
+    def is_alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def send(self, job: Job) -> None:
+        """Give it a job; what its pipe does not take now goes with the next `read`."""
+        self._unsent += json.dumps(asdict(job)).encode() + b"\n"
+        self._flush()
+
+    def read(self) -> list[dict[str, Any]]:
+        """The answers that are there."""
+        self._flush()
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._stdout, 1 << 16):
+                self._unread += data
+        *lines, self._unread = self._unread.split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def why_lost(self, now_s: float) -> str | None:
+        """What happened to a process that will answer no more; None while it may."""
+        code = self._popen.poll()
+        if code is not None:
+            return f"was killed by {_name(-code)}" if code < 0 else f"ended with code {code}"
+        if now_s < self._next_look_s:
+            return None
+        self._next_look_s = now_s + LOOK_EVERY_S
+        state = self._state()
+        if state != self._quiet_state:
+            self._quiet_state, self._quiet_since_s, self._num_quiet_looks = state, now_s, 0
+        self._num_quiet_looks += 1
+        quiet_s = now_s - self._quiet_since_s
+        if self._num_quiet_looks < _FEWEST_LOOKS:
+            return None
+        if state == "stopped" and quiet_s >= STOPPED_S:
+            return "was stopped (SIGSTOP)"
+        if state == "asleep" and quiet_s >= ASLEEP_S:
+            return f"did nothing for {quiet_s:.0f} s"
+        return None
+
+    def step_forward(self) -> None:
+        """The training is over: there is nothing left to give way to.
+
+        Only root may; for others the process stays at the lowest priority.
+        """
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self._popen.pid, os.getpriority(os.PRIO_PROCESS, 0))
+
+    def end(self) -> None:
+        """Kill it. SIGKILL ends a stopped process, too; one that waits for a disk is left to it."""
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._popen.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_END_S)
+
+    def _flush(self) -> None:
+        """Write what its pipe takes. Nobody reads a broken one: `why_lost` says so."""
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
+
+    def _state(self) -> str:
+        """`stopped`; `asleep` where it sleeps and has used no processor time; else `busy`."""
+        try:
+            process = psutil.Process(self._popen.pid)
+            status, times = process.status(), process.cpu_times()
+        except psutil.Error:
+            return "busy"  # it has just ended
+        before_s, self._cpu_s = self._cpu_s, times.user + times.system
+        if status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP):
+            return "stopped"
+        is_asleep = status == psutil.STATUS_SLEEPING and self._cpu_s == before_s
+        return "asleep" if is_asleep else "busy"
+
+
+def _name(number: int) -> str:
+    """`SIGKILL` of 9."""
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")

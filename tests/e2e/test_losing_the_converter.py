@@ -1,0 +1,57 @@
+"""A real run whose converter process is killed or stopped: it loses a capture, and nothing else."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from strategy_core.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.tail import Tail
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import all_below, command_of
+
+pytestmark = [pytest.mark.run, pytest.mark.timeout(600)]
+STOP_TAKES_S = 45.0
+"""The deadline for a stopped converter is 3 s; the rest is for a busy machine."""
+
+
+def converters() -> list[psutil.Process]:
+    return [
+        p for p in all_below() if "strategy_lab.profiles.capture.helper" in " ".join(command_of(p))
+    ]
+
+
+def last_step(run: Path) -> int:
+    return max((r["step"] for r in Tail(run).read() if r["kind"] == "step"), default=-1)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_training_goes_on_and_stop_ends_it_in_time(tmp_path: Path, how: signal.Signals) -> None:
+    run = tmp_path / "run"
+    spec = RunSpec(
+        devices="cpu:2", steps=1_000_000, workload="digits-mlp", capture={"every_step": True}
+    )
+    with Launcher() as launcher:
+        handle = launcher.launch(spec, run)
+        wait_until(lambda: last_step(run) >= 10 or handle.verdict is not None)
+        for converter in converters():
+            converter.send_signal(how)
+        wait_until(lambda: last_step(run) >= 300 or handle.verdict is not None)
+        assert handle.status == "running", handle.message
+        for converter in converters():
+            converter.send_signal(how)
+        began = time.monotonic()
+        handle.stop()
+        assert handle.wait(PATIENCE_S)
+        assert time.monotonic() - began < STOP_TAKES_S
+        assert handle.status == "stopped", handle.message
+        assert not converters()
+    told = [record["message"] for record in Tail(run).read() if record["kind"] == "note"]
+    assert any("The process that converts captures was" in message for message in told)
+    assert profiles.load(run).table("spans").num_rows, "later windows were converted"

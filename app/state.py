@@ -7,11 +7,14 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from strategy_core.contexts import child, scratch
 from strategy_core.inventory import Inventory, PhysicalDevice
 from strategy_core.launcher import Launcher, RunHandle
 from strategy_lab.app.access import Access
+from strategy_lab.app.context_recordings import ContextRecordings, Key
 from strategy_lab.app.hub import Hub
 from strategy_lab.app.timelines import Timelines
+from strategy_lab.app.viewers import is_connected
 
 LOCAL = Access()
 _ANCHOR = "_strategy_lab_state"
@@ -19,6 +22,14 @@ WORKER_NICE = 10
 """Workers step back behind the server, so that the page stays smooth while they use every core."""
 HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 """What every machine has, until TensorFlow has said more."""
+
+
+def _make_recordings() -> ContextRecordings:
+    def start(key: Key) -> child.ContextRecording:
+        source, strategy, devices = key
+        return child.start(source, strategy=strategy, devices=devices, nice=WORKER_NICE)
+
+    return ContextRecordings(start, is_connected)
 
 
 @dataclass
@@ -31,6 +42,7 @@ class Lab:
     access: Access = LOCAL
     """Who may use it, and from where."""
     spare: bool = False
+    recordings: ContextRecordings = field(default_factory=_make_recordings)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
     commands: dict[str, dict[int, str]] = field(default_factory=dict)
@@ -42,10 +54,13 @@ class Lab:
         """Called once the server runs: the spare worker begins to import TensorFlow."""
         self.runs.mkdir(parents=True, exist_ok=True)
         _ = self.launcher
+        # What pages that were killed have left; they could not.
+        threading.Thread(target=scratch.remove_abandoned, name="scratch", daemon=True).start()
 
     def close(self) -> None:
         """Called when the server stops; ends every run that it launched."""
         self.hub.close()
+        self.recordings.close()
         if self._launcher is not None:
             self._launcher.close()
 

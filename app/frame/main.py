@@ -10,6 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from strategy_lab.app.state import lab
+from strategy_lab.app.viewers import current_viewer
+
 APP = Path(__file__).parents[1]
 
 PAGES = (
@@ -32,10 +35,13 @@ st.html(
     "<style>[data-variant=segmented_control][data-selected=true], [data-testid=stTab]"
     "[aria-selected=true] {color:inherit !important; font-weight:600}</style>"
 )
-st.navigation(
+page = st.navigation(
     [
         st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")
         for name, title in PAGES
     ],
     position="top",
-).run()
+)
+if page.url_path != "contexts":
+    lab().recordings.leave(current_viewer())
+page.run()

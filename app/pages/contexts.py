@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_core.contexts import course
-from strategy_lab.app.parts.recording import Key, recordings
+from strategy_core.contexts import child, course
+from strategy_core.processes.limits import of_this_machine
+from strategy_lab.app.context_recordings import KEPT, Done, Key, Queued, Refused, Running
 from strategy_lab.app.parts.text import as_markdown
 from strategy_lab.app.parts.traced_runs import pick_recording
 from strategy_lab.app.state import lab
+from strategy_lab.app.viewers import current_viewer
 from strategy_lab.profiles.spec import SINGLE_REPLICA_STRATEGIES
 from strategy_lab.profiles.stepper import page
 from strategy_lab.profiles.user_text import whole_or_none
@@ -67,59 +69,81 @@ def edit(name: str, source: str) -> str:
         changed: str = st.text_area(
             "A program with demonstrate(strategy); it runs in a process of its own",
             source,
+            max_chars=child.MAX_SOURCE_CHARACTERS,
+            help=what_it_may_use(),
             height=420,
             key=f"context_source_{name}",
         )
         return changed
 
 
+def what_it_may_use() -> str:
+    """The limits of a program, for people."""
+    limits = of_this_machine()
+    return (
+        f"It may run for {limits.wall_s:.0f} s and use {limits.cpu_s:.0f} s of processor time, "
+        f"{limits.memory_bytes / 1e9:.1f} GB of memory, {limits.num_processes} processes and "
+        f"{limits.disk_bytes / 1e6:.0f} MB of disk. It is also stopped when no page that shows it "
+        "is open any more."
+    )
+
+
 @st.fragment(run_every=0.3)
-def watch() -> None:
-    """While a recording runs: say so, offer to stop it, and show the page once it is over."""
-    if recordings().poll():
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.info("Recording: TensorFlow starts in a process of its own, a few seconds …")
-        if right.button("Stop", key="context_stop", width="stretch"):
-            recordings().stop()
-            st.rerun()
-    else:
+def watch(key: Key) -> None:
+    """While a recording runs or waits: say so, offer to stop it; show the page once it is over."""
+    held, viewer = lab().recordings, current_viewer()
+    state = held.state(viewer, key)
+    if not isinstance(state, Queued | Running):
         st.rerun()
+        return
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.info(_waiting_for(state))
+    if right.button("Stop", key=f"context_stop_{key[1]}", width="stretch"):
+        held.stop(viewer, key)
+        st.rerun()
+
+
+def _waiting_for(state: Queued | Running) -> str:
+    if isinstance(state, Running):
+        return "Recording: TensorFlow starts in a process of its own, a few seconds …"
+    most = lab().recordings.max_running
+    return (
+        f"At most {most} recordings run at once on this lab. This one is number {state.place} "
+        "in the queue and starts as soon as one of them has ended."
+    )
 
 
 def show(key: Key) -> None:
     """The recording of `key`, or what became of it."""
-    held = recordings()
-    if held.running is not None and held.running[0] == key:
-        watch()
+    held, viewer = lab().recordings, current_viewer()
+    state = held.state(viewer, key)
+    if isinstance(state, Queued | Running):
+        watch(key)
         return
-    if key in held.refused:
-        st.error(as_markdown(held.refused[key]))
-    elif key not in held.done:
-        if held.running is None:
-            held.start(key)
-            st.rerun()
-        return
+    if isinstance(state, Refused):
+        st.error(as_markdown(state.sentence))
     again, save = st.columns([1, 2])
     if again.button("Record again", key=f"context_again_{key[1]}", width="stretch"):
-        held.done.pop(key, None)
-        held.start(key)
+        held.record_again(viewer, key)
         st.rerun()
-    if key in held.done:
+    if isinstance(state, Done):
+        document = state.document
         theme = str(st.context.theme.type or "auto")
         save.download_button(
             "Download as a page to step through",
-            lambda: page(held.done[key]),
+            lambda: page(document),
             file_name="contexts.html",
             mime="text/html",
             key=f"context_save_{key[1]}",
             width="stretch",
         )
-        st.iframe(page(held.done[key], theme=theme, step=first_step(key)), height=HEIGHT, alt=ALT)
+        st.iframe(page(document, theme=theme, step=first_step(key)), height=HEIGHT, alt=ALT)
 
 
 def show_course() -> None:
     """A demonstration, or a program in its place, under one strategy or two side by side."""
     keys = choose()
+    lab().recordings.look(current_viewer(), keys)
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
             if len(keys) > 1:
@@ -136,6 +160,8 @@ def first_step(key: Key) -> int:
     if key not in opened:
         asked = st.query_params.get("step", "1") if not opened else "1"
         opened[key] = whole_or_none(asked) or 1
+        for oldest in list(opened)[:-KEPT]:
+            del opened[oldest]
     return opened[key]
 
 
@@ -147,6 +173,7 @@ st.caption(
 if st.segmented_control("Show", SHOWN, default=SHOWN[0], required=True, key="shown") == SHOWN[0]:
     show_course()
 else:
+    lab().recordings.leave(current_viewer())
     recording = pick_recording(lab().runs)
     if recording:
         st.iframe(

@@ -1,4 +1,4 @@
-"""The child of `strategy_core.contexts.child`: one request on stdin, one recording in a file."""
+"""The program's process (see `guard`): one request on stdin, one recording in a file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def main() -> None:
     lifeline.tie_to(int(sys.argv[1]))
     commands = lifeline.take_stdin()
     request = json.loads(commands.readline())
+    os.nice(request["nice"])
     threading.Thread(target=_end_with, args=(commands,), daemon=True).start()
     out = Path(request["out"])
     part = out.with_suffix(".part")

@@ -3,124 +3,163 @@
 recording = start(source, strategy="mirrored", devices="cpu:4")
 while recording.is_running: ...
 document = recording.result()
+recording.close()
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import json
 import os
-import signal
+import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 from strategy_core import catalog
-from strategy_lab.profiles.errors import LabError
+from strategy_core.contexts import scratch
+from strategy_core.contexts.guard import ENDING, OUTPUT
+from strategy_core.processes import family
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_core.processes.limits import Limits, of_this_machine
+from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec import parse_spec
 
-TIME_LIMIT_S = 180.0
-"""Counts the start of TensorFlow too, which alone can take a minute where the machine is busy."""
 OUTPUT_SHOWN = 2000
-
-
-@functools.cache
-def _starter() -> ThreadPoolExecutor:
-    """The thread that starts children, as long-lived as this process.
-
-    The kernel ends a child when the thread that started it ends, and a page's threads do.
-    """
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="contexts")
+MAX_SOURCE_CHARACTERS = 200_000
+MAX_RECORDING_BYTES = 64_000_000
+"""Of a recording as JSON: more than a browser can show."""
+_CLOSING_S = 15.0
+_ADVICE = "Change the program, or make it smaller"
 
 
 class ContextRecording:
-    """A recording under way. Everything of it lies in a folder that `close` removes."""
+    """A recording under way. Everything of it lies in a folder that `close` removes.
 
-    def __init__(self, request: dict[str, Any], time_limit_s: float) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="contexts-")
-        here = Path(self._folder.name)
-        self._out = here / "recording.json"
-        self._log = (here / "output.log").open("w+b")
-        self._deadline = time.monotonic() + time_limit_s
-        self._time_limit_s = time_limit_s
+    Its methods may be called by any thread, one at a time.
+    """
+
+    def __init__(self, request: dict[str, Any], limits: Limits) -> None:
+        self._mark = family.new_mark()
+        self._folder, self._lock = scratch.make(self._mark)
+        self._out = self._folder / "recording.json"
         self._stopped: str | None = None
-        self._process = (
-            _starter()
-            .submit(
-                subprocess.Popen,
-                [sys.executable, "-m", "strategy_core.contexts", str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=self._log,
-                stderr=subprocess.STDOUT,
-                cwd=here,
-                start_new_session=True,
-                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-            )
-            .result()
+        self.num_bytes = 0
+        """Length of the recording as JSON, known from `result` on."""
+        self._guard = subprocess.Popen(
+            [*module_command("strategy_core.contexts.guard"), str(self._folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=with_own_code(family.without_mark(os.environ)),
+            start_new_session=True,
         )
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request | {"out": str(self._out)}).encode() + b"\n")
-        self._process.stdin.flush()
+        asked = request | {"out": str(self._out), "mark": self._mark, "limits": asdict(limits)}
+        assert self._guard.stdin is not None
+        with contextlib.suppress(OSError):  # a guard that ended at once: `result` says so
+            self._guard.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._guard.stdin.flush()
+
+    @property
+    def pid(self) -> int:
+        """The process that watches over the program."""
+        return self._guard.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it still runs; one past its time limit is stopped here."""
-        if self._process.poll() is not None:
+        """Whether the program still runs. One that exceeds a limit is ended without being asked."""
+        if self._stopped is not None or (self._folder / ENDING).exists():
             return False
-        if time.monotonic() > self._deadline:
-            self.stop(f"A program is recorded within {self._time_limit_s:.0f} s")
-            return False
-        return True
+        return self._guard.poll() is None
 
     def stop(self, reason: str = "The recording was stopped") -> None:
-        """End the process and all that it started."""
-        self._stopped = reason
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        """End the program and all that it started; `result` raises `reason` from then on."""
+        if self._stopped is None:
+            self._stopped = reason
+            self._end()
 
     def result(self) -> dict[str, Any]:
-        """The recording as JSON (see `demonstration.Recording`); raises LabError without one."""
-        self._process.wait()
-        if self._stopped:
-            raise LabError(self._stopped, advice="Mend the program, or make it shorter")
+        """The recording as JSON (see `demonstration.Recording`); raises LabError without one.
+
+        Waits until the program has ended.
+        """
+        while self.is_running:
+            time.sleep(0.02)
+        if self._stopped is not None:
+            raise LabError(self._stopped)
         try:
+            ending = json.loads((self._folder / ENDING).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise LabError(
+                "The process that watches over the recording was killed", advice="Record again"
+            ) from None
+        if ending["stopped"]:
+            raise LabError(ending["stopped"], advice=_ADVICE)
+        return self._document(ending["exit_code"])
+
+    def close(self) -> None:
+        """End the program; nothing of it is left: no process, no folder."""
+        self.stop()
+
+    def _document(self, exit_code: int | None) -> dict[str, Any]:
+        try:
+            self.num_bytes = self._out.stat().st_size
+            if self.num_bytes > MAX_RECORDING_BYTES:
+                raise LabError(
+                    f"The recording has {self.num_bytes / 1e6:.0f} MB, and the page shows at most "
+                    f"{MAX_RECORDING_BYTES / 1e6:.0f} MB",
+                    advice=_ADVICE,
+                )
             document: dict[str, Any] = json.loads(self._out.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise LabError(
-                "The program's process ends by itself",
-                f"exit code {self._process.returncode}: {self._last_words()}",
+                f"The program ended its process with exit code {exit_code}, so there is no "
+                f"recording. The end of its output: {self._output() or 'none'}"
             ) from None
         if "refused" in document:
             raise LabError(document["refused"])
         return document
 
-    def close(self) -> None:
-        """Nothing of it is left: no process, no folder."""
-        self.stop()
-        if self._process.stdin:
-            self._process.stdin.close()
-        self._log.close()
-        self._folder.cleanup()
+    def _end(self) -> None:
+        """Closing its stdin makes the guard end the program and remove the folder."""
+        assert self._guard.stdin is not None
+        with contextlib.suppress(OSError):
+            self._guard.stdin.close()
+        try:
+            self._guard.wait(_CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            self._guard.wait()
+        if self._folder.exists():  # the guard was killed
+            family.end_family(self._mark)
+            shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
 
-    def _last_words(self) -> str:
-        self._log.seek(0)
-        return self._log.read().decode(errors="replace")[-OUTPUT_SHOWN:].strip()
+    def _output(self) -> str:
+        with (self._folder / OUTPUT).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - OUTPUT_SHOWN))
+            return file.read().decode(errors="replace").strip()
 
 
 def start(
-    source: str, *, strategy: str, devices: str, time_limit_s: float = TIME_LIMIT_S
+    source: str, *, strategy: str, devices: str, limits: Limits | None = None, nice: int = 0
 ) -> ContextRecording:
-    """Start recording a program; raises SpecError where strategy or devices are none."""
+    """Start recording a program; raises SpecError for a strategy or devices that do not exist.
+
+    `nice` is how far the program steps back behind other processes (0: not at all).
+    """
+    if len(source) > MAX_SOURCE_CHARACTERS:
+        raise SpecError(
+            f"The program has {len(source):,} characters, and at most "
+            f"{MAX_SOURCE_CHARACTERS:,} can be recorded"
+        )
     spec = parse_spec({"strategy": strategy, "devices": devices, "global_batch_size": 64 * 63})
     catalog.row(spec.strategy)
-    request = {"source": source, "spec": spec.to_json()}
-    return ContextRecording(request, time_limit_s)
+    request = {"source": source, "spec": spec.to_json(), "nice": nice}
+    return ContextRecording(request, limits or of_this_machine())
 
 
 def record(
@@ -128,11 +167,11 @@ def record(
     *,
     strategy: str,
     devices: str,
-    time_limit_s: float = TIME_LIMIT_S,
+    limits: Limits | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
     """Record a program to its end and return the recording as JSON; raises LabError."""
-    recording = start(source, strategy=strategy, devices=devices, time_limit_s=time_limit_s)
+    recording = start(source, strategy=strategy, devices=devices, limits=limits)
     try:
         while recording.is_running:
             wait(0.05)

@@ -2,20 +2,77 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import psutil
 import pytest
 
-from strategy_core.contexts import child
+from strategy_core.contexts import child, scratch
+from strategy_core.processes.limits import Limits
 from strategy_lab.profiles.errors import LabError
 from tests.patience import wait_until
-from tests.processes import children_of
+from tests.processes import children_of, command_of, is_living
 
 pytestmark = pytest.mark.run
 
 LOOP = "def demonstrate(strategy):\n    while True: pass\n"
 CRASH = "import os\ndef demonstrate(strategy):\n    os._exit(7)\n"
 FINE = 'def demonstrate(strategy):\n    print("replicas", strategy.num_replicas_in_sync)\n'
+MEMORY = """
+def demonstrate(strategy):
+    held = []
+    while True:
+        held.append(bytearray(b"x" * 50_000_000))
+"""
+FORKS = """
+import os, time
+def demonstrate(strategy):
+    while True:
+        if os.fork() == 0:
+            time.sleep(600)
+        time.sleep(0.01)
+"""
+LEAVES = """
+import subprocess, sys, time
+def demonstrate(strategy):
+    # A session of its own, an empty environment, and a parent that ends at once.
+    inner = "import time; time.sleep(600)  # strategy-lab-test-leaver"
+    outer = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]], "
+    outer += "start_new_session=True, env={})"
+    subprocess.Popen([sys.executable, "-c", outer, inner], start_new_session=True, env={}).wait()
+    print("left")
+    {then}
+"""
+WRITES = """
+def demonstrate(strategy):
+    for number in range(10_000):
+        with open(f"{number}", "wb") as file:
+            file.write(b"x" * 10_000_000)
+"""
+AFTER_WALL = Limits(wall_s=8)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    yield
+    assert not children_of(command="strategy_core.contexts")
+    assert not leavers()
+    assert not list(Path(tempfile.gettempdir()).glob(f"{scratch.PREFIX}*"))
+
+
+def leavers() -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter()
+        if is_living(process.pid) and "strategy-lab-test-leaver" in " ".join(command_of(process))
+    ]
 
 
 def test_a_program_is_recorded_with_what_it_printed() -> None:
@@ -24,10 +81,36 @@ def test_a_program_is_recorded_with_what_it_printed() -> None:
     assert len(recording["devices"]) == 3
 
 
-def test_a_program_without_end_is_stopped_at_its_limit() -> None:
-    with pytest.raises(LabError, match="within 8 s"):
-        child.record(LOOP, strategy="default", devices="cpu:1", time_limit_s=8)
-    assert not children_of(command="strategy_core.contexts")
+@pytest.mark.parametrize(
+    ("program", "limits", "said"),
+    [
+        (LOOP, AFTER_WALL, "stopped after 8 s, the longest it may run"),
+        (LOOP, Limits(cpu_s=12), "more than 12 s of processor time"),
+        (MEMORY, Limits(memory_bytes=1_500_000_000), r"GB of memory; 1.5 GB is the limit"),
+        (FORKS, Limits(num_processes=8), r"processes; 8 is the limit"),
+        (WRITES, Limits(disk_bytes=100_000_000), "to its folder; 100 MB is the limit"),
+    ],
+    ids=["time", "processor time", "memory", "processes", "disk"],
+)
+def test_a_program_is_stopped_at_a_limit_which_is_named(
+    program: str, limits: Limits, said: str
+) -> None:
+    with pytest.raises(LabError, match=said):
+        child.record(program, strategy="default", devices="cpu:1", limits=limits)
+
+
+@pytest.mark.parametrize("then", ["pass", "while True: pass"], ids=["ends", "goes on"])
+def test_what_a_program_starts_ends_with_it_wherever_it_went(then: str) -> None:
+    recording = child.start(LEAVES.replace("{then}", then), strategy="default", devices="cpu:1")
+    try:
+        wait_until(lambda: bool(leavers()) or not recording.is_running)
+        if then != "pass":
+            recording.stop()
+        else:
+            assert recording.result()["trace"]["printed"][0]["text"] == "left"
+        assert not leavers()
+    finally:
+        recording.close()
 
 
 def test_a_program_that_ends_its_process_is_told_with_its_exit_code() -> None:
@@ -45,15 +128,45 @@ def test_a_recording_outlives_the_thread_that_asked_for_it() -> None:
         started.close()
 
 
-def test_stopping_leaves_no_process() -> None:
+def test_a_killed_guard_takes_the_program_with_it() -> None:
     recording = child.start(LOOP, strategy="default", devices="cpu:1")
-    assert recording.is_running
-    recording.close()
-    assert not recording.is_running
-    assert not children_of(command="strategy_core.contexts")
+    try:
+        wait_until(lambda: bool(psutil.Process(recording.pid).children()))
+        program = psutil.Process(recording.pid).children()[0]
+        os.kill(recording.pid, signal.SIGKILL)
+        wait_until(lambda: not is_living(program.pid))
+        with pytest.raises(LabError, match="watches over the recording was killed"):
+            recording.result()
+    finally:
+        recording.close()
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_a_page_that_is_killed_leaves_neither_processes_nor_folders(
+    name: str, tmp_path: Path
+) -> None:
+    page = (
+        "import pathlib, sys, time; from strategy_core.contexts import child;"
+        "source = pathlib.Path(sys.argv[1]).read_text();"
+        "recording = child.start(source, strategy='default', devices='cpu:1');"
+        "print(recording.pid, flush=True); time.sleep(600)"
+    )
+    source = tmp_path / "program.py"
+    source.write_text(LEAVES.replace("{then}", "while True: pass"))
+    command = [sys.executable, "-c", page, str(source)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        guard = psutil.Process(int(process.stdout.readline()))
+        wait_until(lambda: bool(leavers()))
+        process.send_signal(signal.Signals[name])
+    wait_until(lambda: not is_living(guard.pid))
 
 
 def test_a_strategy_that_is_none_is_refused_before_anything_starts() -> None:
     with pytest.raises(LabError, match="strategy"):
         child.start(FINE, strategy="nonsense", devices="cpu:2")
-    assert not children_of(command="strategy_core.contexts")
+
+
+def test_a_program_of_any_length_is_refused_before_anything_starts() -> None:
+    with pytest.raises(LabError, match="300,000 characters"):
+        child.start("#" * 300_000, strategy="default", devices="cpu:1")

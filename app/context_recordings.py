@@ -1,0 +1,248 @@
+"""Recordings of contexts for every viewer of the lab: one process per program, a few at once.
+
+A viewer is a browser session. It looks at one program, or at two side by side. Viewers that ask
+for the same program share its recording. A recording that no viewer looks at any more is ended:
+at once if its last viewer turned to something else, after `grace_s` if the connection of its last
+viewer was lost, since a page that is loaded again is a new session.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from strategy_lab.profiles.errors import LabError
+
+MAX_RUNNING = 2
+GRACE_S = 6.0
+KEPT = 40
+KEPT_BYTES = 100_000_000
+"""Of all recordings that are kept, as JSON."""
+TICK_S = 0.25
+STOPPED = "You stopped the recording. Record again starts it anew"
+
+Key = tuple[str, str, str]
+"""Program, strategy and devices: what a recording depends on."""
+
+
+class Recording(Protocol):
+    """A program that is being recorded: `strategy_core.contexts.child.ContextRecording`."""
+
+    @property
+    def is_running(self) -> bool: ...
+
+    @property
+    def num_bytes(self) -> int: ...
+
+    def result(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    place: int
+    """1 for the next one to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    document: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is no recording; `sentence` says why."""
+
+    sentence: str
+
+
+State = Queued | Running | Done | Refused
+
+
+class ContextRecordings:
+    """Starts, shares and ends recordings. Its methods may be called by any thread.
+
+    `start` starts the recording of a key or raises LabError; `is_connected` says whether a viewer's
+    page is still open.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[Key], Recording],
+        is_connected: Callable[[str], bool],
+        *,
+        max_running: int = MAX_RUNNING,
+        grace_s: float = GRACE_S,
+        kept: int = KEPT,
+        kept_bytes: int = KEPT_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        tick_s: float | None = TICK_S,
+    ) -> None:
+        self.max_running = max_running
+        self._start = start
+        self._is_connected = is_connected
+        self._grace_s = grace_s
+        self._kept = kept, kept_bytes
+        self._clock = clock
+        self._tick_s = tick_s
+        """Between two calls of `tick` by a thread of this object's own; None: it has none."""
+        self._lock = threading.RLock()
+        self._looks: dict[str, tuple[Key, ...]] = {}
+        self._lost: dict[str, float] = {}
+        """Viewers whose connection is lost, and since when."""
+        self._stopped: set[tuple[str, Key]] = set()
+        self._queue: list[Key] = []
+        self._running: dict[Key, Recording] = {}
+        self._over: OrderedDict[Key, tuple[Done | Refused, int]] = OrderedDict()
+        """What became of recordings, the one asked for last at the end, each with its size."""
+        self._thread: threading.Thread | None = None
+
+    def look(self, viewer: str, keys: Iterable[Key]) -> None:
+        """`viewer` looks at these from now on, and at nothing else; what is missing is recorded."""
+        with self._lock:
+            self._looks[viewer] = tuple(keys)
+            self._lost.pop(viewer, None)
+            self._stopped = {
+                each
+                for each in self._stopped
+                if each[0] != viewer or each[1] in self._looks[viewer]
+            }
+            for key in self._looks[viewer]:
+                if (viewer, key) not in self._stopped:
+                    self._ask(key)
+        self.tick()
+
+    def leave(self, viewer: str) -> None:
+        """`viewer` looks at another page."""
+        if viewer in self._looks:
+            self.look(viewer, ())
+            with self._lock:
+                self._looks.pop(viewer, None)
+
+    def state(self, viewer: str, key: Key) -> State:
+        """What `viewer` is shown of a recording that it looks at."""
+        with self._lock:
+            if (viewer, key) in self._stopped:
+                return Refused(STOPPED)
+            if key in self._over:
+                self._over.move_to_end(key)
+                return self._over[key][0]
+            if key in self._running:
+                return Running()
+            if key not in self._queue:
+                self._ask(key)
+            return Queued(self._queue.index(key) + 1)
+
+    def record_again(self, viewer: str, key: Key) -> None:
+        """Forget what became of a recording and start it anew."""
+        with self._lock:
+            self._stopped.discard((viewer, key))
+            self._over.pop(key, None)
+            self._ask(key)
+        self.tick()
+
+    def stop(self, viewer: str, key: Key) -> None:
+        """`viewer` waits no longer. Others who look at the same recording still get it."""
+        with self._lock:
+            self._stopped.add((viewer, key))
+        self.tick()
+
+    def tick(self) -> None:
+        """Take in what has ended, end what no viewer looks at, start what waits."""
+        ended: list[Recording] = []
+        with self._lock:
+            self._notice_lost()
+            wanted = self._wanted()
+            self._queue = [key for key in self._queue if key in wanted]
+            for key, recording in list(self._running.items()):
+                if not recording.is_running:
+                    self._take_in(key, recording)
+                elif key in wanted:
+                    continue
+                del self._running[key]
+                ended.append(recording)
+            while self._queue and len(self._running) < self.max_running:
+                self._begin(self._queue.pop(0))
+            self._run_thread()
+        for recording in ended:  # takes a moment, which no page should wait for
+            recording.close()
+
+    def close(self) -> None:
+        """End every recording."""
+        with self._lock:
+            self._looks.clear()
+        self.tick()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing waits."""
+        with self._lock:
+            return not self._running and not self._queue
+
+    def _ask(self, key: Key) -> None:
+        if key not in self._over and key not in self._running and key not in self._queue:
+            self._queue.append(key)
+
+    def _wanted(self) -> set[Key]:
+        return {
+            key
+            for viewer, keys in self._looks.items()
+            for key in keys
+            if (viewer, key) not in self._stopped
+        }
+
+    def _notice_lost(self) -> None:
+        now = self._clock()
+        for viewer in list(self._looks):
+            if self._is_connected(viewer):
+                self._lost.pop(viewer, None)
+            elif now - self._lost.setdefault(viewer, now) >= self._grace_s:
+                del self._looks[viewer], self._lost[viewer]
+                self._stopped = {each for each in self._stopped if each[0] != viewer}
+
+    def _begin(self, key: Key) -> None:
+        try:
+            self._running[key] = self._start(key)
+        except LabError as error:
+            self._keep(key, Refused(str(error)))
+
+    def _take_in(self, key: Key, recording: Recording) -> None:
+        try:
+            self._keep(key, Done(recording.result()), recording.num_bytes)
+        except LabError as error:
+            self._keep(key, Refused(str(error)))
+
+    def _keep(self, key: Key, outcome: Done | Refused, num_bytes: int = 0) -> None:
+        self._over[key] = (outcome, num_bytes + len(key[0]))
+        self._over.move_to_end(key)
+        most, most_bytes = self._kept
+        while len(self._over) > 1 and (
+            len(self._over) > most or sum(size for _, size in self._over.values()) > most_bytes
+        ):
+            self._over.popitem(last=False)
+
+    def _run_thread(self) -> None:
+        if self._tick_s is None or self.is_idle or self._thread is not None:
+            return
+        self._thread = threading.Thread(target=self._tick_on, name="recordings", daemon=True)
+        self._thread.start()
+
+    def _tick_on(self) -> None:
+        assert self._tick_s is not None
+        while True:
+            time.sleep(self._tick_s)
+            self.tick()
+            with self._lock:
+                if self.is_idle:
+                    self._thread = None
+                    return

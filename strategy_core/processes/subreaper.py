@@ -1,0 +1,65 @@
+"""All processes below this one, also those that try to leave it.
+
+A process whose parent ends is handed to its nearest ancestor that asked for orphans
+(PR_SET_CHILD_SUBREAPER), else to init. With that, the tree below a process is complete: a new
+session (`setsid`), a double fork and an emptied environment change nothing about who is whose
+ancestor. Linux only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import time
+
+import psutil
+
+_PR_SET_CHILD_SUBREAPER = 36
+_ENDING_S = 10.0
+
+
+def adopt_orphans() -> None:
+    """Have orphans of this process's descendants become its children."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants() -> list[psutil.Process]:
+    """The living processes below this one."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def reap(pid: int) -> int | None:
+    """Take the exit codes of all ended children; that of child `pid`, None while it lives.
+
+    The code is negative for a signal, as `subprocess` has it.
+    """
+    code = None
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == pid:
+                code = os.waitstatus_to_exitcode(ended[1])
+    return code
+
+
+def end_descendants(timeout_s: float = _ENDING_S) -> bool:
+    """Kill every process below this one; whether none is left.
+
+    It looks again at once and without a pause, because a process may have forked meanwhile.
+    """
+    deadline = time.monotonic() + timeout_s
+    while living := psutil.Process().children(recursive=True):
+        for process in living:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        reap(0)
+        if time.monotonic() > deadline:
+            return False
+    return True

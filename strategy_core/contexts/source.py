@@ -14,6 +14,8 @@ from strategy_core.contexts import private_tf
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")}
 )
+_INSTALLED = {"site-packages", "dist-packages"}
+"""A virtual environment may see the packages of another one, or of the system."""
 _HERE = Path(__file__).resolve().parent
 
 
@@ -55,6 +57,6 @@ def is_users(file: str) -> bool:
     if file.startswith("<"):
         return False
     path = Path(file).resolve()
-    if path.parent == _HERE:
+    if path.parent == _HERE or not _INSTALLED.isdisjoint(path.parts):
         return False
     return not str(path).startswith(_LIBRARIES)

@@ -1,182 +1,201 @@
-"""Is A really faster than B, or is it noise?
+"""Is B faster than A, and how sure is that? The run is the unit.
 
-Step times of one run are not independent: a slow moment lasts over several steps. So a run's
-N steps are worth only N / tau independent ones, tau being the integrated autocorrelation time,
-and the two means of log step times are compared by Welch's t with that many. Rare long steps are
-pulled in to the median +- 2 robust deviations (a winsorized mean), so that one hiccup decides
-nothing. Warm-up (the tracing step, and what MSER-5 finds after it) is left out.
+Two runs of one spec differ by more than the noise within them explains: memory lies elsewhere,
+threads wake up differently, the machine does other work. Only further runs show by how much. So
+every run counts once, by the median of its steady steps (`run_time`), and
 
-What it cannot know: how much two runs of the same thing differ from one day to the next.
+- one run a side has a difference and no answer;
+- several runs a side, taken in turns, are paired with their neighbours in time, and a t interval
+  over the pairs' log ratios gives the answer;
+- several runs a side that were not taken in turns have an interval and no answer: a slow change
+  of the machine looks the same as a difference between A and B.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.mean_difference import MeanDifference, paired, welch
+from strategy_lab.profiles.analysis.pairs import neighbours
+from strategy_lab.profiles.analysis.repetitions import MIN_PAIRS, difference_found, runs_needed
+from strategy_lab.profiles.analysis.run_time import MIN_STEPS, RunTime
+from strategy_lab.profiles.analysis.student_t import student_t
 from strategy_lab.profiles.columns import Floats
 
 Verdict = Literal["A is faster", "B is faster", "cannot tell"]
 
 CONFIDENCE = 0.95
-MIN_STEPS = 16
-"""Fewer timed steps than this give a ratio, and no interval."""
-_WINSOR = 2.0
-_MSER_GROUP = 5
-_MAX_CORRELATION = 0.97
+"""At least this share of intervals holds the true ratio, the choice of the number of runs by their
+spread included; see `repetitions.LEVEL`."""
+_IN_TURNS = 0.75
+"""Runs count as taken in turns if at least this share of the smaller side has a neighbour."""
+
+ONE_RUN = "one run a side: how much two runs of one spec differ is not known from it"
+TOO_FEW = f"an answer needs {MIN_PAIRS} or more runs a side, taken in turns"
+NOT_IN_TURNS = (
+    "the runs of A and B were not taken in turns, so a slow change of the machine would look the "
+    "same as a difference between A and B"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """A run as it enters a comparison."""
+
+    time: RunTime
+    started_ns: int
+    """When its first step began, on its own machine's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """B against A. `ratio` is B's typical step time over A's: below 1, B is faster."""
+    """B against A. `ratio` is B's step time over A's: below 1, B is faster."""
 
     a_ms: float
     b_ms: float
-    """Typical (winsorized geometric mean) step times."""
+    """Step time of each side: the geometric mean over its runs of the median of steady steps."""
     ratio: float
+    """b_ms / a_ms."""
     low: float | None
     high: float | None
-    """95 % confidence interval of the ratio; None where too few steps allow none."""
+    """Interval of the ratio from the differences between runs; None if too few runs tell it."""
     verdict: Verdict
+    reason: str | None
+    """Why there is no interval or no answer."""
+    num_runs: tuple[int, int]
+    """Runs of A and B that were given."""
+    pairs: tuple[tuple[int, int], ...]
+    """Pairs of neighbours that the interval is of, by index; empty if not taken in turns."""
+    num_left_out: int
+    """Runs that have no neighbour of the other side and do not count."""
+    pair_spread: float | None
+    """Standard deviation of the log ratio of one run of B to one of A."""
+    runs_needed: int | None
+    """Runs a side that find a difference of 5 % with 90 % probability, given that spread."""
+    difference_found: float | None
+    """The smallest relative difference that as many runs as these find with 90 % probability."""
+    within_low: float | None
+    within_high: float | None
+    """One run a side: interval of the ratio if the noise within these two runs were all there is.
+    It is not: only use it to say that a difference is smaller than even that noise."""
     num_steps: tuple[int, int]
-    """Steps of A and B that were compared."""
+    """Steady steps of A and B, over all runs that count."""
     num_warm_up: tuple[int, int]
-    """Steps at the start of each that were left out, the tracing step not counted."""
+    """Steps left out as warm-up, the tracing step not counted."""
     num_independent: tuple[float, float]
-    """How many independent steps those are worth."""
-    reason: str | None = None
-    """Why there is no interval, where there is none."""
+    """How many independent steps the steady ones are worth."""
 
     @property
     def is_different(self) -> bool:
         return self.verdict != "cannot tell"
 
+    @property
+    def unit(self) -> Literal["step", "run"]:
+        """What was repeated: steps of one run a side, or runs."""
+        return "step" if self.num_runs == (1, 1) else "run"
 
-@dataclass(frozen=True, slots=True)
-class _Typical:
-    """A run's typical log step time, the square of its standard error, and what it rests on."""
-
-    log_ms: float
-    squared_error: float
-    num_steps: int
-    num_warm_up: int
-    num_independent: float
+    @property
+    def is_within_noise(self) -> bool:
+        """Whether the noise that was seen explains the difference all by itself."""
+        low, high = (
+            (self.within_low, self.within_high) if self.unit == "step" else (self.low, self.high)
+        )
+        return low is not None and high is not None and low <= 1 <= high
 
 
-def compare_times(a_ms: Floats, b_ms: Floats) -> Comparison:
-    """Compare two series of step times in the order in which they ran, tracing steps left out.
-
-    Raises ValueError where one is empty or holds a time that is not positive.
-    """
-    if not len(a_ms) or not len(b_ms) or min(a_ms.min(), b_ms.min()) <= 0:
-        raise ValueError("step times are positive, and each run has some")
-    a, b = _typical(a_ms), _typical(b_ms)
-    low, high, reason = None, None, None
-    if min(a.num_steps, b.num_steps) < MIN_STEPS:
-        reason = f"an interval needs {MIN_STEPS} timed steps in each run"
+def compare_sides(a: Sequence[TimedRun], b: Sequence[TimedRun]) -> Comparison:
+    """Compare two sides of one run or more each; raises ValueError if one is empty."""
+    if not a or not b:
+        raise ValueError("each side of a comparison needs at least one run")
+    pairs = neighbours([run.started_ns for run in a], [run.started_ns for run in b])
+    fewest = min(len(a), len(b))
+    in_turns = len(pairs) >= MIN_PAIRS and len(pairs) >= _IN_TURNS * fewest
+    num_given = (len(a), len(b))
+    if in_turns:
+        left_out = len(a) + len(b) - 2 * len(pairs)
+        a, b = [a[i] for i, _ in pairs], [b[j] for _, j in pairs]
+        found, reason = paired(_logs(a), _logs(b)), None
+    elif fewest >= MIN_PAIRS:
+        left_out, found, reason = 0, welch(_logs(a), _logs(b)), NOT_IN_TURNS
     else:
-        low, high = _interval(a, b)
-    verdict: Verdict = "cannot tell"
-    if low is not None and low > 1:
-        verdict = "A is faster"
-    if high is not None and high < 1:
-        verdict = "B is faster"
+        left_out, found, reason = 0, None, ONE_RUN if num_given == (1, 1) else TOO_FEW
+    return _comparison(a, b, num_given, found, reason, pairs if in_turns else (), left_out)
+
+
+def within_runs(a: RunTime, b: RunTime) -> tuple[float, float] | None:
+    """95 % interval of the ratio if noise within the two runs were all; None with too few steps.
+
+    Steps of one run are not independent (a slow moment lasts over several), so they are counted
+    by their correlation time.
+    """
+    if min(a.num_steps, b.num_steps) < MIN_STEPS:
+        return None
+    squares = [time.log_error**2 for time in (a, b)]
+    total = sum(squares)
+    freedom = 2.0
+    if total > 0:
+        parts = zip(squares, (a, b), strict=True)
+        freedom = total**2 / sum(s**2 / (time.num_independent - 1) for s, time in parts)
+    reach = student_t(max(freedom, 2.0), CONFIDENCE) * math.sqrt(total)
+    middle = math.log(b.median_ms / a.median_ms)
+    return math.exp(middle - reach), math.exp(middle + reach)
+
+
+def _comparison(
+    a: Sequence[TimedRun],
+    b: Sequence[TimedRun],
+    num_runs: tuple[int, int],
+    found: MeanDifference | None,
+    reason: str | None,
+    pairs: Sequence[tuple[int, int]],
+    num_left_out: int,
+) -> Comparison:
+    a_log, b_log = float(_logs(a).mean()), float(_logs(b).mean())
+    low = math.exp(found.low) if found else None
+    high = math.exp(found.high) if found else None
+    within = within_runs(a[0].time, b[0].time) if num_runs == (1, 1) else None
+    fewest = min(len(a), len(b))
     return Comparison(
-        a_ms=math.exp(a.log_ms),
-        b_ms=math.exp(b.log_ms),
-        ratio=math.exp(b.log_ms - a.log_ms),
+        a_ms=math.exp(a_log),
+        b_ms=math.exp(b_log),
+        ratio=math.exp(b_log - a_log),
         low=low,
         high=high,
-        verdict=verdict,
-        num_steps=(a.num_steps, b.num_steps),
-        num_warm_up=(a.num_warm_up, b.num_warm_up),
-        num_independent=(a.num_independent, b.num_independent),
+        verdict=_verdict(low, high) if pairs else "cannot tell",
         reason=reason,
+        num_runs=num_runs,
+        pairs=tuple(pairs),
+        num_left_out=num_left_out,
+        pair_spread=found.pair_spread if found else None,
+        runs_needed=runs_needed(found.pair_spread, found.freedom) if found else None,
+        difference_found=difference_found(found.pair_spread, fewest) if found else None,
+        within_low=within[0] if within else None,
+        within_high=within[1] if within else None,
+        num_steps=(_total(a, "num_steps"), _total(b, "num_steps")),
+        num_warm_up=(_total(a, "num_warm_up"), _total(b, "num_warm_up")),
+        num_independent=(
+            sum(run.time.num_independent for run in a),
+            sum(run.time.num_independent for run in b),
+        ),
     )
 
 
-def warm_up_length(times_ms: Floats) -> int:
-    """Steps to leave out at the start: the cut that minimises the mean's standard error (MSER-5).
-
-    White, "An effective truncation heuristic", 1997. At most half of the steps, in groups of
-    five, and only where it halves the squared error: noise always prefers some cut a little.
-    """
-    groups = len(times_ms) // _MSER_GROUP
-    if groups < 4:
-        return 0
-    logs = np.log(times_ms[: groups * _MSER_GROUP]).reshape(groups, _MSER_GROUP)
-    middles = np.median(logs, axis=1)
-    middles = middles - middles.mean()
-    # The mean square over the rest, for every cut at once, from sums taken from the end.
-    left = np.arange(groups, 0, -1)
-    sums, squares = middles[::-1].cumsum()[::-1], (middles**2)[::-1].cumsum()[::-1]
-    errors = (squares / left - (sums / left) ** 2)[: groups // 2] / left[: groups // 2]
-    best = int(np.argmin(errors))
-    return best * _MSER_GROUP if errors[best] < 0.5 * errors[0] else 0
+def _verdict(low: float | None, high: float | None) -> Verdict:
+    if low is not None and low > 1:
+        return "A is faster"
+    if high is not None and high < 1:
+        return "B is faster"
+    return "cannot tell"
 
 
-def correlation_time(values: Floats) -> float:
-    """Integrated autocorrelation time tau, at least 1: N values are worth N / tau independent ones.
-
-    The larger of two estimates, each corrected for the bias of short series: that of a first-order
-    process, (1 + rho) / (1 - rho), and Geyer's initial positive sequence (1992).
-    """
-    n = len(values)
-    centred = values - values.mean()
-    if n < 4 or not np.ptp(values) > 0:
-        return 1.0
-    spectrum = np.fft.rfft(centred, 2 * n)
-    covariance = np.fft.irfft(spectrum * np.conj(spectrum))[:n]
-    correlation = covariance / covariance[0]
-    rho = min(max((n * correlation[1] + 1) / (n - 3), 0.0), _MAX_CORRELATION)
-    half = (n // 2) // 2 * 2
-    pairs = (correlation[:half] + 1 / n).reshape(-1, 2).sum(axis=1)
-    ended = np.flatnonzero(pairs <= 0)
-    positive = pairs[: ended[0] if len(ended) else len(pairs)]
-    return float(max((1 + rho) / (1 - rho), 2 * positive.sum() - 1, 1.0))
+def _logs(runs: Sequence[TimedRun]) -> Floats:
+    return np.log([run.time.median_ms for run in runs])
 
 
-def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Two-sided quantile of Student's t, from the normal one (Abramowitz and Stegun 26.7.5)."""
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
-
-
-def _typical(times_ms: Floats) -> _Typical:
-    warm_up = warm_up_length(times_ms)
-    logs = np.log(times_ms[warm_up:])
-    middle = float(np.median(logs))
-    spread = 1.4826 * float(np.median(np.abs(logs - middle)))
-    inside = 1.0
-    if spread > 0:
-        kept = np.clip(logs, middle - _WINSOR * spread, middle + _WINSOR * spread)
-        inside, logs = float(np.mean(kept == logs)), kept
-    independent = max(len(logs) / correlation_time(logs), 2.0)
-    variance = float(logs.var(ddof=1)) if len(logs) > 1 else 0.0
-    return _Typical(
-        log_ms=float(logs.mean()),
-        # Pulling values in makes them look steadier than they are (Tukey and McLaughlin 1963).
-        squared_error=variance / independent / inside**2,
-        num_steps=len(logs),
-        num_warm_up=warm_up,
-        num_independent=independent,
-    )
-
-
-def _interval(a: _Typical, b: _Typical) -> tuple[float, float]:
-    """The confidence interval of the ratio, by Welch's t."""
-    squared = a.squared_error + b.squared_error
-    parts = sum(run.squared_error**2 / (run.num_independent - 1) for run in (a, b))
-    freedom = max(squared**2 / parts, 2.0) if parts > 0 else 2.0
-    reach = student_t(freedom) * math.sqrt(squared)
-    difference = b.log_ms - a.log_ms
-    return math.exp(difference - reach), math.exp(difference + reach)
+def _total(runs: Sequence[TimedRun], name: str) -> int:
+    return sum(getattr(run.time, name) for run in runs)

@@ -1,69 +1,85 @@
-"""Two runs side by side: step times with their uncertainty, and every number of their summaries.
+"""Two sides of runs: step times with their uncertainty, and every number of their summaries.
 
 Of each run one segment is compared: the one asked for, else the one with the most steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from strategy_lab.profiles.analysis.comparison import Comparison, compare_times
+from strategy_lab.profiles.analysis.comparison import Comparison, TimedRun, compare_sides
+from strategy_lab.profiles.analysis.metrics import METRICS, MetricChange, changed_metric
+from strategy_lab.profiles.analysis.run_spread import RunSpread, known_spread
+from strategy_lab.profiles.analysis.run_time import run_time
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.summary import summarize_segment
 from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.schema import CATEGORIES
-from strategy_lab.profiles.user_text import whole_or_none
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.events import SegmentOpened
     from strategy_lab.profiles.store import Profile
 
-METRICS: dict[str, str] = {
-    "step_time_ms": "steps.wall_ms.median",
-    "examples_per_second": "steps.examples_per_second",
-    **{f"{category}_ms": f"replicas.*.{category}_ms" for category in CATEGORIES},
-    "bytes_per_step.collective": "bytes_per_step.collective",
-    "bytes_per_step.transfer": "bytes_per_step.transfer",
-    "busbw_gbps": "busbw_gbps",
-    "late_ms": "lateness.late_ms",
-    "loss": "loss.last",
-}
-"""Short names, and the path of each in a segment's summary; `*` is the mean over a list."""
+__all__ = [
+    "METRICS",
+    "ComparedRun",
+    "MetricChange",
+    "RunComparison",
+    "compare_runs",
+    "compare_sets",
+    "compared_run",
+]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricChange:
-    """One number of both runs; None where a run has none, and `reason` says why."""
+@dataclass(frozen=True)
+class ComparedRun:
+    """A run, and what its chosen segment brings to a comparison."""
 
-    metric: str
-    a: float | None
-    b: float | None
-    reason: str | None = None
+    profile: Profile
+    opened: SegmentOpened
+    timed: TimedRun
 
     @property
-    def change(self) -> float | None:
-        """(B - A) / |A|; None where a value is missing, or A is 0 and B is not."""
-        if self.a is None or self.b is None:
-            return None
-        if self.a == 0:
-            return 0.0 if self.b == 0 else None
-        return (self.b - self.a) / abs(self.a)
+    def name(self) -> str:
+        return self.profile.name
+
+    @property
+    def segment(self) -> int:
+        return self.opened.segment
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        return summarize_segment(self.profile, self.opened)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunComparison:
-    """The chosen segments of A and B, and what differs."""
+    """The chosen segments of both sides, and what differs."""
 
-    a_name: str
-    b_name: str
-    a_segment: int
-    b_segment: int
+    a: tuple[ComparedRun, ...]
+    b: tuple[ComparedRun, ...]
     times: Comparison
+    spread: RunSpread | None
+    """Of one run a side: how much runs of these specs differ on this machine, if others tell it."""
     warnings: tuple[str, ...]
-    a_summary: dict[str, Any]
-    b_summary: dict[str, Any]
+
+    @property
+    def a_name(self) -> str:
+        return self.a[0].name
+
+    @property
+    def b_name(self) -> str:
+        return self.b[0].name
+
+    @property
+    def a_segment(self) -> int:
+        return self.a[0].segment
+
+    @property
+    def b_segment(self) -> int:
+        return self.b[0].segment
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
@@ -72,119 +88,137 @@ class RunComparison:
 
     def metric(self, name: str) -> MetricChange:
         """A short name of `METRICS`, or any dotted path of a segment's summary."""
+        times = self.times
         if name == "step_time_ms":
-            # The same numbers as the verdict: winsorized, warm-up left out.
-            return MetricChange(name, self.times.a_ms, self.times.b_ms)
-        return _change(name, self.a_summary, self.b_summary)
+            low, high = times.low, times.high
+            return MetricChange(
+                name,
+                times.a_ms,
+                times.b_ms,
+                low=None if low is None else times.a_ms * (low - 1),
+                high=None if high is None else times.a_ms * (high - 1),
+            )
+        a, b = ([run.summary for run in side] for side in (self.a, self.b))
+        return changed_metric(name, a, b, times.pairs)
 
 
 def compare_runs(
     a: Profile, b: Profile, *, a_segment: int | None = None, b_segment: int | None = None
 ) -> RunComparison:
-    """Compare B against A; raises AnalysisError where the two cannot be compared."""
-    _check_same_workload(a, b)
-    a_opened, a_times = _choose(a, "A", a_segment)
-    b_opened, b_times = _choose(b, "B", b_segment)
+    """Compare one run with one other; raises AnalysisError if they cannot be compared."""
+    return compare_sets([a], [b], a_segment=a_segment, b_segment=b_segment)
+
+
+def compare_sets(
+    a: Sequence[Profile],
+    b: Sequence[Profile],
+    *,
+    a_segment: int | None = None,
+    b_segment: int | None = None,
+) -> RunComparison:
+    """Compare the runs of B with those of A; raises AnalysisError if they cannot be compared.
+
+    Args:
+      a_segment, b_segment: which segment of each run; None for the one with the most steps.
+    """
+    _check_named_once([*a, *b])
+    one, other = (
+        [compared_run(run, side, segment) for run in runs]
+        for side, runs, segment in (("A", a, a_segment), ("B", b, b_segment))
+    )
+    return compare_compared(one, other)
+
+
+def compare_compared(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> RunComparison:
+    """The same of runs whose segments were chosen before."""
+    _check_same_workload([*a, *b])
+    times = compare_sides([run.timed for run in a], [run.timed for run in b])
+    is_single = times.unit == "step"
+    pair = [(run.profile, run.segment) for run in (a[0], b[0])]
     return RunComparison(
-        a_name=a.name,
-        b_name=b.name,
-        a_segment=a_opened.segment,
-        b_segment=b_opened.segment,
-        times=compare_times(a_times.timed_ms, b_times.timed_ms),
-        warnings=tuple(_warnings(a, b, a_opened, b_opened)),
-        a_summary=summarize_segment(a, a_opened),
-        b_summary=summarize_segment(b, b_opened),
+        a=tuple(a),
+        b=tuple(b),
+        times=times,
+        spread=known_spread(pair) if is_single else None,
+        warnings=tuple(_warnings(a, b)),
     )
 
 
-def _choose(run: Profile, which: str, number: int | None) -> tuple[SegmentOpened, StepTimes]:
-    """The segment to compare and its steps, at least one of positive length."""
+def compared_run(run: Profile, side: str, segment: int | None = None) -> ComparedRun:
+    """A run with its chosen segment; raises AnalysisError if no step of it can be compared."""
+    opened, steps = _choose(run, side, segment)
+    time = run_time(steps)
+    if time is None:
+        raise _no_steps(run, side)
+    return ComparedRun(run, opened, TimedRun(time, int(steps.start_ns[0])))
+
+
+def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened, StepTimes]:
+    """The segment to compare and its steps."""
     known = {segment.segment: segment for segment in run.segments}
     if number is not None and number not in known:
         numbers = ", ".join(str(item) for item in known) or "none"
-        raise AnalysisError(f"Run {which} has the segments {numbers}", f"segment {number}")
+        raise AnalysisError(
+            f"Run {run.name} of side {side} has no segment {number}",
+            advice=f"Its segments: {numbers}",
+        )
     chosen = list(known.values()) if number is None else [known[number]]
     timed = [(segment, step_times(run, segment.segment)) for segment in chosen]
     best = max(timed, key=lambda pair: pair[1].count, default=None)
-    if best is None or not best[1].count or best[1].timed_ms.min() <= 0:
-        raise AnalysisError(
-            "Runs are compared by their timed steps",
-            f"{run.path} (run {which} has none)",
-            "Record a few steps first",
-        )
+    if best is None or not best[1].count:
+        raise _no_steps(run, side)
     return best
 
 
-def _check_same_workload(a: Profile, b: Profile) -> None:
-    names = [(run.spec or {}).get("workload") for run in (a, b)]
-    if None not in names and names[0] != names[1]:
+def _no_steps(run: Profile, side: str) -> AnalysisError:
+    return AnalysisError(
+        f"Run {run.path} of side {side} has no step whose time is known",
+        advice="Runs are compared by their step times: record a few steps first",
+    )
+
+
+def _check_named_once(runs: Sequence[Profile]) -> None:
+    paths = [run.path.resolve() for run in runs]
+    twice = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    # Two segments of one run may be compared, and a run with itself: the difference is 0.
+    if twice and len(paths) > 2:
+        raise AnalysisError(f"{', '.join(twice)} is named twice", advice="Name each run once")
+
+
+def _check_same_workload(runs: Sequence[ComparedRun]) -> None:
+    names = [(run.profile.spec or {}).get("workload") for run in runs]
+    known = list(dict.fromkeys(str(name) for name in names if name is not None))
+    if len(known) > 1:
         raise AnalysisError(
-            "Runs are comparable where they train the same workload",
-            f"{names[0]} and {names[1]}",
+            f"The runs train different workloads: {' and '.join(known)}",
+            advice="Compare runs of one workload",
         )
 
 
-def _warnings(
-    a: Profile, b: Profile, a_opened: SegmentOpened, b_opened: SegmentOpened
-) -> list[str]:
+def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     found = []
-    if a_opened.global_batch_size != b_opened.global_batch_size:
+    runs = [("A", run) for run in a] + [("B", run) for run in b]
+    several = len(runs) > 2
+    batches = {str(run.opened.global_batch_size): None for _, run in runs}
+    if len(batches) > 1:
         found.append(
-            f"The global batches differ ({a_opened.global_batch_size} and "
-            f"{b_opened.global_batch_size}): compare examples per second, not step times."
+            f"The global batches differ ({' and '.join(batches)}): compare examples per second, "
+            "not step times."
         )
-    hosts = [_host(run) for run in (a, b)]
-    if None not in hosts and hosts[0] != hosts[1]:
-        found.append(f"The runs are from different machines ({hosts[0]} and {hosts[1]}).")
-    for which, run in (("A", a), ("B", b)):
-        if run.status.state != "finished":
-            found.append(f"Run {which} is {run.status.state}, not finished.")
-    if a.spec is None or b.spec is None:
-        found.append("Whether both train the same workload is unknown: a run has no spec.")
+    hosts = dict.fromkeys(host for _, run in runs if (host := _host(run.profile)) is not None)
+    if len(hosts) > 1:
+        found.append(f"The runs are from different machines ({' and '.join(hosts)}).")
+    for side, run in runs:
+        name = f"Run {run.name} of {side}" if several else f"Run {side}"
+        if run.profile.status.state != "finished":
+            found.append(f"{name} is {run.profile.status.state}, not finished.")
+        if run.timed.time.uses_captured:
+            found.append(f"{name} has few steps outside of captures: captured steps count, too.")
+    if any(run.profile.spec is None for _, run in runs):
+        found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found
 
 
 def _host(run: Profile) -> str | None:
     host = (run.environment or {}).get("host")
     return str(host.get("name")) if isinstance(host, Mapping) else None
-
-
-def _change(name: str, a: dict[str, Any], b: dict[str, Any]) -> MetricChange:
-    path = METRICS.get(name, name)
-    a_value, a_reason = _lookup(a, path.split("."))
-    b_value, b_reason = _lookup(b, path.split("."))
-    reasons = [
-        f"{which}: {reason}" for which, reason in (("A", a_reason), ("B", b_reason)) if reason
-    ]
-    return MetricChange(name, a_value, b_value, "; ".join(reasons) or None)
-
-
-def _lookup(value: Any, path: list[str]) -> tuple[float | None, str | None]:
-    """The number at a path, or the reason why there is none."""
-    for place, head in enumerate(path):
-        if isinstance(value, list) and head == "*":
-            return _mean_of([_lookup(item, path[place + 1 :]) for item in value])
-        value, reason = _member(value, head)
-        if value is None:
-            return None, reason
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value), None
-    return None, "not a number"
-
-
-def _member(value: Any, name: str) -> tuple[Any, str | None]:
-    place = whole_or_none(name)
-    if isinstance(value, list) and place is not None and place < len(value):
-        return value[place], "not recorded"
-    if isinstance(value, dict) and name in value:
-        return value[name], str(value.get(f"{name}_reason") or "not recorded")
-    return None, f"a segment's summary has no {name!r} there"
-
-
-def _mean_of(found: list[tuple[float | None, str | None]]) -> tuple[float | None, str | None]:
-    if not found:
-        return None, "none was recorded"
-    values = [value for value, _ in found if value is not None]
-    if len(values) < len(found):
-        return None, next(reason for value, reason in found if value is None)
-    return sum(values) / len(values), None

@@ -88,7 +88,7 @@ def _write_worker(
     recipe: Recipe,
     launcher: _Clocked | None,
 ) -> None:
-    generation, at_ns = 0, EPOCH_NS
+    generation, at_ns = 0, EPOCH_NS + round(recipe.begins_s * 1e9)
     folder = worker_folder(run, worker, generation)
     log = _open_worker(folder, recipe, launcher)
     for index, (part, first) in enumerate(parts):

@@ -83,6 +83,8 @@ class Recipe:
     """Whether workers with a clock of their own exchanged messages with the first."""
     leader_only: bool = False
     """Whether only worker 0 has capture windows, the others light marks."""
+    begins_s: float = 0.0
+    """When the first segment begins, after `EPOCH_NS`."""
     moved: str | None = None
     pid: int = 2**22 - 1
     seed: int = 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts import thin
-from strategy_lab.app.charts.base import ACCENT, INK, SECOND, alpha, figure
+from strategy_lab.app.charts.base import ACCENT, INK, SECOND, alpha, figure, label
 
 COLOURS = {"A": ACCENT, "B": SECOND}
 
@@ -47,6 +50,40 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Fi
             showarrow=False,
             font={"size": 12, "color": INK},
         )
+    return chart
+
+
+@dataclass(frozen=True, slots=True)
+class RunPoint:
+    """A run in `runs_in_order`."""
+
+    name: str
+    started_ns: int
+    step_ms: float
+
+
+def runs_in_order(a: Sequence[RunPoint], b: Sequence[RunPoint]) -> go.Figure:
+    """The step time of every run by the order in which they began: what drifts shows as a slope."""
+    chart = figure(height=300, x_title="run, in the order in which they began", y_title="step, ms")
+    places = {point: i for i, point in enumerate(sorted([*a, *b], key=lambda p: p.started_ns), 1)}
+    for side, points in (("A", a), ("B", b)):
+        ordered = sorted(points, key=places.__getitem__)
+        chart.add_scatter(
+            x=[places[point] for point in ordered],
+            y=[point.step_ms for point in ordered],
+            mode="markers",
+            name=side,
+            marker={
+                "size": 10,
+                "color": COLOURS[side],
+                "symbol": "circle" if side == "A" else "diamond",
+            },
+            customdata=[label(point.name) for point in ordered],
+            hovertemplate=f"{side}: %{{customdata}}, %{{y:.4~g}} ms<extra></extra>",
+        )
+        if ordered:
+            middle = float(np.exp(np.mean(np.log([point.step_ms for point in ordered]))))
+            chart.add_hline(y=middle, line={"color": COLOURS[side], "width": 2, "dash": "dash"})
     return chart
 
 

@@ -9,12 +9,12 @@ import streamlit as st
 from strategy_lab.app import state
 from strategy_lab.app.parts.compared import show_curves, show_metrics, show_phases, show_verdict
 from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.opened import open_run
-from strategy_lab.app.parts.runs_folder import list_runs
+from strategy_lab.app.parts.opened import OpenRun, open_run
+from strategy_lab.app.parts.runs_folder import RunEntry, list_runs
 from strategy_lab.app.parts.sides import Side, pick_sides
 from strategy_lab.app.parts.spec_difference import show_spec_difference
 from strategy_lab.app.parts.text import as_markdown
-from strategy_lab.profiles.analysis.run_comparison import RunComparison, compare_runs
+from strategy_lab.profiles.analysis.run_comparison import RunComparison, compare_sets
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.store import Profile
 
@@ -32,11 +32,13 @@ def page() -> None:
         return
     sides = pick_sides(runs)
     if sides:
-        _show(*sides)
+        _show(*sides, runs)
 
 
-def _show(a: Side, b: Side) -> None:
-    if a.opened.profile.path == b.opened.profile.path and a.segment == b.segment:
+def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
+    is_single = not (a.more or b.more)
+    is_same_run = a.opened.profile.path == b.opened.profile.path
+    if is_single and is_same_run and a.segment == b.segment:
         empty(
             "A and B are the same.",
             "Choose another run for B, or another segment of this one."
@@ -44,40 +46,49 @@ def _show(a: Side, b: Side) -> None:
             else "Choose another run for B.",
         )
         return
-    compared = _compare(a, b)
+    compared = _compare(a, b, runs)
     if compared:
         show_verdict(compared)
         show_phases(a, b)
         show_metrics(compared)
-    show_curves(a, b)
+    show_curves(a, b, compared)
     show_spec_difference(a, b)
 
 
-def _compare(a: Side, b: Side) -> RunComparison | None:
+def _compare(a: Side, b: Side, runs: list[RunEntry]) -> RunComparison | None:
     try:
         return a.opened.ask(
             compare_with,
-            str(b.opened.profile.path),
-            b.opened.stamp,
+            tuple(_path_and_stamp(run) for run in a.more),
+            tuple(_path_and_stamp(run) for run in b.runs),
             a.segment.segment if a.segment else None,
             b.segment.segment if b.segment else None,
+            tuple(entry.name for entry in runs) if not (a.more or b.more) else (),
         )
     except AnalysisError as error:
-        st.warning(f"**These two cannot be compared.** {as_markdown(error)}")
+        st.warning(f"**These cannot be compared.** {as_markdown(error)}")
         return None
+
+
+def _path_and_stamp(run: OpenRun) -> tuple[str, str]:
+    return str(run.profile.path), run.stamp
 
 
 def compare_with(
     profile: Profile,
-    other: str,
-    _stamp: str,
+    more: tuple[tuple[str, str], ...],
+    others: tuple[tuple[str, str], ...],
     segment: int | None,
     other_segment: int | None,
+    _names: tuple[str, ...],
 ) -> RunComparison:
-    """`compare_runs` with the other run by its path; `_stamp` says in which state of its files."""
-    return compare_runs(
-        profile,
-        open_run(Path(other)).profile,
+    """`compare_sets` with the other runs by path and state of their files.
+
+    `_names` are all runs of the folder: which others there are decides what is known of the spread.
+    """
+    return compare_sets(
+        [profile, *(open_run(Path(path)).profile for path, _ in more)],
+        [open_run(Path(path)).profile for path, _ in others],
         a_segment=segment,
         b_segment=other_segment,
     )

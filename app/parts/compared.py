@@ -7,9 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from strategy_lab.app.charts.comparing import losses, ratio_interval, spreads
+from strategy_lab.app.charts import thin
+from strategy_lab.app.charts.comparing import (
+    RunPoint,
+    losses,
+    ratio_interval,
+    runs_in_order,
+    spreads,
+)
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.parts.evidence import say_unlike
+from strategy_lab.app.parts.opened import OpenRun
 from strategy_lab.app.parts.sides import Side
 from strategy_lab.app.parts.text import as_html, as_markdown
 from strategy_lab.app.parts.tiles import Tile, show_tiles
@@ -17,7 +25,8 @@ from strategy_lab.app.parts.verdict import show_sentence
 from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.comparison import Comparison
-from strategy_lab.profiles.analysis.run_comparison import MetricChange, RunComparison
+from strategy_lab.profiles.analysis.comparison_text import answer, evidence
+from strategy_lab.profiles.analysis.run_comparison import ComparedRun, MetricChange, RunComparison
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.definitions import DEFINITIONS
 from strategy_lab.profiles.schema import CATEGORIES
@@ -37,7 +46,7 @@ _STYLE = """<style>
 @media (max-width:48rem) {.lab-figures th, .lab-figures td {padding:.35rem .3rem}}
 </style>"""
 _DEFINED_AS = {
-    "step_time_ms": "step_time",
+    "step_time_ms": "step_time_of_side",
     "examples_per_second": "throughput",
     "bytes_per_step.collective": "traffic",
     "bytes_per_step.transfer": "transfer_bytes",
@@ -48,9 +57,10 @@ _DEFINED_AS = {
 
 
 def show_verdict(compared: RunComparison) -> None:
-    """The sentence, the warnings, the ratio with its interval."""
+    """The sentence, the warnings, the ratio with its interval, what it all rests on."""
     times = compared.times
-    show_sentence(_sentence(times))
+    verdict, rest = answer(times)
+    show_sentence(f"<b>{as_html(verdict)}</b>{as_html(rest)}")
     for warning in compared.warnings:
         st.warning(as_markdown(warning))
     left, right = st.columns([3, 2])
@@ -59,54 +69,49 @@ def show_verdict(compared: RunComparison) -> None:
     with right:
         chart = ratio_interval(times.ratio, times.low, times.high)
         st.plotly_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
-    counted = (
-        f"{num:,} steps of {name}, worth {worth:,.0f} independent ones"
-        for num, worth, name in zip(times.num_steps, times.num_independent, "AB", strict=True)
-    )
-    st.caption(
-        f"{'; '.join(counted)}. Warm-up is left out. How much two runs of the same thing differ "
-        "from one day to the next is not in these numbers."
-    )
-
-
-def _sentence(times: Comparison) -> str:
-    """The verdict as HTML."""
-    lengths = f"{units.milliseconds(times.a_ms)} a step in A, {units.milliseconds(times.b_ms)} in B"
-    if not times.is_different:
-        why = f"{times.reason}." if times.reason else "the difference is within the noise."
-        return f"<b>Cannot tell which is faster</b>: {as_html(lengths)}; {as_html(why)}"
-    quick, factor = ("B", 1 / times.ratio) if times.ratio < 1 else ("A", times.ratio)
-    return f"<b>{quick} is {factor:.2f} times as fast</b>: {as_html(lengths)}."
+    for sentence in evidence(compared):
+        st.caption(as_markdown(sentence))
 
 
 def _tiles(times: Comparison) -> list[Tile]:
     known = times.low is not None and times.high is not None
     interval = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else (times.reason or "")
-    ratio = DEFINITIONS["ratio"]
-    step = DEFINITIONS["step_time"].text
+    definition = DEFINITIONS["ratio"].text
+    step = DEFINITIONS["step_time_of_side"].text
+    notes = [units.counted(num, "run") for num in times.num_runs]
     return [
-        Tile("B / A, step time", f"{times.ratio:.3f}", "", ratio.text, "derived", note=interval),
-        Tile("A", units.number(times.a_ms), "ms", step, "measured", note="a step"),
-        Tile("B", units.number(times.b_ms), "ms", step, "measured", note="a step"),
+        Tile("B / A, step time", f"{times.ratio:.3f}", "", definition, "derived", note=interval),
+        Tile("A", units.number(times.a_ms), "ms", step, "measured", note=notes[0]),
+        Tile("B", units.number(times.b_ms), "ms", step, "measured", note=notes[1]),
     ]
 
 
 def show_phases(a: Side, b: Side) -> None:
-    """Phase by phase: two stacked bars, means over the replicas."""
+    """Phase by phase: two stacked bars, means over the replicas and the runs of a side."""
     st.subheader("Phase by phase", help=DEFINITIONS["replica_time"].text)
-    sides = [(side, _breakdown(side)) for side in (a, b)]
-    missing = [f"{side.name}: {item.reason}" for side, item in sides if item and item.reason]
+    every = [(side, run, _breakdown(side, run)) for side in (a, b) for run in side.runs]
+    found = [(side, run, item) for side, run, item in every if item is not None]
+    missing = dict.fromkeys(f"{side.name}: {item.reason}" for side, _, item in found if item.reason)
     phases = {
-        phase: [item.mean_ms(phase) if item else None for _, item in sides] for phase in CATEGORIES
+        phase: [
+            _mean([item.mean_ms(phase) for owner, _, item in found if owner is side])
+            for side in (a, b)
+        ]
+        for phase in CATEGORIES
     }
-    chart = breakdown([side.name for side, _ in sides], phases)
+    chart = breakdown([side.name for side in (a, b)], phases)
     st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
     if missing:
         st.caption(as_markdown("; ".join(missing)))
-    for side, item in sides:
-        times = _times(side)
-        if item and times:
+    for side, run, item in found:
+        times = _times(side, run)
+        if times and run is side.opened:
             say_unlike(item, times.median_ms, which=f"{side.name}: ")
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def show_metrics(compared: RunComparison) -> None:
@@ -158,34 +163,51 @@ def change_text(item: MetricChange) -> str:
     return f"{100 * item.change:+.1f} %"
 
 
-def show_curves(a: Side, b: Side) -> None:
-    """The spread of the step times, and the losses."""
-    times = {side.name: _times(side) for side in (a, b)}
+def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
+    """The step times, of one run a side as a spread, of several run by run; and the losses."""
     left, right = st.columns(2)
     with left:
-        st.subheader("Step times", help=DEFINITIONS["step_time"].text)
-        timed = [item.timed_ms if item else _NONE for item in times.values()]
-        st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
+        if compared is not None and compared.times.unit == "run":
+            st.subheader("Run by run", help=DEFINITIONS["step_time_of_side"].text)
+            chart = runs_in_order(_medians(compared.a), _medians(compared.b))
+            st.plotly_chart(chart, key="compare_runs", alt="Step time of each run by its start")
+        else:
+            st.subheader("Step times", help=DEFINITIONS["step_time"].text)
+            timed = [_timed_ms(side) for side in (a, b)]
+            st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
     with right:
         st.subheader("Loss", help=DEFINITIONS["loss"].text)
         # Segments of one run follow each other; two runs are laid over each other.
         same_run = a.opened.profile.path == b.opened.profile.path
+        times = {side.name: _times(side, side.opened) for side in (a, b)}
         curves = {
             name: (item.step.astype(np.float64) - (0 if same_run else item.step[0]), item.loss)
             for name, item in times.items()
             if item is not None and item.count
         }
         st.plotly_chart(losses(curves), key="compare_losses", alt="Loss by step of A and B")
+        if a.more or b.more:
+            st.caption("Of the first run of each side.")
 
 
-def _times(side: Side) -> StepTimes | None:
-    return side.opened.ask(step_times, side.segment.segment) if side.segment else None
+def _medians(runs: Sequence[ComparedRun]) -> list[RunPoint]:
+    return [RunPoint(run.name, run.timed.started_ns, run.timed.time.median_ms) for run in runs]
 
 
-def _breakdown(side: Side) -> StepBreakdown | None:
-    return side.opened.ask(breakdown_of, side.segment.segment) if side.segment else None
+def _timed_ms(side: Side) -> thin.Array:
+    times = _times(side, side.opened)
+    return times.timed_ms if times else _NONE
 
 
-def breakdown_of(profile: Profile, number: int) -> StepBreakdown:
-    segment = next(item for item in profile.segments if item.segment == number)
-    return step_breakdown(profile, segment)
+def _times(side: Side, run: OpenRun) -> StepTimes | None:
+    return run.ask(step_times, side.segment.segment) if side.segment else None
+
+
+def _breakdown(side: Side, run: OpenRun) -> StepBreakdown | None:
+    return run.ask(breakdown_of, side.segment.segment) if side.segment else None
+
+
+def breakdown_of(profile: Profile, number: int) -> StepBreakdown | None:
+    """None if the run has no such segment."""
+    segment = next((item for item in profile.segments if item.segment == number), None)
+    return step_breakdown(profile, segment) if segment else None

@@ -1,11 +1,13 @@
-"""The two sides of a comparison: a run and one of its segments each, from `?a=..&b=..`."""
+"""The two sides of a comparison: one run or more each, and a segment, from `?a=..&b=..`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import streamlit as st
 
+from strategy_lab.app.parts.more_runs import offer_repetitions, pick_more
 from strategy_lab.app.parts.opened import OpenRun, open_run
 from strategy_lab.app.parts.picker import LAST_RUN, pick_run
 from strategy_lab.app.parts.runs_folder import RunEntry
@@ -15,6 +17,9 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.user_text import whole_or_none
 
+_MOST_READ = 20
+"""So many runs at most are read to find the default for B."""
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -23,6 +28,13 @@ class Side:
     name: str
     opened: OpenRun
     segment: SegmentOpened | None
+    more: tuple[OpenRun, ...] = ()
+    """Further runs of this side."""
+
+    @property
+    def runs(self) -> tuple[OpenRun, ...]:
+        """All runs of this side, the first one included."""
+        return (self.opened, *self.more)
 
     @property
     def title(self) -> str:
@@ -34,11 +46,12 @@ class Side:
 
 
 def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
-    """Two pickers; by default the run looked at last and the newest other one."""
+    """Two pickers; by default the run looked at last and the newest other one that finished."""
     names = [entry.name for entry in runs]
-    last = st.session_state.get(LAST_RUN)
-    first = names.index(last) if last in names else 0
-    other = next((i for i in range(len(names)) if i != first), first)
+    asked = st.query_params.get("a", st.session_state.get(LAST_RUN))
+    first = names.index(asked) if asked in names else 0
+    # Which runs finished has to be read: only if the address does not say what B is.
+    other = first if "b" in st.query_params else _usual_other(runs, first)
     left, middle, right = st.columns([8, 1.4, 8])
     with left:
         a = _pick(runs, "A", first)
@@ -47,7 +60,24 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
         st.button("⇄", key="swap", help="Exchange A and B", width="stretch", on_click=_swap)
     with right:
         b = _pick(runs, "B", other)
+    if a and b:
+        offer_repetitions(runs, a.opened.profile.path.name)
     return (a, b) if a and b else None
+
+
+def _usual_other(runs: list[RunEntry], first: int) -> int:
+    """The newest run of the same workload that finished; A itself if there is none."""
+    workload = (runs[first].spec or {}).get("workload")
+    like = (i for i in range(len(runs)) if (runs[i].spec or {}).get("workload") == workload)
+    others = islice((i for i in like if i != first), _MOST_READ)
+    return next((i for i in others if _has_finished(runs[i])), first)
+
+
+def _has_finished(entry: RunEntry) -> bool:
+    try:
+        return open_run(entry.path).profile.status.state == "finished"
+    except LabError:
+        return False
 
 
 def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:
@@ -59,7 +89,8 @@ def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:
     except LabError as error:
         st.error(as_markdown(error))
         return None
-    return Side(name, opened, _pick_segment(opened, name))
+    segment = _pick_segment(opened, name)
+    return Side(name, opened, segment, pick_more(runs, name, opened))
 
 
 def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
@@ -85,12 +116,12 @@ def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
 
 
 def _swap() -> None:
-    for left, right in (("a", "b"), ("segment_a", "segment_b")):
-        values = st.query_params.get(left), st.query_params.get(right)
+    for left, right in (("a", "b"), ("segment_a", "segment_b"), ("more_a", "more_b")):
+        values = st.query_params.get_all(left), st.query_params.get_all(right)
         for key, value in ((left, values[1]), (right, values[0])):
-            if value is None:
-                st.query_params.pop(key, None)
-            else:
+            if value:
                 st.query_params[key] = value
+            else:
+                st.query_params.pop(key, None)
     for key in [key for key in st.session_state if str(key).startswith(("segment_a", "segment_b"))]:
         del st.session_state[key]

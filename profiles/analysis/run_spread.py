@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,18 +62,19 @@ def spread_of(groups: Sequence[Sequence[float]]) -> RunSpread | None:
 
 
 def known_spread(runs: Sequence[tuple[Profile, int]]) -> RunSpread | None:
-    """From the given runs (with the segment that is meant) and all of their kind beside them."""
+    """From the other runs of the same kinds that lie beside the given ones.
+
+    Those given do not count themselves: what they differ by is the question.
+
+    Args:
+      runs: each with the number of the segment that is meant.
+    """
+    named = {run.path.resolve() for run, _ in runs}
     groups: dict[str, dict[Path, float]] = {}
     for run, segment in runs:
         kind = kind_of(run, segment)
-        if kind is None:
-            continue
-        group = groups.setdefault(kind, {})
-        if not group:
-            group.update(_others(run, segment, kind))
-        own = _step_time(run, segment)
-        if own is not None and run.status.state == "finished":
-            group[run.path.resolve()] = own
+        if kind is not None and kind not in groups:
+            groups[kind] = _others(run, segment, kind, named)
     return spread_of([list(group.values()) for group in groups.values()])
 
 
@@ -90,16 +91,15 @@ def kind_of(run: Profile, segment: int) -> str | None:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _others(run: Profile, segment: int, kind: str) -> dict[Path, float]:
+def _others(run: Profile, segment: int, kind: str, named: Set[Path]) -> dict[Path, float]:
     """Step times of the other runs of this kind in the run's folder, the newest ones."""
     asked = _without_seed(run.spec)
-    own = run.path.resolve()
     found: dict[Path, float] = {}
-    for path in _newest_first(own.parent):
+    for path in _newest_first(run.path.resolve().parent):
         if len(found) == MOST_RUNS:
             break
         identity = read_run_file(path)
-        if path == own or identity is None or _without_seed(identity.spec) != asked:
+        if path in named or identity is None or _without_seed(identity.spec) != asked:
             continue
         try:
             other = load(path)

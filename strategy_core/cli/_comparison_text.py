@@ -1,4 +1,4 @@
-"""A comparison of two runs as a page of text: the answer first, then the numbers."""
+"""A comparison of runs as a page of text: the answer first, then the numbers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from strategy_core.cli._plain import plain_text
+from strategy_core.cli._plain import plain, plain_text
 from strategy_lab.profiles import units
-from strategy_lab.profiles.analysis.comparison import Comparison
+from strategy_lab.profiles.analysis.comparison_text import answer, evidence
 from strategy_lab.profiles.analysis.limits import LimitCheck
-from strategy_lab.profiles.analysis.run_comparison import MetricChange, RunComparison
+from strategy_lab.profiles.analysis.metrics import MetricChange
+from strategy_lab.profiles.analysis.run_comparison import ComparedRun, RunComparison
+
+_GATE_OF_ONE = (
+    "With one run a side, limits compare these two runs: how much runs differ by chance is not "
+    "part of them."
+)
 
 
 def print_comparison(
@@ -20,26 +26,25 @@ def print_comparison(
 ) -> None:
     """Print the answer, the metrics and what became of every limit."""
     out = console or Console()
-    out.print(plain_text(f"A: {compared.a_name} (segment {compared.a_segment})"))
-    out.print(plain_text(f"B: {compared.b_name} (segment {compared.b_segment})"))
-    out.print(Text(answer(compared.times), style="bold"))
+    for side, runs in (("A", compared.a), ("B", compared.b)):
+        out.print(plain_text(f"{side}: {_names(runs)}"))
+    verdict, rest = answer(compared.times)
+    out.print(Text(plain(verdict), style="bold") + Text(plain(rest)))
+    for sentence in evidence(compared):
+        out.print(plain_text(sentence))
     for warning in compared.warnings:
         out.print(plain_text(warning, "yellow"))
     out.print(_metrics(compared.metrics))
+    if checks and compared.times.unit == "step":
+        out.print(plain_text(_GATE_OF_ONE))
     for check in checks:
         style, word = ("red", "beyond") if check.is_beyond else ("green", "within")
         remark = f" ({check.remark})" if check.remark else ""
         out.print(Text(f"{word} {check.limit.text}: {_change(check.found)}{remark}", style=style))
 
 
-def answer(times: Comparison) -> str:
-    """The verdict in one sentence with its evidence."""
-    if times.low is None or times.high is None:
-        return f"Cannot tell which is faster: {times.reason}. B / A = {times.ratio:.3f}."
-    interval = f"B / A = {times.ratio:.3f}, 95 % confidence {times.low:.3f} to {times.high:.3f}"
-    if not times.is_different:
-        return f"Cannot tell which is faster: {interval}."
-    return f"{times.verdict} ({interval})."
+def _names(runs: Sequence[ComparedRun]) -> str:
+    return ", ".join(f"{run.name} (segment {run.segment})" for run in runs)
 
 
 def _metrics(metrics: Sequence[MetricChange]) -> Table:

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.comparison import CONFIDENCE
 from strategy_lab.profiles.analysis.limits import LimitCheck, check_limit, parse_limit
-from strategy_lab.profiles.analysis.run_comparison import METRICS, RunComparison, compare_runs
+from strategy_lab.profiles.analysis.run_comparison import (
+    METRICS,
+    ComparedRun,
+    RunComparison,
+    compare_sets,
+)
 from strategy_lab.profiles.errors import LabError
 
 HELP = "is run B faster than run A, or is it noise?"
-EPILOG = "Exit code: 0 within the limits, 1 beyond one, 2 not comparable."
+EPILOG = (
+    "One run a side gives the difference of these two runs, and no answer: how much two runs of "
+    "one spec differ is not known from it. Several a side, taken in turns, give an answer: "
+    "`strategy-lab run A.yaml --interleave B.yaml --repeat auto` records them. "
+    "--fail-on with one run a side compares the values of the two runs; a step time does not fail "
+    "if the noise within the two runs explains it. With several a side, a change fails only if the "
+    "differences between runs do not explain it. "
+    "Exit code: 0 within the limits, 1 beyond one, 2 not comparable."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("a", metavar="A", help="the run to compare against")
-    parser.add_argument("b", metavar="B", help="the run that is judged")
+    parser.usage = "strategy-lab compare A B | A1 A2 A3 ... --against B1 B2 B3 ... [options]"
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="A and B; with --against, every run of A"
+    )
+    parser.add_argument("--against", nargs="+", metavar="B", help="the runs that are judged")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument(
         "--fail-on",
         metavar="METRIC:+N%",
         action="append",
         default=[],
-        help="exit 1 where B is beyond this, e.g. 'step_time_ms:+5%%' or 'loss:+0.1' "
+        help="exit 1 if B is beyond this, e.g. 'step_time_ms:+5%%' or 'loss:+0.1' "
         f"(repeatable; metrics: {', '.join(METRICS)}, or any dotted path of a segment's summary)",
     )
     parser.add_argument("--segment-a", type=int, metavar="N", help="default: the longest")
@@ -35,11 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """0 within all limits, 1 beyond one; raises LabError if the runs are not comparable."""
     try:
         limits = [parse_limit(text) for text in args.fail_on]
-        compared = compare_runs(
-            profiles.load(args.a),
-            profiles.load(args.b),
+        a, b = _sides(args.runs, args.against)
+        compared = compare_sets(
+            [profiles.load(path) for path in a],
+            [profiles.load(path) for path in b],
             a_segment=args.segment_a,
             b_segment=args.segment_b,
         )
@@ -57,15 +76,45 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(check.is_beyond for check in checks) else 0
 
 
+def _sides(runs: Sequence[str], against: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    if against is not None:
+        return list(runs), list(against)
+    if len(runs) != 2:
+        raise LabError(
+            f"compare takes two runs, and was given {len(runs)}",
+            advice="Several runs a side: strategy-lab compare A1 A2 A3 --against B1 B2 B3",
+        )
+    return [runs[0]], [runs[1]]
+
+
+def _side(runs: Sequence[ComparedRun]) -> dict[str, Any]:
+    """The first run under the names it had when there was only one, then all of them."""
+    return {
+        "run": runs[0].name,
+        "segment": runs[0].segment,
+        "runs": [
+            {
+                "run": run.name,
+                "segment": run.segment,
+                "started_ns": run.timed.started_ns,
+                **asdict(run.timed.time),
+            }
+            for run in runs
+        ],
+    }
+
+
 def _document(compared: RunComparison, checks: list[LimitCheck]) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "comparable": True,
         "confidence": CONFIDENCE,
-        "a": {"run": compared.a_name, "segment": compared.a_segment},
-        "b": {"run": compared.b_name, "segment": compared.b_segment},
+        "a": _side(compared.a),
+        "b": _side(compared.b),
         "verdict": compared.times.verdict,
+        "unit": compared.times.unit,
         "step_time": asdict(compared.times),
+        "run_spread": _spread(compared),
         "metrics": [asdict(item) | {"change": item.change} for item in compared.metrics],
         "checks": [
             {
@@ -81,3 +130,10 @@ def _document(compared: RunComparison, checks: list[LimitCheck]) -> dict[str, An
         ],
         "warnings": list(compared.warnings),
     }
+
+
+def _spread(compared: RunComparison) -> dict[str, Any] | None:
+    """How much runs of these specs differ on this machine; null if no other runs tell it."""
+    if compared.spread is None:
+        return None
+    return asdict(compared.spread) | {"usual_difference": compared.spread.usual_difference}

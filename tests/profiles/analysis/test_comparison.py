@@ -1,121 +1,141 @@
-"""Two runs of the same speed are rarely called different; 5 per cent are rarely missed."""
+"""The run is the unit: one run a side has a difference and no answer, several in turns have one."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.analysis.comparison import (
-    compare_times,
-    correlation_time,
-    student_t,
-    warm_up_length,
+from strategy_lab.profiles.analysis.comparison import Comparison, TimedRun, compare_sides
+from strategy_lab.profiles.analysis.pairs import neighbours
+from strategy_lab.profiles.analysis.repetitions import (
+    difference_found,
+    runs_assumed,
+    runs_needed,
 )
-from strategy_lab.profiles.columns import Floats
-
-NUM_TRIALS = 150
-
-
-def noisy_ms(
-    rng: np.random.Generator, num_steps: int, correlation: float, has_hiccups: bool
-) -> Floats:
-    """Step times around 20 ms, 5 % noise that lasts over steps; one in twenty steps is a hiccup."""
-    noise = np.zeros(num_steps)
-    noise[0] = rng.normal()
-    shocks = rng.normal(0, np.sqrt(1 - correlation**2), num_steps)
-    for i in range(1, num_steps):
-        noise[i] = correlation * noise[i - 1] + shocks[i]
-    hiccups = np.where(rng.random(num_steps) < 0.05, 1 + rng.exponential(1, num_steps), 1)
-    times: Floats = 20 * np.exp(0.05 * noise) * (hiccups if has_hiccups else 1)
-    return times
+from strategy_lab.profiles.analysis.run_spread import spread_of
+from strategy_lab.profiles.analysis.run_time import time_of
+from strategy_lab.profiles.analysis.student_t import student_t
 
 
-@pytest.mark.parametrize("has_hiccups", [False, True])
-@pytest.mark.parametrize(("num_steps", "correlation"), [(49, 0.0), (200, 0.3), (500, 0.6)])
-def test_noise_is_called_a_difference_in_about_one_of_twenty(
-    num_steps: int, correlation: float, has_hiccups: bool
-) -> None:
-    rng = np.random.default_rng(1)
-    runs = [noisy_ms(rng, num_steps, correlation, has_hiccups) for _ in range(2 * NUM_TRIALS)]
-    wrong = sum(
-        compare_times(a, b).is_different for a, b in zip(runs[::2], runs[1::2], strict=True)
-    )
-    assert wrong / NUM_TRIALS <= 0.10
-
-
-@pytest.mark.parametrize("has_hiccups", [False, True])
-@pytest.mark.parametrize(("num_steps", "correlation"), [(99, 0.0), (200, 0.3), (500, 0.6)])
-def test_five_per_cent_are_found(num_steps: int, correlation: float, has_hiccups: bool) -> None:
-    rng = np.random.default_rng(2)
-    found = [
-        compare_times(
-            noisy_ms(rng, num_steps, correlation, has_hiccups),
-            1.05 * noisy_ms(rng, num_steps, correlation, has_hiccups),
-        )
-        for _ in range(NUM_TRIALS)
+def runs(medians_ms: list[float], starts: list[int]) -> list[TimedRun]:
+    """Runs of 20 equal steps each."""
+    return [
+        TimedRun(time_of(np.full(20, median)), start)
+        for median, start in zip(medians_ms, starts, strict=True)
     ]
-    assert sum(item.verdict == "A is faster" for item in found) / NUM_TRIALS >= 0.9
-    covered = sum(item.low <= 1.05 <= item.high for item in found if item.low and item.high)
-    assert covered / NUM_TRIALS >= 0.9
 
 
-def test_the_same_times_are_no_difference() -> None:
-    times = noisy_ms(np.random.default_rng(0), 100, 0.0, False)
-    found = compare_times(times, times)
-    assert (found.ratio, found.verdict) == (1.0, "cannot tell")
+def in_turns(a_ms: list[float], b_ms: list[float]) -> Comparison:
+    """A B B A A B ...: each run of B beside one of A."""
+    firsts = [4 * (i // 2) + (3 if i % 2 else 0) for i in range(len(a_ms))]
+    seconds = [4 * (i // 2) + (2 if i % 2 else 1) for i in range(len(b_ms))]
+    return compare_sides(runs(a_ms, firsts), runs(b_ms, seconds))
 
 
-def test_constant_times_compare_exactly() -> None:
-    found = compare_times(np.full(50, 20.0), np.full(50, 21.0))
+def test_one_run_a_side_has_a_difference_and_no_answer() -> None:
+    found = compare_sides(runs([20.0], [0]), runs([30.0], [1]))
+    assert found.ratio == pytest.approx(1.5)
+    assert (found.verdict, found.low, found.high) == ("cannot tell", None, None)
+    assert found.unit == "step"
+    assert "one run a side" in (found.reason or "")
+    assert not found.is_within_noise
+
+
+def test_runs_in_turns_that_all_differ_have_an_answer() -> None:
+    found = in_turns([20.0, 20.2, 19.9, 20.1], [21.0, 21.1, 21.0, 21.2])
     assert found.verdict == "A is faster"
-    assert found.ratio == pytest.approx(1.05)
+    assert found.low is not None
+    assert found.high is not None
+    assert 1.04 < found.low < found.ratio < found.high < 1.07
+    assert (len(found.pairs), found.unit) == (4, "run")
 
 
-def test_few_steps_give_a_ratio_and_no_interval() -> None:
-    found = compare_times(np.full(5, 20.0), np.full(5, 40.0))
-    assert found.ratio == pytest.approx(2.0)
-    assert (found.low, found.high, found.verdict) == (None, None, "cannot tell")
-    assert found.reason == "an interval needs 16 timed steps in each run"
+def test_the_ratio_is_that_of_the_two_step_times() -> None:
+    found = in_turns([20.0, 25.0, 18.0], [21.0, 24.0, 22.0])
+    assert found.ratio == pytest.approx(found.b_ms / found.a_ms)
+    assert found.a_ms == pytest.approx((20 * 25 * 18) ** (1 / 3))
 
 
-def test_warm_up_is_left_out() -> None:
-    rng = np.random.default_rng(3)
-    warm = np.concatenate([np.linspace(80, 21, 30), noisy_ms(rng, 170, 0.0, False)])
-    assert 15 <= warm_up_length(warm) <= 60
-    found = compare_times(warm, noisy_ms(rng, 200, 0.0, False))
-    assert found.ratio == pytest.approx(1.0, abs=0.02)
+def test_a_drift_that_meets_both_sides_alike_is_not_taken_for_noise() -> None:
+    drift = [20.0, 24.0, 29.0, 35.0, 42.0, 50.0]
+    found = in_turns(drift, [1.05 * (1 + 0.002 * (-1) ** i) * t for i, t in enumerate(drift)])
+    assert found.verdict == "A is faster"
+    assert found.ratio == pytest.approx(1.05, abs=0.005)
 
 
-def test_correlation_makes_steps_worth_less() -> None:
-    rng = np.random.default_rng(4)
-    alone = correlation_time(noisy_ms(rng, 2000, 0.0, False))
-    together = correlation_time(noisy_ms(rng, 2000, 0.8, False))
-    assert 1 <= alone < 1.6
-    assert together == pytest.approx((1 + 0.8) / (1 - 0.8), rel=0.4)
+def test_all_runs_of_a_before_all_of_b_have_an_interval_and_no_answer() -> None:
+    found = compare_sides(runs([20.0, 20.1, 20.2], [0, 1, 2]), runs([30.0, 30.1, 30.3], [3, 4, 5]))
+    assert found.low is not None
+    assert found.low > 1.4
+    assert found.verdict == "cannot tell"
+    assert "not taken in turns" in (found.reason or "")
 
 
-@pytest.mark.parametrize(("freedom", "value"), [(5, 2.571), (10, 2.228), (30, 2.042), (1e6, 1.960)])
-def test_student_t_is_that_of_the_tables(freedom: float, value: float) -> None:
-    assert student_t(freedom) == pytest.approx(value, rel=0.002)
+def test_two_runs_a_side_are_too_few() -> None:
+    found = in_turns([20.0, 20.1], [30.0, 30.1])
+    assert (found.verdict, found.low) == ("cannot tell", None)
+    assert "3 or more runs a side" in (found.reason or "")
 
 
-@pytest.mark.parametrize("times", [[], [0.0, 1.0], [-1.0]])
-def test_times_that_are_none_are_refused(times: list[float]) -> None:
-    with pytest.raises(ValueError, match="positive"):
-        compare_times(np.array(times, float), np.full(20, 1.0))
+def test_a_run_without_a_neighbour_is_left_out() -> None:
+    found = compare_sides(runs([20.0, 20.1, 20.2, 90.0], [0, 2, 4, 6]), runs([21.0] * 3, [1, 3, 5]))
+    assert (len(found.pairs), found.num_left_out) == (3, 1)
+    assert found.a_ms < 21
 
 
-@given(
-    st.lists(st.floats(0.1, 1000), min_size=1, max_size=60),
-    st.lists(st.floats(0.1, 1000), min_size=1, max_size=60),
+def test_neighbours_are_found_by_their_start() -> None:
+    assert neighbours([0, 3, 4], [1, 2, 5]) == [(0, 0), (1, 1), (2, 2)]
+    assert neighbours([0, 1, 2], [3, 4, 5]) == [(2, 0)]
+    assert neighbours([], [1]) == []
+
+
+def test_more_runs_are_needed_the_more_they_differ() -> None:
+    few, many = runs_needed(0.02, 5), runs_needed(0.08, 5)
+    assert few < many
+    assert many == pytest.approx(16 * few, rel=0.4)
+    assert runs_needed(0.0, 5) == 3
+
+
+def test_as_many_runs_as_needed_find_that_difference() -> None:
+    number = runs_assumed(0.05)
+    assert difference_found(0.05, number) <= 0.05 < difference_found(0.05, number - 1)
+
+
+def test_spread_is_pooled_over_specs_of_different_speed() -> None:
+    found = spread_of([[10.0, 10.1, 10.2], [50.0, 50.5, 51.0], [7.0]])
+    assert found is not None
+    assert found.spread == pytest.approx(0.01, rel=0.02)
+    assert (found.freedom, found.num_runs) == (4, 6)
+    assert spread_of([[10.0, 10.1], [7.0]]) is None
+
+
+@pytest.mark.parametrize(
+    ("freedom", "confidence", "value"),
+    [(1, 0.95, 12.706), (2, 0.95, 4.303), (5, 0.95, 2.571), (10, 0.8, 1.372), (1e6, 0.95, 1.960)],
 )
-def test_swapping_the_runs_inverts_the_answer(a: list[float], b: list[float]) -> None:
-    one = compare_times(np.array(a), np.array(b))
-    other = compare_times(np.array(b), np.array(a))
+def test_student_t_is_that_of_the_tables(freedom: float, confidence: float, value: float) -> None:
+    assert student_t(freedom, confidence) == pytest.approx(value, abs=0.0006)
+
+
+def test_a_quantile_without_freedom_is_refused() -> None:
+    with pytest.raises(ValueError, match="freedom 0"):
+        student_t(0, 0.95)
+
+
+TIMES = st.lists(st.floats(0.1, 1000), min_size=1, max_size=8)
+
+
+@given(TIMES, TIMES)
+def test_swapping_the_sides_inverts_the_answer(a: list[float], b: list[float]) -> None:
+    one, other = in_turns(a, b), in_turns(b, a)
+    if len(one.pairs) != len(a) or len(b) != len(a):
+        return  # who is whose neighbour depends on which side came first
     assert one.ratio * other.ratio == pytest.approx(1.0)
     swapped = {"A is faster": "B is faster", "B is faster": "A is faster"}
     assert other.verdict == swapped.get(one.verdict, one.verdict)
     if one.low is not None and other.high is not None:
-        assert one.low * other.high == pytest.approx(1.0)
+        assert math.log(one.low) == pytest.approx(-math.log(other.high), abs=1e-6)

@@ -68,12 +68,89 @@ def test_sql_answers_as_table_json_and_csv(tmp_path: Path, capsys: Captured) -> 
     assert rows == [["strategy", "num_replicas", "nothing"], ["mirrored", "4", ""]]
 
 
+def one_line(capsys: Captured) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
 def test_runs_of_one_speed_are_within(tmp_path: Path, capsys: Captured) -> None:
     a, b = make(tmp_path, "a", seed=1), make(tmp_path, "b", seed=2)
     assert main(["compare", a, b, "--fail-on", "step_time_ms:+5%"]) == 0
-    text = capsys.readouterr().out
+    text = one_line(capsys)
     assert "within step_time_ms:+5%" in text
-    assert "B / A = " in text
+    assert re.search(r"A step takes 0\.\d % (longer|less) in B than in A in these two runs", text)
+
+
+def test_one_run_a_side_never_says_which_is_faster(tmp_path: Path, capsys: Captured) -> None:
+    a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=40.0)
+    assert main(["compare", a, b]) == 0
+    text = one_line(capsys)
+    assert "A step takes 85 % longer in B than in A in these two runs: 44.1 ms" in text
+    assert "is faster (" not in text
+    assert "How much two runs of one spec differ on this machine is not known" in text
+    assert re.search(r"Repeat each \d+ times, in turns: `strategy-lab run", text)
+
+
+def test_other_runs_of_the_spec_tell_how_much_runs_differ(tmp_path: Path, capsys: Captured) -> None:
+    speeds = (20.0, 20.6, 19.5, 20.2, 20.9)
+    paths = [make(tmp_path, f"r{i}", seed=i, step_ms=ms) for i, ms in enumerate(speeds)]
+    make(tmp_path, "cut", seed=9, step_ms=90.0, ending=None)
+    make(tmp_path, "batch", seed=9, step_ms=90.0, global_batch_size=64)
+    assert main(["compare", *paths[:2]]) == 0
+    text = one_line(capsys)
+    assert "3 other runs of these specs on this machine differ by 3." in text
+    assert "this difference is within that" in text
+    assert main(["compare", *paths[:2], "--json"]) == 0
+    found = document(capsys)
+    assert found["run_spread"]["num_runs"] == 3
+    assert found["step_time"]["low"] is None
+
+
+def repeated(folder: Path, a_ms: float, b_ms: float, *, num: int = 4) -> list[str]:
+    """A B B A ..., as arguments of compare."""
+    sides: dict[str, list[str]] = {"a": [], "b": []}
+    for place in range(2 * num):
+        side = "abba"[place % 4]
+        step_ms = {"a": a_ms, "b": b_ms}[side] * (1 + 0.004 * (place % 3))
+        name = f"{side}-{len(sides[side])}"
+        run = make(folder, name, seed=place, step_ms=step_ms, begins_s=60.0 * place)
+        sides[side].append(run)
+    return [*sides["a"], "--against", *sides["b"]]
+
+
+def test_several_runs_a_side_say_which_is_faster(tmp_path: Path, capsys: Captured) -> None:
+    runs = repeated(tmp_path, 20.0, 22.0)
+    assert main(["compare", *runs, "--fail-on", "step_time_ms:+5%"]) == 1
+    text = one_line(capsys)
+    assert "A is faster: a step takes 8." in text
+    assert "4 pairs of runs that followed each other" in text
+    assert "beyond step_time_ms:+5%" in text
+    assert main(["compare", *runs, "--json"]) == 0
+    found = document(capsys)
+    assert (found["verdict"], found["unit"]) == ("A is faster", "run")
+    assert found["step_time"]["low"] > 1.05
+    assert [len(found[side]["runs"]) for side in "ab"] == [4, 4]
+    assert found["a"]["run"] == "a-0"
+
+
+def test_equal_runs_in_turns_are_told_as_noise(tmp_path: Path, capsys: Captured) -> None:
+    runs = repeated(tmp_path, 20.0, 20.0)
+    limits = ["--fail-on", "step_time_ms:+0%", "--fail-on", "step_time_ms:-0%"]
+    assert main(["compare", *runs, *limits]) == 0
+    text = one_line(capsys)
+    assert "Cannot tell which is faster" in text
+    assert "it may be noise" in text
+
+
+@pytest.mark.parametrize("runs", [["a"], ["a", "b", "c"]])
+def test_it_is_clear_which_runs_are_on_which_side(runs: list[str], capsys: Captured) -> None:
+    assert main(["compare", *runs]) == 2
+    assert "--against" in capsys.readouterr().err
+
+
+def test_a_run_named_twice_is_refused(tmp_path: Path, capsys: Captured) -> None:
+    a, b = make(tmp_path, "a"), make(tmp_path, "b")
+    assert main(["compare", a, b, "--against", b]) == 2
+    assert "named twice" in capsys.readouterr().err
 
 
 def test_a_slower_run_is_beyond_and_says_by_how_much(tmp_path: Path, capsys: Captured) -> None:
@@ -81,8 +158,9 @@ def test_a_slower_run_is_beyond_and_says_by_how_much(tmp_path: Path, capsys: Cap
     limits = ["--fail-on", "step_time_ms:+5%", "--fail-on", "examples_per_second:-50%"]
     assert main(["compare", a, b, *limits, "--json"]) == 1
     found = document(capsys)
-    assert found["verdict"] == "A is faster"
-    assert found["step_time"]["low"] < 27.5 / 23.5 < found["step_time"]["high"] * 1.01
+    assert found["verdict"] == "cannot tell"
+    assert found["step_time"]["ratio"] == pytest.approx(27.5 / 23.5, rel=0.01)
+    assert found["step_time"]["within_low"] < 27.5 / 23.5 < found["step_time"]["within_high"] * 1.01
     assert [check["beyond"] for check in found["checks"]] == [True, False]
 
 
@@ -131,7 +209,7 @@ def test_runs_that_cannot_be_compared_say_why(
 def test_few_steps_leave_the_decision_to_the_plain_ratio(tmp_path: Path, capsys: Captured) -> None:
     a, b = make(tmp_path, "a", steps=6), make(tmp_path, "b", steps=6, step_ms=40.0)
     assert main(["compare", a, b, "--fail-on", "step_time_ms:+5%"]) == 1
-    assert "Cannot tell which is faster" in capsys.readouterr().out
+    assert "beyond step_time_ms:+5%" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("limit", ["step_time_ms:+1%", "examples_per_second:-1%"])

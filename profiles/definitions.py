@@ -304,8 +304,8 @@ _REST = (
         "step_time_of_side",
         "Step time",
         "ms",
-        "Of a run: the median of its steady steps, without the first one, captured ones and "
-        "warm-up. Of several runs: their geometric mean.",
+        "Of a run: the median of its steady steps, without warm-up, traced and captured "
+        "ones. Of several runs: their geometric mean.",
         "exp(mean(log(median of steady steps)))",
         "warm-up: MSER-5, White 1997",
     ),

@@ -18,7 +18,7 @@ SQRT_2 = 2**0.5
 _EQUAL = 5e-4
 _TOO_MANY = 100
 _AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, ASSUMED_SPREAD))
-STATISTIC = "the median of its steady steps: warm-up, the first step and captured steps left out"
+STATISTIC = "the median of its steady steps: without warm-up, traced and captured steps"
 
 
 def answer(times: Comparison) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """The step time of a run as one number: the median of its steady steps.
 
-Left out are the first step (it traces), steps under a full capture, and what MSER-5 takes for
-warm-up. A comparison of several runs knows nothing else of a run. How much the steps scatter
-within the run is told beside it, as a description: it says nothing of how the next run turns out.
+Left out are the steps that no time statistic counts (the first one, traced and captured ones: see
+`steps`), and what MSER-5 takes for warm-up. A comparison of several runs knows nothing else of a
+run. How much the steps scatter within the run is told beside it, as a description: it says nothing
+of how the next run turns out.
 """
 
 from __future__ import annotations
@@ -45,15 +46,13 @@ class RunTime:
 
 def run_time(steps: StepTimes) -> RunTime | None:
     """The step time of a segment; None if it has no step of positive length."""
-    timed, captured = steps.timed_ms, steps.captured[steps.num_warm_up :]
+    timed = steps.timed_ms
     if not timed.size or timed.min() <= 0:
         return None
-    free = timed[~captured]
-    uses_captured = free.size < min(MIN_STEPS, timed.size)
     return time_of(
-        timed if uses_captured else free,
-        num_captured=0 if uses_captured else int(captured.sum()),
-        uses_captured=uses_captured and bool(captured.any()),
+        timed,
+        num_captured=int((steps.captured & ~steps.timed).sum()),
+        uses_captured=bool((steps.captured & steps.timed).any()),
     )
 
 

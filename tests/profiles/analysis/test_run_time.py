@@ -13,7 +13,7 @@ from strategy_lab.profiles.analysis.run_time import (
     time_of,
     warm_up_length,
 )
-from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.steps import StepTimes, settled_steps, timed_steps
 from strategy_lab.profiles.columns import Floats
 
 NUM_TRIALS = 150
@@ -36,6 +36,8 @@ def noisy_ms(
 def steps_of(wall_ms: list[float], captured: list[int]) -> StepTimes:
     """Steps of one segment, some of them captured; the first one traces."""
     number = len(wall_ms)
+    is_captured = np.isin(np.arange(number), captured)
+    settled = settled_steps(np.zeros(number, bool), 1)
     unknown = np.full(number, np.nan)
     return StepTimes(
         segment=0,
@@ -45,8 +47,10 @@ def steps_of(wall_ms: list[float], captured: list[int]) -> StepTimes:
         input_ms=unknown,
         loss=unknown,
         examples=unknown,
-        captured=np.isin(np.arange(number), captured),
+        captured=is_captured,
         num_warm_up=1,
+        settled=settled,
+        timed=timed_steps(settled, is_captured),
     )
 
 
@@ -57,10 +61,10 @@ def test_first_and_captured_steps_do_not_count() -> None:
     assert not found.uses_captured
 
 
-def test_captured_steps_count_if_too_few_others_are_there() -> None:
-    found = run_time(steps_of([900.0, *[50.0] * 19, *[20.0] * 5], list(range(1, 20))))
+def test_captured_steps_count_if_nearly_no_others_are_there() -> None:
+    found = run_time(steps_of([900.0, *[50.0] * 19, *[20.0] * 2], list(range(1, 20))))
     assert found is not None
-    assert (found.median_ms, found.num_steps, found.uses_captured) == (50.0, 24, True)
+    assert (found.median_ms, found.num_steps, found.uses_captured) == (50.0, 21, True)
 
 
 def test_a_segment_whose_steps_have_no_length_has_no_step_time() -> None:

@@ -7,28 +7,26 @@ the step so far; a row that shows that others waited longer brings their phases 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from strategy_lab.app.plain import integer
 from strategy_lab.profiles.across_workers import complete_tables
 from strategy_lab.profiles.clocks import Clocks, estimate_clocks
-from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.events import ClockMeasured, Environment, Event, SegmentOpened, StepDone
 from strategy_lab.profiles.hosts import is_served
 from strategy_lab.profiles.mark_rows import read_mark_rows
 from strategy_lab.profiles.marks import PhasesMs, split_step
 from strategy_lab.profiles.marks_table import last_gradients_ns
-from strategy_lab.profiles.records import as_event
 from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.sources import EventSource
+from strategy_lab.profiles.step_columns import StepColumns
+from strategy_lab.profiles.tail import Told
 
 MAX_STEPS = 1_024
 """So many are remembered: for workers that tell of a step later, and for its capture."""
 MAX_MEASUREMENTS = 32
 """Of each worker's clock, the newest."""
-CLOCK_KINDS = ("clock", "environment")
 
 _MOMENT = ("segment", "step")
 
@@ -39,54 +37,50 @@ Split = list[PhasesMs] | None
 class _Step:
     """What has been told of a step by the workers of one clock."""
 
-    records: dict[int, Record] = field(default_factory=dict)
+    by_worker: dict[int, StepDone] = field(default_factory=dict)
     last_ns: int | None = None
     """When the last replica so far had its gradients, on the reference's clock."""
 
 
 class AcrossWorkers:
-    """Fed with every record of a run; splits its steps."""
+    """Fed with every event of a run; splits its steps."""
 
     def __init__(self) -> None:
         self._together: dict[int, SegmentOpened] = {}
         """Segments whose workers wait for each other, as the first worker opened them."""
-        self._open: OrderedDict[tuple[int | None, int | None, int], _Step] = OrderedDict()
-        self._told: dict[int, list[Record]] = {}
+        self._open: OrderedDict[tuple[int, int, int], _Step] = OrderedDict()
+        self._told: dict[int, list[Event]] = {}
         self._clocks: Clocks | None = None
 
-    def take(self, record: Record) -> None:
-        """Note what a record that is no step tells of segments and clocks."""
-        worker = integer(record.get("worker"))
-        if record["kind"] == "segment":
-            opened = as_event(record, SegmentOpened)
-            if opened and opened.num_workers > 1 and not is_served(opened):
-                self._together.setdefault(opened.segment, opened)
-        elif record["kind"] in CLOCK_KINDS and worker is not None:
-            told = self._told.setdefault(worker, [])
-            told.append(record)
-            if len(told) > MAX_MEASUREMENTS + 1:
-                del told[1]  # the first one names the host
+    def take(self, told: Told) -> None:
+        """Note what an event that is no step tells of segments and clocks."""
+        event = told.event
+        if isinstance(event, SegmentOpened):
+            if event.num_workers > 1 and not is_served(event):
+                self._together.setdefault(event.segment, event)
+        elif isinstance(event, ClockMeasured | Environment) and told.worker is not None:
+            measured = self._told.setdefault(told.worker, [])
+            measured.append(event)
+            if len(measured) > MAX_MEASUREMENTS + 1:
+                del measured[1]  # the first one names the host
             self._clocks = None
 
-    def split(self, step: Record) -> tuple[Split, list[tuple[int, Split]]]:
-        """Phases of a `step` record, and those of other workers that it changes."""
-        segment, worker = integer(step.get("segment")), integer(step.get("worker"))
-        if segment not in self._together or worker is None:
+    def split(self, worker: int, step: StepDone) -> tuple[Split, list[tuple[int, Split]]]:
+        """Phases of a worker's step, and those of other workers that it changes."""
+        if step.segment not in self._together or not step.marks_ns:
             return split_step(step), []
-        own = _last_gradients(step)
-        if own is None:
-            return split_step(step), []
+        own = max(gradients for _, gradients, _ in step.marks_ns)
         clocks = self._known_clocks()
         group = clocks.workers[worker].group if worker in clocks.workers else -1 - worker
-        known = self._opened((segment, integer(step.get("step")), group))
+        known = self._opened((step.segment, step.step, group))
         last_ns = own + _ahead(clocks, worker, own)
         is_later = known.last_ns is None or last_ns > known.last_ns
         known.last_ns = last_ns if known.last_ns is None else max(last_ns, known.last_ns)
-        others = list(known.records.items()) if is_later else []
-        known.records[worker] = step
+        others = list(known.by_worker.items()) if is_later else []
+        known.by_worker[worker] = step
         changed = [
-            (other, _split(clocks, other, record, known.last_ns))
-            for other, record in others
+            (other, _split(clocks, other, theirs, known.last_ns))
+            for other, theirs in others
             if other != worker
         ]
         return _split(clocks, worker, step, known.last_ns), changed
@@ -95,19 +89,23 @@ class AcrossWorkers:
         """The tables of a capture window with what the marks of all workers add to them."""
         captured = tables["replica_steps"]
         moments = set(zip(*(captured[name].to_pylist() for name in _MOMENT), strict=True))
-        told: dict[int, list[Record]] = {}
-        for (segment, step, _), known in self._open.items():
-            if (segment, step) in moments:
-                for worker, record in known.records.items():
-                    told.setdefault(worker, []).append(record)
+        told: dict[int, list[StepDone]] = {}
+        for (segment, number, _), known in self._open.items():
+            if (segment, number) in moments:
+                for worker, step in known.by_worker.items():
+                    told.setdefault(worker, []).append(step)
         if len(told) < 2:
             return tables
-        rows, _ = read_mark_rows(_sources(told), list(self._together.values()))
+        sources = [
+            EventSource("", worker, 0, [], StepColumns.of(steps))
+            for worker, steps in sorted(told.items())
+        ]
+        rows = read_mark_rows(sources, list(self._together.values()))
         last_ns = last_gradients_ns(rows, self._known_clocks(), self._together)
         whole = {name: table.cast(TABLES[name]) for name, table in tables.items()}
         return complete_tables(whole, rows, last_ns, self._together)
 
-    def _opened(self, key: tuple[int | None, int | None, int]) -> _Step:
+    def _opened(self, key: tuple[int, int, int]) -> _Step:
         if key not in self._open:
             self._open[key] = _Step()
             if len(self._open) > MAX_STEPS:
@@ -116,24 +114,14 @@ class AcrossWorkers:
 
     def _known_clocks(self) -> Clocks:
         if self._clocks is None:
-            self._clocks = estimate_clocks(_sources(self._told))
+            self._clocks = estimate_clocks(
+                [EventSource("", worker, 0, told) for worker, told in sorted(self._told.items())]
+            )
         return self._clocks
 
 
-def _sources(told: Mapping[int, list[Record]]) -> list[EventSource]:
-    return [EventSource("", worker, 0, records, 0) for worker, records in sorted(told.items())]
-
-
-def _split(clocks: Clocks, worker: int, step: Record, last_ns: int) -> Split:
+def _split(clocks: Clocks, worker: int, step: StepDone, last_ns: int) -> Split:
     return split_step(step, last_ns - _ahead(clocks, worker, last_ns))
-
-
-def _last_gradients(step: Record) -> int | None:
-    """When the worker's last replica had its gradients; None without sound marks."""
-    try:
-        return int(max([gradients for _, gradients, _ in step.get("marks_ns") or ()]))
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _ahead(clocks: Clocks, worker: int, at_ns: int) -> int:

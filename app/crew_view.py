@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.app.plain import dumps, integer, plain
+from strategy_lab.app.plain import dumps, plain
 from strategy_lab.app.served_view import ServedView
 from strategy_lab.profiles.analysis.losses import Loss, find_loss
+from strategy_lab.profiles.events import ClosureDone, Exited, Launched, MemorySampled, SegmentOpened
 from strategy_lab.profiles.processes import Process, ProcessBook
-from strategy_lab.profiles.sources import Record
+from strategy_lab.profiles.tail import Told
 
 _RESIDENT = "process-resident"
 
 
 class CrewView:
-    """Fed with every record that is no step."""
+    """Fed with every event that is no step."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -28,18 +29,20 @@ class CrewView:
         self._loss: Loss | None = None
         self._text: str | None = None
 
-    def take(self, record: Record) -> None:
-        """Note what a record tells of a process."""
-        if record["kind"] == "memory":
-            self._take_memory(record)
-        elif record["kind"] == "closure":
-            self.served.take(record)
-        elif self._book.take(record):
-            if record["kind"] == "launched":
-                self.memory.pop(str(record["worker"]), None)  # that was the process before it
-            if record["kind"] == "segment":
-                self._strategy = str(record.get("strategy"))
-            elif record["kind"] == "exited":
+    def take(self, told: Told) -> None:
+        """Note what an event tells of a process."""
+        event = told.event
+        if isinstance(event, MemorySampled):
+            if event.source == _RESIDENT and told.worker is not None:
+                self.memory[str(told.worker)] = event.bytes_in_use
+        elif isinstance(event, ClosureDone):
+            self.served.take(event)
+        elif self._book.take(event, told.worker, told.generation):
+            if isinstance(event, Launched):
+                self.memory.pop(str(event.worker), None)  # that was the process before it
+            elif isinstance(event, SegmentOpened):
+                self._strategy = event.strategy
+            elif isinstance(event, Exited):
                 # Told also when a fresh process has taken the lost one's place.
                 self._loss = find_loss(self._book.current(), self._strategy) or self._loss
             self.version += 1
@@ -79,11 +82,6 @@ class CrewView:
             if process.worker == self._loss.worker
         ]
         return self._loss.sentences + back
-
-    def _take_memory(self, record: Record) -> None:
-        worker, used = integer(record.get("worker")), integer(record.get("bytes_in_use"))
-        if record.get("source") == _RESIDENT and worker is not None and used is not None:
-            self.memory[str(worker)] = used
 
 
 def _row(process: Process) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,29 @@ from typing import Any
 from strategy_lab.app.across_workers import AcrossWorkers
 from strategy_lab.app.changes import describe
 from strategy_lab.app.crew_view import CrewView
-from strategy_lab.app.plain import dumps, integer, plain
+from strategy_lab.app.plain import dumps, plain
 from strategy_lab.app.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.profiles.events import (
+    ClockMeasured,
+    ClosureDone,
+    Launched,
+    LinkBytes,
+    MemorySampled,
+    SegmentOpened,
+    StepDone,
+    WindowCaptured,
+)
 from strategy_lab.profiles.identity import identity_of
+from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.run_file import read_run_file
-from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.sources import EventSource
 from strategy_lab.profiles.status import Status, derive_status
-from strategy_lab.profiles.tail import Tail
+from strategy_lab.profiles.tail import Tail, Told
 from strategy_lab.profiles.window_summary import summarise_window
 
 MAX_NEWS = 2_000
-FREQUENT = ("memory", "clock", "links", "closure")
-"""Kinds that come all along and say nothing of the run's status."""
+FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
+"""Events that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
 JUDGED_WITHIN_S = 3.0
 """So long may a launcher take, after a loss, to say who was lost or that the run begins again."""
@@ -73,7 +84,7 @@ class LiveRun:
         self.status = Status("incomplete")
         self.spec: dict[str, Any] | None = None
         """What was asked; None where `run.json` does not say."""
-        self.segments: list[Record] = []
+        self.segments: list[SegmentOpened] = []
         self.last_step: int | None = None
         self._tail = Tail(folder)
         self._lock = threading.Lock()
@@ -87,22 +98,22 @@ class LiveRun:
         self._rows = StepRows(self._across.split, recent_rows)
         self._news: list[str] = []
         self._crew = CrewView()
-        self._leader_generation: object = None
-        self._sources: dict[tuple[Any, Any], EventSource] = {}
+        self._leader_generation: int | None = None
+        self._sources: dict[tuple[int | None, int | None], EventSource] = {}
 
     def advance(self) -> int:
         """Read what is new; the number of changes so far, whoever read them."""
         with self._lock:
             if self._is_replaced:
                 return self._num_changes
-            records = self._tail.read()
+            every = self._tail.read()
             # Compared after reading: what was read before another run began is still of this one.
-            if (records or self._is_status_due()) and self._find_replaced():
+            if (every or self._is_status_due()) and self._find_replaced():
                 return self._num_changes
-            for record in records:
-                self._take(record)
-            is_news = any(record["kind"] not in ("step", *FREQUENT) for record in records)
-            if self._refresh_status(force=is_news) or records:
+            for told in every:
+                self._take(told)
+            is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
+            if self._refresh_status(force=is_news) or every:
                 self._num_changes += 1
             return self._num_changes
 
@@ -136,7 +147,7 @@ class LiveRun:
     @property
     def applied_spec(self) -> dict[str, Any] | None:
         """The spec in force: the last segment's, or what was asked for before there is one."""
-        return self.segments[-1].get("spec") if self.segments else self.spec
+        return self.segments[-1].spec if self.segments else self.spec
 
     @property
     def is_replaced(self) -> bool:
@@ -163,62 +174,54 @@ class LiveRun:
     def _is_status_due(self) -> bool:
         return self._clock() - self._status_at >= STATUS_EVERY_S
 
-    def _take(self, record: Record) -> None:
-        kind = record["kind"]
+    def _take(self, told: Told) -> None:
+        event = told.event
         if self._origin_ns is None:
-            self._origin_ns = integer(record.get("at_ns"))
-        if kind == "step":
-            start_ns = integer(record.get("start_ns")) or integer(record.get("at_ns")) or 0
-            self._rows.add(record, self._since_start_ms(start_ns))
-            step = integer(record.get("step"))
-            self.last_step = self.last_step if step is None else step
+            self._origin_ns = event.at_ns
+        if isinstance(event, StepDone):
+            self._rows.add(told.worker or 0, event, self._since_start_ms(event.start_ns))
+            self.last_step = event.step
             return
-        self._crew.take(record)
-        self._across.take(record)
-        if kind not in FREQUENT:
-            self._remember(record)
-        if kind not in TOLD or len(self._news) >= MAX_NEWS:
-            return
-        told = {name: record.get(name) for name in TOLD[kind]}
-        if kind == "segment":
-            if integer(record.get("worker")):
+        self._crew.take(told)
+        self._across.take(told)
+        if not isinstance(event, FREQUENT):
+            self._remember(told)
+        if event.kind in TOLD and len(self._news) < MAX_NEWS:
+            self._tell(told)
+
+    def _tell(self, told: Told) -> None:
+        """Append an event to the news, with what it means."""
+        event, document = told.event, told.to_json()
+        news = {name: document.get(name) for name in TOLD[event.kind]}
+        if isinstance(event, SegmentOpened):
+            if told.worker:
                 return  # every worker opens it; the first one's word is enough
-            told["changes"] = self._changes(record)
-            self.segments.append(record)
-        elif kind == "window":
-            told |= self._summary(record)
-        elif kind == "launched":
-            if record.get("worker") == 0:
-                self._leader_generation = record.get("generation")
-            elif record.get("generation") == self._leader_generation:
+            news["changes"] = describe(self.segments[-1].spec, event.spec) if self.segments else []
+            self.segments.append(event)
+        elif isinstance(event, WindowCaptured):
+            news |= self._summary(told, event)
+        elif isinstance(event, Launched):
+            if event.worker == 0:
+                self._leader_generation = event.generation
+            elif event.generation == self._leader_generation:
                 return  # it came with the leader
-        at_ms = self._since_start_ms(integer(record.get("at_ns")) or 0)
-        self._news.append(dumps({"kind": kind, "at_ms": at_ms} | plain(told)))
+        at_ms = self._since_start_ms(event.at_ns)
+        self._news.append(dumps({"kind": event.kind, "at_ms": at_ms} | plain(news)))
 
-    def _remember(self, record: Record) -> None:
+    def _remember(self, told: Told) -> None:
         """Keep what the status is derived from."""
-        own = "generation" in record and record["kind"] not in ("launched", "exited")
-        key = (record.get("worker"), record.get("generation")) if own else (None, None)
+        key = told.worker, told.generation
         if key not in self._sources:
-            self._sources[key] = EventSource("", key[0], key[1], [], 0)
-        self._sources[key].records.append(record)
+            self._sources[key] = EventSource("", *key, [])
+        self._sources[key].events.append(told.event)
 
-    def _changes(self, segment: Record) -> list[str]:
-        """What a segment changed of the one before it, in words."""
-        before = self.segments[-1].get("spec") if self.segments else None
-        after = segment.get("spec")
-        if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-            return []
-        return describe(before, after)
-
-    def _summary(self, window: Record) -> dict[str, Any]:
+    def _summary(self, told: Told, window: WindowCaptured) -> dict[str, Any]:
         """Breakdown and traffic of a capture window, or why there is none."""
-        if window.get("error"):
+        if window.error:
             return {}
-        origin = f"worker-{window.get('worker', 0)}-{window.get('generation', 0)}"
         try:
-            path = self.folder / origin / Path(str(window.get("folder"))).name
-            return summarise_window(path, self._across.complete)
+            folder = worker_folder(self.folder, told.worker or 0, told.generation or 0)
+            return summarise_window(folder.path / window.folder, self._across.complete)
         except (OSError, ValueError, KeyError) as error:
             return {"error": f"Its tables cannot be read ({type(error).__name__})."}
 

@@ -10,33 +10,28 @@ import itertools
 import math
 from collections import deque
 
-from strategy_lab.app.plain import integer
-from strategy_lab.profiles.sources import Record
+from strategy_lab.profiles.events import ClosureDone
 
 NEWEST = 20
 """Steps of a worker behind its means."""
-NUM_PARTS = 4
-"""Input, pull, compute, push: `analysis.parameter_server.PHASES`."""
 
 
 class ServedView:
-    """Fed with `closure` records."""
+    """Fed with closures."""
 
     def __init__(self) -> None:
         self._num_steps: dict[int, int] = {}
         self._newest: dict[int, deque[tuple[float, ...]]] = {}
         self._segment: int | None = None
 
-    def take(self, record: Record) -> None:
+    def take(self, closure: ClosureDone) -> None:
         """Note who did the step, and what it was made of."""
-        worker, segment = integer(record.get("worker")), integer(record.get("segment"))
-        if worker is None:
-            return
-        if segment != self._segment:  # another batch, another model in parts: nothing to mix
-            self._segment = segment
+        worker = closure.worker
+        if closure.segment != self._segment:  # another batch, another model: nothing to mix
+            self._segment = closure.segment
             self._newest.clear()
         self._num_steps[worker] = self._num_steps.get(worker, 0) + 1
-        parts = parts_ms(record)
+        parts = parts_ms(closure)
         if parts is not None:
             self._newest.setdefault(worker, deque(maxlen=NEWEST + 1)).append(parts)
 
@@ -56,12 +51,12 @@ class ServedView:
         return [round(math.fsum(part) / len(counted), 3) for part in zip(*counted, strict=True)]
 
 
-def parts_ms(record: Record) -> tuple[float, ...] | None:
-    """Input, pull, compute and push of a closure, in ms; None where its step does not tell."""
-    marks = record.get("marks_ns")
-    if not isinstance(marks, list) or len(marks) != NUM_PARTS + 1:
-        return None
-    times = [at_ns for mark in marks if (at_ns := integer(mark)) is not None]
-    if len(times) != len(marks):
+def parts_ms(closure: ClosureDone) -> tuple[float, ...] | None:
+    """Input, pull, compute and push of a closure, in ms (`analysis.parameter_server.PHASES`).
+
+    None if a part was not measured.
+    """
+    times = [mark for mark in closure.marks_ns if mark is not None]
+    if len(times) < len(closure.marks_ns):
         return None
     return tuple(max(0, b - a) / 1e6 for a, b in itertools.pairwise(times))

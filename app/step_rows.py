@@ -8,18 +8,17 @@ the row changes (`app.across_workers`). Rows are encoded once, however many view
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable
 
 from strategy_lab.app.across_workers import Split
-from strategy_lab.app.plain import dumps, integer, rounded
-from strategy_lab.profiles.sources import Record
+from strategy_lab.app.plain import dumps
+from strategy_lab.profiles.events import StepDone
 
 RECENT_ROWS = 16_384
 OLD_ROWS = 4_096
 
-Splitter = Callable[[Record], tuple[Split, list[tuple[int, Split]]]]
+Splitter = Callable[[int, StepDone], tuple[Split, list[tuple[int, Split]]]]
 """Phases of a step's replicas, and those of other workers that become known by it."""
 
 
@@ -35,9 +34,9 @@ class StepRows:
         self._old: list[tuple[int, str]] = []
         self._stride = 1
 
-    def add(self, step: Record, start_ms: float) -> None:
-        """Append the row of a `step` record."""
-        self._recent.append((integer(step.get("step")) or 0, self._row(step, start_ms)))
+    def add(self, worker: int, step: StepDone, start_ms: float) -> None:
+        """Append the row of a worker's step."""
+        self._recent.append((step.step, self._row(worker, step, start_ms)))
         self.total += 1
         if len(self._recent) > self._num_recent:
             self._thin(*self._recent.popleft())
@@ -63,18 +62,12 @@ class StepRows:
             kept = [item for item in self._old if item[0] % self._stride == 0]
             self._old = kept if len(kept) < OLD_ROWS else self._old[::2]
 
-    def _row(self, step: Record, start_ms: float) -> str:
-        row = [
-            integer(step.get("worker")) or 0,
-            integer(step.get("step")),
-            integer(step.get("segment")),
-            start_ms,
-            rounded(step.get("wall_ms")),
-            rounded(step.get("loss"), 6),
-            integer(step.get("examples")),
-        ]
-        own, changed = self._split(step)
-        others = ",".join([f"[{worker},{_numbers(split)}]" for worker, split in changed])
+    def _row(self, worker: int, step: StepDone, start_ms: float) -> str:
+        loss = None if step.loss is None else round(step.loss, 6)
+        wall_ms = round(step.wall_ms, 4)
+        row = [worker, step.step, step.segment, start_ms, wall_ms, loss, step.examples]
+        own, changed = self._split(worker, step)
+        others = ",".join(f"[{other},{_numbers(split)}]" for other, split in changed)
         return f"{dumps(row)[:-1]},{_numbers(own)},[{others}]]"
 
 
@@ -83,6 +76,4 @@ def _numbers(phases: Split) -> str:
     if phases is None:
         return "null"
     flat = [ms for replica in phases for ms in replica]
-    if not math.isfinite(sum(flat)):
-        return "null"
     return "[" + ",".join(["%.3f"] * len(flat)) % tuple(flat) + "]"

@@ -32,6 +32,7 @@ from benchmarks.waiting import compare_starts
 from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher import Launcher
+from strategy_lab.profiles.events import StepDone
 from strategy_lab.profiles.spec import RunSpec
 from strategy_lab.profiles.tail import Tail
 
@@ -75,7 +76,8 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
     tail = Tail(folder)
     seen: set[int] = set()
     while len(seen) < WORKERS:
-        seen |= {record["worker"] for record in tail.read() if record["kind"] == "step"}
+        every = tail.read()
+        seen |= {told.worker or 0 for told in every if isinstance(told.event, StepDone)}
         if handle.verdict is not None:
             raise RuntimeError(f"the run ended: {handle.message}")
         time.sleep(0.005)

@@ -143,7 +143,7 @@ def write_steps(run: Path, rate: int, seconds: float) -> None:
 
 def step(number: int) -> StepDone:
     now = time.time_ns()
-    marks = [[now, now + 4_000_000 + 100_000 * r, now + 6_000_000] for r in range(REPLICAS)]
+    marks = [(now, now + 4_000_000 + 100_000 * r, now + 6_000_000) for r in range(REPLICAS)]
     return StepDone(0, number, now, 7.5, 2.3 / (1 + number / 500), 64, False, 0.4, marks)
 
 

@@ -11,27 +11,30 @@ from typing import Any
 
 from benchmarks.paired import median_ratio
 from strategy_core.launcher import Launcher, RunHandle
-from strategy_lab.profiles.sources import Record
 from strategy_lab.profiles.tail import Tail
 
+Fields = dict[str, Any]
+"""Of an event, with its kind."""
+Is = Callable[[Fields], bool]
 _TIMEOUT_S = 120.0
 
 
-def wait_for(handle: RunHandle, is_it: Callable[[Record], bool]) -> Record:
+def wait_for(handle: RunHandle, is_it: Is) -> Fields:
     """The first event of a run that is the one waited for; raises RuntimeError where none comes."""
     tail, deadline = Tail(handle.folder), time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
         is_over = handle.verdict is not None
-        for record in tail.read():
-            if is_it(record):
-                return record
+        for told in tail.read():
+            fields = told.to_json()
+            if is_it(fields):
+                return fields
         if is_over:
             raise RuntimeError(f"the run ended before: {handle.message}")
         time.sleep(0.005)
     raise RuntimeError(f"nothing came within {_TIMEOUT_S:.0f} s")
 
 
-def is_kind(kind: str, **fields: Any) -> Callable[[Record], bool]:
+def is_kind(kind: str, **fields: Any) -> Is:
     """Whether an event is of a kind and has these fields."""
     return lambda record: (
         record["kind"] == kind and all(record.get(name) == value for name, value in fields.items())

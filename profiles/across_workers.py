@@ -116,7 +116,7 @@ def _from_marks(
     """Rows of `replica_steps` for the replicas whose worker has no capture of a captured step."""
     has = set(zip(*(ints(captured, name).tolist() for name in _KEY[:3]), strict=True))
     keys = zip(*(getattr(rows, name).tolist() for name in _KEY[:3]), strict=True)
-    wanted = np.array([key not in has for key in keys], bool) & (rows.wall_ns >= 0)
+    wanted = np.array([key not in has for key in keys], bool)
     rows, last_ns = rows.only(wanted), last_ns[wanted]
     compute, wait, transfer = (
         length / 1e6
@@ -129,7 +129,7 @@ def _from_marks(
     columns = {
         **{name: pa.array(getattr(rows, name)) for name in _KEY},
         "device": replica_devices(rows.segment, rows.replica, layout),
-        "start_ns": pa.array(np.where(rows.start_ns >= 0, rows.start_ns, rows.inputs_ns)),
+        "start_ns": pa.array(rows.start_ns),
         "wall_ms": pa.array(wall),
         **{f"{name}_ms": pa.array(phase) for name, phase in zip(CATEGORIES, phases, strict=True)},
         **{name: pa.array([text] * len(rows), pa.string()) for name, text in known.items()},

@@ -18,14 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from strategy_lab.profiles.clock_fit import ClockLine, fit_line
-from strategy_lab.profiles.events import ClockMeasured
-from strategy_lab.profiles.records import as_event
+from strategy_lab.profiles.events import ClockMeasured, Environment
 from strategy_lab.profiles.sources import EventSource
 
 Ints = npt.NDArray[np.int64]
 ClockSource = Literal["reference", "same host", "measured"]
 
-_LIMIT_NS = 2**61
 _CONTRADICTION_NS = 200_000
 """A measurement says two clocks where one host should have one only beyond this."""
 
@@ -163,11 +161,7 @@ def _line(told: Sequence[ClockMeasured]) -> ClockLine | None:
     sound = [
         (event.measured_ns, event.offset_ns, event.uncertainty_ns)
         for event in told
-        if event.offset_ns is not None
-        and event.uncertainty_ns is not None
-        and abs(event.offset_ns) < _LIMIT_NS
-        and 0 <= event.uncertainty_ns < _LIMIT_NS
-        and 0 <= event.measured_ns < _LIMIT_NS
+        if event.offset_ns is not None and event.uncertainty_ns is not None
     ]
     return fit_line(*np.array(sound, np.int64).T) if sound else None
 
@@ -180,25 +174,21 @@ def _contradicts(measured: ClockLine | None) -> bool:
 
 
 def _measurements(sources: Sequence[EventSource], worker: int) -> list[ClockMeasured]:
-    events = [
-        as_event(record, ClockMeasured)
+    return [
+        event
         for source in sources
         if source.worker == worker
-        for record in source.of_kind(ClockMeasured.kind)
+        for event in source.of_kind(ClockMeasured)
     ]
-    return [event for event in events if event is not None]
 
 
 def _host(sources: Sequence[EventSource], worker: int) -> str | None:
     """What names the worker's host, or rather its kernel: containers there share its clock."""
     found = None
     for source in sources:
-        if source.worker != worker:
-            continue
-        for record in source.of_kind("environment"):
-            host = record.get("host")
-            names = [host.get(key) for key in ("boot", "name")] if isinstance(host, Mapping) else []
-            found = next((name for name in names if isinstance(name, str)), found)
+        if source.worker == worker:
+            for event in source.of_kind(Environment):
+                found = event.host.boot or event.host.name or found
     return found
 
 

@@ -12,11 +12,17 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.layout import WorkerFolder, launcher_files, worker_folders
-from strategy_lab.profiles.run_file import RunIdentity, create_run_file, read_run_file
+from strategy_lab.profiles.run_file import (
+    ClusterIdentity,
+    RunIdentity,
+    create_run_file,
+    read_run_file,
+)
 from strategy_lab.profiles.sources import read_sources
 
 _APART_NS = 600_000_000_000
@@ -45,8 +51,8 @@ class _Piece:
     last_ns: int
 
     @property
-    def cluster(self) -> dict[str, Any]:
-        return self.identity.cluster or {}
+    def cluster(self) -> ClusterIdentity | None:
+        return self.identity.cluster
 
 
 def collect(folders: Sequence[Path], run: Path) -> Collected:
@@ -62,8 +68,8 @@ def collect(folders: Sequence[Path], run: Path) -> Collected:
         raise RunFolderError("A run is collected into a new or empty folder", run)
     _write(pieces, run)
     present = tuple(sorted({worker.worker for piece in pieces for worker in piece.workers}))
-    tasks = pieces[0].cluster.get("tasks") or []
-    names = (f"{task.get('role')} {task.get('index')}" for task in tasks)
+    cluster = pieces[0].cluster
+    names = (f"{task.role} {task.index}" for task in (cluster.tasks if cluster else ()))
     missing = tuple(name for number, name in enumerate(names) if number not in present)
     return Collected(run, present, missing)
 
@@ -78,15 +84,11 @@ def _read(folder: Path) -> _Piece:
             f"{folder} (its run.json names no cluster)",
         )
     workers = tuple(found for found in worker_folders(folder) if not found.path.is_symlink())
-    written = [
-        record["at_ns"]
-        for source in read_sources(folder)
-        for record in source.records
-        if type(record.get("at_ns")) is int
-    ]
-    if not workers or not written:
+    sources = [source for source in read_sources(folder) if source.last_ns]
+    if not workers or not sources:
         raise RunFolderError("A host's folder of a run holds what its process wrote", folder)
-    return _Piece(folder, identity, workers, min(written), max(written))
+    first_ns = min(source.first_ns for source in sources)
+    return _Piece(folder, identity, workers, first_ns, max(source.last_ns for source in sources))
 
 
 def _check_together(pieces: Sequence[_Piece]) -> None:
@@ -115,7 +117,8 @@ def _check_together(pieces: Sequence[_Piece]) -> None:
 
 def _difference(one: _Piece, other: _Piece) -> str:
     """What two hosts were asked for differently."""
-    if one.cluster.get("tasks") != other.cluster.get("tasks"):
+    tasks = [piece.cluster and piece.cluster.tasks for piece in (one, other)]
+    if tasks[0] != tasks[1]:
         return "who is in the cluster"
     specs = [piece.identity.spec or {} for piece in (one, other)]
     fields = [name for name in specs[0] if specs[0][name] != specs[1].get(name)]
@@ -141,7 +144,7 @@ def _write(pieces: Sequence[_Piece], run: Path) -> None:
             earliest.identity.spec,
             recorded_by=earliest.identity.recorded_by,
             created_ns=earliest.identity.created_ns,
-            cluster=earliest.identity.cluster,
+            cluster=msgspec.to_builtins(earliest.identity.cluster),
             name=run.resolve().name,
         )
         draft.replace(run)

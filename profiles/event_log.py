@@ -5,21 +5,40 @@ Lines are written with one `write` call, so a reader sees whole lines or a cut l
 
 from __future__ import annotations
 
-import json
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.events import Event, StepDone, to_record
-from strategy_lab.profiles.step_line import StepFields, step_line
+from strategy_lab.profiles.event_decoder import LeftOut, decode, decode_lines, read_chunks
+from strategy_lab.profiles.events import Event, Note, StepDone
+from strategy_lab.profiles.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
 
-STEP_FIELDS = tuple(field.name for field in fields(StepDone))
-_ENCODER = json.JSONEncoder(allow_nan=False, default=str)
-"""`json.dumps` would make a new one for every event."""
+
+class StepFields(Protocol):
+    """What has the fields of a `StepDone`."""
+
+    @property
+    def segment(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def wall_ms(self) -> float: ...
+    @property
+    def loss(self) -> float | None: ...
+    @property
+    def examples(self) -> int | None: ...
+    @property
+    def captured(self) -> bool: ...
+    @property
+    def input_ms(self) -> float | None: ...
+    @property
+    def marks_ns(self) -> Any: ...
 
 
 class EventLog:
@@ -34,9 +53,9 @@ class EventLog:
         """Append one event; raises RunFolderError where the disk refuses it."""
         self.append([line_of(event, self.now_ns())])
 
-    def append(self, lines: Sequence[str]) -> None:
+    def append(self, lines: Sequence[bytes]) -> None:
         """Append lines of events with one call; raises RunFolderError where the disk refuses."""
-        data = "\n".join([*lines, ""]).encode()
+        data = b"\n".join([*lines, b""])
         try:
             written = self._file.write(data)
         except OSError as error:
@@ -52,69 +71,84 @@ def _refused(why: str | None) -> RunFolderError:
     return RunFolderError("The run folder takes every event", why, "Free some space")
 
 
-def line_of(event: Event, at_ns: int) -> str:
-    """The JSON object of an event, in one line."""
-    if isinstance(event, StepDone) and (line := step_line(event, at_ns)) is not None:
-        return line
-    record = to_record(event, at_ns)
-    try:
-        return _ENCODER.encode(record)
-    except ValueError:
-        return _ENCODER.encode(_finite(record))
+def line_of(event: Event, at_ns: int) -> bytes:
+    """The JSON object of an event, in one line, as readers accept it.
 
-
-def line_of_step(step: StepFields, at_ns: int) -> str:
-    """The same for what has the fields of a step's event."""
-    line = step_line(step, at_ns)
-    if line is None:
-        line = line_of(StepDone(**{name: getattr(step, name) for name in STEP_FIELDS}), at_ns)
-    return line
-
-
-def read_events(path: Path, cursor: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """Whole records after byte `cursor`, and the cursor to go on from.
-
-    A cut last line is left for the next read; a line that is no JSON object is skipped.
+    Text that is too long is cut. An event that still does not fit becomes a note that says so.
     """
+    event = msgspec.structs.replace(event, at_ns=at_ns)
+    if isinstance(event, StepDone):
+        return _ENCODER.encode(event)  # checking it would cost as much again
+    try:
+        return _checked(_ENCODER.encode(event))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _checked(_ENCODER.encode(_shortened(msgspec.to_builtins(event, enc_hook=_plain))))
+    except (ValueError, RecursionError) as error:
+        said = f"An event of kind {event.kind} could not be recorded: {error}"
+        return _ENCODER.encode(Note("warning", said, at_ns=at_ns))
+
+
+def line_of_step(step: StepFields, at_ns: int) -> bytes:
+    """The line of a step. A loss that is NaN or infinite is null: JSON has no word for it."""
+    return _ENCODER.encode(
+        StepDone(
+            step.segment,
+            step.step,
+            step.start_ns,
+            step.wall_ms,
+            step.loss,
+            step.examples,
+            step.captured,
+            step.input_ms,
+            step.marks_ns,
+            at_ns=at_ns,
+        )
+    )
+
+
+def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:
+    """Events in the whole lines after byte `cursor`, and the cursor to go on from.
+
+    A cut last line is left for the next read; a line that is no event is skipped.
+    """
+    left_out = LeftOut()
     try:
         with path.open("rb") as file:
             file.seek(cursor)
-            data = file.read()
+            events: list[Event] = []
+            for chunk, end in read_chunks(file, left_out):
+                whole = chunk[: chunk.rfind(b"\n") + 1]
+                events += decode_lines(whole, left_out)
+                cursor = end - (len(chunk) - len(whole))
     except FileNotFoundError:
         return [], cursor
-    whole = data[: data.rfind(b"\n") + 1]
-    return parse_lines(whole)[0], cursor + len(whole)
+    return events, cursor
 
 
-def parse_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The records in `data`, and how many lines are none (a disk that lost a page, say)."""
-    records, num_unreadable = [], 0
-    for line in data.splitlines():
-        try:
-            record = _DECODER.decode(line.decode())
-        except (ValueError, RecursionError):
-            num_unreadable += 1
-            continue
-        if isinstance(record, dict) and isinstance(record.get("kind"), str):
-            records.append(record)
-        else:
-            num_unreadable += 1
-    return records, num_unreadable
+def _checked(line: bytes) -> bytes:
+    if len(line) > LONGEST_LINE_BYTES:
+        raise ValueError(f"it takes {len(line)} bytes, more than {LONGEST_LINE_BYTES}")
+    decode(line)
+    return line
 
 
-def _no_number(_word: str) -> None:
-    """NaN and infinities, which some writers spell although JSON has no word for them."""
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's; everything else that JSON does not know as text."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
-
-
-def _finite(value: Any) -> Any:
-    """The value with NaN and infinities as null: JSON has no word for them."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+def _shortened(value: Any) -> Any:
+    """A value whose texts are not too long, and which UTF-8 can spell."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {_shortened(key): _shortened(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_shortened(item) for item in value]
     return value
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)

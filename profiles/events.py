@@ -1,66 +1,127 @@
 """What happened: one completed record per thing, one JSON line each, never start/end pairs.
 
-Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`).
-A line is `{"kind": ..., "at_ns": ..., **fields}`; `at_ns` is the writer's wall clock
-(`time.time_ns()`) when the record was written. Readers ignore kinds and fields they do not
-know and stop at a half-written last line, so a run cut off at any byte stays readable.
+Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`). A line is
+`{"kind": ..., **fields, "at_ns": ...}`; `at_ns` is the writer's wall clock (`time.time_ns()`) when
+the record was written. These classes are the schema: writers encode them, readers decode into them
+(`event_decoder`), and `docs/run-folder.md` is made from them. A field that a reader does not know
+is ignored. A line that does not fit is left out and counted, so a run cut off at any byte stays
+readable.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from strategy_lab.profiles.event_parts import (
+    CoreTraffic,
+    Device,
+    Fallback,
+    Host,
+    InterfaceCounts,
+    LinkCounts,
+    ServedVariable,
+    Server,
+)
+from strategy_lab.profiles.field_types import (
+    Bytes,
+    Count,
+    Counts,
+    Devices,
+    Generation,
+    Int64,
+    Json,
+    Ms,
+    Name,
+    NumReplicas,
+    NumWorkers,
+    Pid,
+    Segment,
+    SignedMs,
+    Small,
+    Step,
+    Text,
+    TimeNs,
+    Worker,
+    check_json,
+)
+from strategy_lab.profiles.limits import MOST_ITEMS, MOST_REPLICAS, MOST_WORKERS
+from strategy_lab.profiles.spec_shape import check_spec
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStarted:
+class Recorded(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What every event has."""
+
+    at_ns: TimeNs = 0
+    """When it was written; 0 before that."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in the file."""
+        return str(self.__struct_config__.tag)
+
+
+def kind_of(event: type[Recorded]) -> str:
+    """What events of a class are called in the file."""
+    return str(event.__struct_config__.tag)
+
+
+MarkTimes = tuple[TimeNs, TimeNs, TimeNs]
+"""Inputs ready, gradients ready, reduced."""
+Marks = Annotated[list[MarkTimes], Meta(max_length=MOST_REPLICAS)]
+ClosureMarks = tuple[TimeNs, TimeNs | None, TimeNs | None, TimeNs | None, TimeNs]
+"""Start, inputs ready, pulled, gradients ready, pushed."""
+MeshPlace = Annotated[list[Small], Meta(min_length=4, max_length=4)]
+Coordinates = Annotated[list[list[MeshPlace]], Meta(max_length=MOST_REPLICAS)]
+OffsetNs = Annotated[int, Meta(gt=-(2**61), lt=2**61, description="ns")]
+SpanNs = Annotated[int, Meta(ge=0, lt=2**61, description="ns")]
+
+
+class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
     """A worker process took the run. The two clocks are read together: the clock's anchor."""
 
-    kind: ClassVar[str] = "worker_started"
-    worker: int
-    pid: int
-    realtime_ns: int
-    monotonic_ns: int
+    worker: Worker
+    pid: Pid
+    realtime_ns: TimeNs
+    monotonic_ns: TimeNs
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Recorded, frozen=True, tag="environment"):
     """What the run ran on, once TensorFlow knows its devices."""
 
-    kind: ClassVar[str] = "environment"
-    tensorflow: str
-    python: str
-    devices: list[dict[str, Any]]
-    """Each `{"name": "/job:...", "kind": "CPU", "physical": "...", "logical": true}`."""
-    host: dict[str, Any]
-    """`{"name", "boot", "cpus", "memory_bytes", "platform"}`; `boot` names the running kernel."""
+    tensorflow: Name
+    python: Name
+    devices: Annotated[list[Device], Meta(max_length=MOST_REPLICAS)]
+    host: Host
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentOpened:
+class SegmentOpened(Recorded, frozen=True, tag="segment"):
     """A configuration came into force. The segment before it, if any, is closed by it."""
 
-    kind: ClassVar[str] = "segment"
-    segment: int
-    strategy: str
-    num_replicas: int
-    num_workers: int
-    global_batch_size: int | None
-    first_step: int
-    started_ns: int
-    replica_devices: list[str]
+    segment: Segment
+    strategy: Name
+    num_replicas: NumReplicas
+    num_workers: NumWorkers
+    global_batch_size: Count | None
+    first_step: Step
+    started_ns: TimeNs
+    replica_devices: Devices
     """Full device name of each replica, by global replica id."""
-    cross_device_ops: str
-    spec: dict[str, Any]
-    core_devices: list[list[str]] | None = None
+    cross_device_ops: Name
+    spec: Json
+    core_devices: Annotated[list[Devices], Meta(max_length=MOST_REPLICAS)] | None = None
     """Under a TPU's strategy: device names by replica and logical core."""
-    parameter_bytes: int | None = None
-    state_checksum_before: str | None = None
+    parameter_bytes: Bytes | None = None
+    state_checksum_before: Name | None = None
     """Checksum of model and optimizer state as the segment before left it."""
-    state_checksum_after: str | None = None
+    state_checksum_after: Name | None = None
     """The same as this segment found it: equal means carried over exactly."""
-    moved: str | None = None
+    moved: Name | None = None
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
+
+    def __post_init__(self) -> None:
+        check_spec(self.spec)
 
     @property
     def size(self) -> str:
@@ -70,276 +131,250 @@ class SegmentOpened:
         return f"{replicas} of {self.num_workers} {processes}" if self.num_workers > 1 else replicas
 
 
-@dataclass(frozen=True, slots=True)
-class StepDone:
+class StepDone(Recorded, frozen=True, gc=False, tag="step"):
     """A step: start on the worker's wall clock, length on its monotonic one.
 
     A step lasts from asking for its batch until its result is there.
     """
 
-    kind: ClassVar[str] = "step"
-    segment: int
-    step: int
-    start_ns: int
-    wall_ms: float
+    segment: Segment
+    step: Step
+    start_ns: TimeNs
+    wall_ms: Ms
     loss: float | None
-    examples: int | None
+    examples: Count | None
     captured: bool
-    input_ms: float | None = None
+    input_ms: Ms | None = None
     """Host time in which the step waited for its batch."""
-    marks_ns: list[list[int]] | None = None
-    """Per replica `[inputs_ready, gradients_ready, reduced]`, wall clock (`tf.timestamp`)."""
+    marks_ns: Marks | None = None
+    """By local replica, on the worker's wall clock (`tf.timestamp`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retraced:
+class Retraced(Recorded, frozen=True, tag="retraced"):
     """A `tf.function` was traced again in a step that is not the first of its segment."""
 
-    kind: ClassVar[str] = "retraced"
-    segment: int
-    step: int
-    function: str
-    num_traces: int
+    segment: Segment
+    step: Step
+    function: Name
+    num_traces: Count
     """In this step."""
-    argument: str | None = None
-    """What changed since its trace before, in words; None where the signatures do not tell."""
+    argument: Text | None = None
+    """What changed since its trace before, in words; null if the signatures do not tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowCaptured:
+class WindowCaptured(Recorded, frozen=True, tag="window"):
     """A full capture is in the run folder, converted to tables under `folder`."""
 
-    kind: ClassVar[str] = "window"
-    window: int
-    segment: int
-    first_step: int
-    num_steps: int
-    folder: str
+    window: Small
+    segment: Segment
+    first_step: Step
+    num_steps: Count
+    folder: Annotated[str, Meta(pattern=r"^window-\d{1,9}$")]
     """Relative to the worker's folder; holds one Parquet file per table."""
-    num_events: int
-    num_spans: int
-    start_ms: float
-    stop_ms: float
-    convert_ms: float
-    xplane: str | None = None
+    num_events: Count
+    num_spans: Count
+    start_ms: Ms
+    stop_ms: Ms
+    convert_ms: Ms
+    xplane: Name | None = None
     """Raw XPlane file relative to the worker's folder, where kept."""
-    error: str | None = None
-    num_unmatched: int = 0
+    error: Text | None = None
+    num_unmatched: Count = 0
     """Op events whose node is in no traced graph; their spans have no device."""
-    num_ambiguous: int = 0
+    num_ambiguous: Count = 0
     """Op events whose name belongs to nodes on several devices."""
-    slower_ms: float = 0.0
+    slower_ms: SignedMs = 0.0
     """How much longer the window's steps took than those before it, together."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementRecorded:
+class PlacementRecorded(Recorded, frozen=True, tag="placement"):
     """Where ops and variables of a segment sit: a Parquet file relative to the worker's folder."""
 
-    kind: ClassVar[str] = "placement"
-    segment: int
-    file: str | None
-    num_rows: int
-    reason: str | None = None
+    segment: Segment
+    file: Annotated[str, Meta(pattern=r"^placement-\d{1,9}\.parquet$")] | None
+    num_rows: Count
+    reason: Text | None = None
     """Why there is none, where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoresExpanded:
+class CoresExpanded(Recorded, frozen=True, tag="cores"):
     """How a TPU program was spread over emulated cores: written after a segment's first step."""
 
-    kind: ClassVar[str] = "cores"
-    segment: int
-    topology: list[int]
+    segment: Segment
+    topology: MeshPlace
     """The mesh (x, y, z, core)."""
-    coordinates: list[list[list[int]]]
+    coordinates: Coordinates
     """Place on the mesh, by replica and logical core."""
     spmd: bool
-    num_ops: dict[str, int]
+    num_ops: Counts
     """Graph nodes by device."""
-    partitioned: dict[str, int]
+    partitioned: Counts
     """Ops split over the cores of their replica, by op type."""
-    fallbacks: list[dict[str, Any]]
-    """Ops gathered to core 0: `{"op", "reason", "names", "count", "bytes"}`."""
-    collectives: list[dict[str, Any]]
-    """Communications of a step: `{"op", "group_size", "count", "bytes", "moved_bytes"}`."""
-    moved_bytes: dict[str, int]
+    fallbacks: Annotated[list[Fallback], Meta(max_length=MOST_ITEMS)]
+    """Ops gathered to core 0."""
+    collectives: Annotated[list[CoreTraffic], Meta(max_length=MOST_ITEMS)]
+    """Communications of a step."""
+    moved_bytes: Counts
     """Bytes that a step moves between cores, by reason, as far as shapes tell."""
 
+    def place(self, replica: int, core: int) -> tuple[int, ...] | None:
+        """Coordinates of a logical core; None if the event has none for it."""
+        cores = self.coordinates[replica] if replica < len(self.coordinates) else []
+        return tuple(cores[core]) if core < len(cores) else None
 
-@dataclass(frozen=True, slots=True)
-class ClosureDone:
+
+class ClosureDone(Recorded, frozen=True, tag="closure"):
     """Coordinator of parameter servers: a worker did a closure, which is a step of the run."""
 
-    kind: ClassVar[str] = "closure"
-    segment: int
-    step: int
-    worker: int
+    segment: Segment
+    step: Step
+    worker: Worker
     """Process number of who did it."""
-    scheduled_ns: int
+    scheduled_ns: TimeNs
     """Coordinator's wall clock when it was put into the queue."""
-    marks_ns: list[int | None]
-    """Start, inputs ready, pulled, gradients ready, pushed: the worker's wall clock
-    (`tf.timestamp`); None where a workload's own step does not tell."""
-    finished_ns: int
+    marks_ns: ClosureMarks
+    """On the worker's wall clock (`tf.timestamp`); null if a workload's own step does not tell."""
+    finished_ns: TimeNs
     """Coordinator's wall clock when its result was there."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariablesServed:
+class VariablesServed(Recorded, frozen=True, tag="served"):
     """What sits on which parameter server, and what a step moves: once per segment."""
 
-    kind: ClassVar[str] = "served"
-    segment: int
-    servers: list[dict[str, Any]]
-    """By parameter server: `{"process": 3, "device": "/job:ps/replica:0/task:0/device:CPU:0"}`."""
-    variables: list[dict[str, Any]]
-    """Each `{"name", "role", "server", "shape", "bytes", "part", "num_parts", "pull_bytes",
-    "push_bytes"}`; `role` is `weight`, `state` or `optimizer`, sizes None where only the step
-    knows them. Pulls and pushes are those of one step of one worker."""
-    feed: str = "worker"
+    segment: Segment
+    servers: Annotated[list[Server], Meta(max_length=MOST_WORKERS)]
+    """By parameter server."""
+    variables: Annotated[list[ServedVariable], Meta(max_length=MOST_ITEMS)]
+    feed: Literal["worker", "coordinator"] = "worker"
     """Who reads the data: `worker`, or `coordinator` where it cannot leave that process."""
 
+    def __post_init__(self) -> None:
+        if any((variable.server or 0) >= len(self.servers) for variable in self.variables):
+            raise ValueError("a variable on a server that is not listed")
 
-@dataclass(frozen=True, slots=True)
-class MemorySampled:
+
+class MemorySampled(Recorded, frozen=True, tag="memory"):
     """Memory of a device, or of the worker's process (`source` says which)."""
 
-    kind: ClassVar[str] = "memory"
-    device: str
-    step: int
-    bytes_in_use: int
-    peak_bytes: int | None
-    source: str
+    device: Name
+    step: Step
+    bytes_in_use: Bytes
+    peak_bytes: Bytes | None
+    source: Name
 
 
-@dataclass(frozen=True, slots=True)
-class ClockMeasured:
+class ClockMeasured(Recorded, frozen=True, tag="clock"):
     """How far the reference worker's wall clock is from this worker's, or why nobody can say.
 
     `own time + offset_ns` is the reference's time. The truth lies within `uncertainty_ns` (half
     the least round trip), however unlike the two ways of a message are.
     """
 
-    kind: ClassVar[str] = "clock"
-    reference: int
+    reference: Worker
     """Number of the worker whose clock all are told by."""
-    measured_ns: int
+    measured_ns: TimeNs
     """When, by this worker's own wall clock."""
-    offset_ns: int | None
-    uncertainty_ns: int | None
-    round_trip_ns: int | None
-    num_exchanges: int
+    offset_ns: OffsetNs | None
+    uncertainty_ns: SpanNs | None
+    round_trip_ns: SpanNs | None
+    num_exchanges: Count
     """Messages there and back, of which the quickest counts."""
-    source: str
-    reason: str | None = None
+    source: Name
+    reason: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkBytes:
+class LinkBytes(Recorded, frozen=True, tag="links"):
     """Bytes between this process and the others of its cluster since it started.
 
-    Each link is `{"peer": 1, "opened": true, "sent_bytes": ..., "received_bytes": ...,
-    "sent_packets": ..., "received_packets": ..., "retransmitted_bytes": ... or null,
-    "rtt_ms": ...}`: the connections with one peer together, by who opened them. `peer` is null
-    where it cannot be told. Closed connections stay counted.
+    Closed connections stay counted.
     """
 
-    kind: ClassVar[str] = "links"
-    segment: int | None
-    step: int | None
+    segment: Segment | None
+    step: Step | None
     """Steps of the run that were done; None in a process that does no steps itself."""
-    links: list[dict[str, Any]]
-    interface: dict[str, Any] | None = None
-    """`{"name", "sent_bytes", "received_bytes", "sent_packets", "received_packets"}` of this
-    process's own network interface, frames with their headers; None where it has none."""
-    reason: str | None = None
+    links: Annotated[list[LinkCounts], Meta(max_length=4 * MOST_WORKERS)]
+    interface: InterfaceCounts | None = None
+    """Null if the process has no network interface of its own."""
+    reason: Text | None = None
     """Why the system does not tell, where it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandAnswered:
+class CommandAnswered(Recorded, frozen=True, tag="answer"):
     """A numbered command was applied or refused; a refused one left the run as it was."""
 
-    kind: ClassVar[str] = "answer"
-    number: int
-    command: str
-    status: str
-    """`applied` or `rejected`."""
-    step: int | None = None
-    message: str | None = None
-    took_ms: float | None = None
+    number: Count
+    command: Name
+    status: Literal["applied", "rejected"]
+    step: Step | None = None
+    message: Text | None = None
+    took_ms: Ms | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Recorded, frozen=True, tag="failed"):
     """The run cannot go on. `message` is for people, `detail` for the curious."""
 
-    kind: ClassVar[str] = "failed"
-    message: str
-    detail: str = ""
+    message: Text
+    detail: Text = ""
     follows: bool = False
     """It only tells of another worker's end: who was lost knows more, or whoever watched it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+FinishedStatus = Literal["finished", "stopped", "replaced"]
+
+
+class Finished(Recorded, frozen=True, tag="finished"):
     """The worker closed its books: `finished` (all steps done), `stopped` (asked to), or
     `replaced` (a fresh worker has taken over)."""
 
-    kind: ClassVar[str] = "finished"
-    status: str
-    steps: int
+    status: FinishedStatus
+    steps: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+class Launched(Recorded, frozen=True, tag="launched"):
     """Launcher: a worker process was given this run."""
 
-    kind: ClassVar[str] = "launched"
-    worker: int
-    generation: int
-    pid: int
-    pid_started_ns: int
+    worker: Worker
+    generation: Generation
+    pid: Pid
+    pid_started_ns: TimeNs
     """Start time of the process, so that a reused pid is not mistaken for it."""
     from_spare: bool
-    task: str | None = None
+    task: Name | None = None
     """What the process is in a cluster: `worker 1`, `parameter server 0`."""
-    address: str | None = None
+    address: Name | None = None
     """`host:port` of its server in the cluster."""
-    host: str | None = None
+    host: Name | None = None
     """Name of the machine it is on, where the run may have processes on others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exited:
+class Exited(Recorded, frozen=True, tag="exited"):
     """Launcher: a worker process ended, and why as far as the launcher can tell."""
 
-    kind: ClassVar[str] = "exited"
-    worker: int
-    generation: int
-    exit_code: int | None
-    verdict: str
+    worker: Worker
+    generation: Generation
+    exit_code: Int64 | None
+    verdict: Name
     """`finished`, `stopped`, `replaced`, `failed`, `crashed`, `killed`, `hung`, `out-of-memory`."""
-    message: str | None = None
-    follows: int | None = None
+    message: Text | None = None
+    follows: Worker | None = None
     """Number of the process whose end was the reason for this one's, where it was."""
-    lost_ns: int | None = None
+    lost_ns: TimeNs | None = None
     """When the launcher saw it fail, or end where it should not have; None where it ended well or
     was ended by the launcher for another's sake."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Recorded, frozen=True, tag="note"):
     """Something a reader of the run should know; `level` is `info` or `warning`."""
 
-    kind: ClassVar[str] = "note"
-    level: str
-    message: str
-    fields: dict[str, Any] = field(default_factory=dict)
+    level: Literal["info", "warning"]
+    message: Text
+    fields: Json = {}
+
+    def __post_init__(self) -> None:
+        check_json(self.fields)
 
 
-Event = (
+Event: TypeAlias = (
     WorkerStarted
     | Environment
     | SegmentOpened
@@ -360,10 +395,3 @@ Event = (
     | Exited
     | Note
 )
-
-
-def to_record(event: Event, at_ns: int) -> dict[str, Any]:
-    """The JSON-ready line of an event."""
-    # Not `asdict`: it copies deeply, which is half the cost of recording a step.
-    values = {name: getattr(event, name) for name in event.__slots__}
-    return {"kind": event.kind, "at_ns": at_ns, **values}

@@ -5,50 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strategy_lab.profiles.event_parts import InterfaceCounts, LinkCounts
 from strategy_lab.profiles.events import LinkBytes
-from strategy_lab.profiles.records import as_event
-from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.sources import EventSource
 
 SOCKET = "socket"
 """Payload of TCP connections, as the kernel counts it for each."""
 INTERFACE = "interface"
 """Frames with their headers, as the kernel counts them on a process's own interface."""
 
+Row = dict[str, Any]
 
-def link_rows(source: EventSource) -> Iterator[Record]:
-    """Rows as plain mappings; what does not fit the table is for the reader to find."""
-    for record in source.of_kind(LinkBytes.kind):
-        event = as_event(record, LinkBytes)
-        if event is None or source.worker is None:
-            continue
-        counted = {
+
+def link_rows(source: EventSource) -> Iterator[Row]:
+    """Rows of the table as mappings."""
+    if source.worker is None:
+        return
+    for event in source.of_kind(LinkBytes):
+        counted: Row = {
             "segment": event.segment,
             "step": event.step,
             "worker": source.worker,
             "generation": source.generation,
-            "at_ns": record.get("at_ns"),
+            "at_ns": event.at_ns,
         }
         for link in event.links:
-            told = {"rtt_ms": link.get("rtt_ms"), "opened": link.get("opened"), "source": SOCKET}
-            yield from _both_ways(counted | told, link, link.get("peer"))
+            told = {"rtt_ms": link.rtt_ms, "opened": link.opened, "source": SOCKET}
+            sent, received = _both_ways(counted | told, link, link.peer)
+            yield sent | {"retransmitted_bytes": link.retransmitted_bytes}
+            yield received
         if event.interface is not None:
             yield from _both_ways(counted | {"source": INTERFACE}, event.interface, None)
 
 
-def _both_ways(shared: Record, counts: dict[str, Any], peer: object) -> Iterator[Record]:
-    """A sent row and a received one; retransmissions are known of what was sent."""
-    yield {
+def _both_ways(
+    shared: Row, counts: LinkCounts | InterfaceCounts, peer: int | None
+) -> tuple[Row, Row]:
+    """A sent row and a received one."""
+    sent = {
         **shared,
         "from_worker": shared["worker"],
         "to_worker": peer,
-        "bytes": counts.get("sent_bytes"),
-        "packets": counts.get("sent_packets"),
-        "retransmitted_bytes": counts.get("retransmitted_bytes"),
+        "bytes": counts.sent_bytes,
+        "packets": counts.sent_packets,
     }
-    yield {
+    received = {
         **shared,
         "from_worker": peer,
         "to_worker": shared["worker"],
-        "bytes": counts.get("received_bytes"),
-        "packets": counts.get("received_packets"),
+        "bytes": counts.received_bytes,
+        "packets": counts.received_packets,
     }
+    return sent, received

@@ -7,20 +7,19 @@ coordinator writes for all; `profiles.clocks` compares workers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.hosts import is_pod, worker_of
-from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.sources import EventSource
+from strategy_lab.profiles.step_columns import StepColumns
 
 Ints = npt.NDArray[np.int64]
-_LONGEST_MS = 2**62 / 1e6
-UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +37,9 @@ class MarkRows:
     start_ns: Ints
     """When its worker's step began."""
     wall_ns: Ints
-    """Length of that step; -1 where unknown."""
+    """Length of that step."""
     input_ns: Ints
-    """What of it went by until the batch was there; 0 where nobody told."""
+    """How long of it the step waited for its batch; 0 if that was not measured."""
 
     def __len__(self) -> int:
         return len(self.step)
@@ -50,24 +49,21 @@ class MarkRows:
         return MarkRows(*(getattr(self, item.name)[chosen] for item in fields(self)))
 
 
-_WIDTH = len(fields(MarkRows))
-
-
-def read_mark_rows(
-    sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
-) -> tuple[MarkRows, int]:
-    """All usable marks, by worker and process, and how many records were not usable."""
+def read_mark_rows(sources: Sequence[EventSource], segments: Sequence[SegmentOpened]) -> MarkRows:
+    """All light marks, by worker and process."""
     layout = {segment.segment: segment for segment in segments}
-    blocks = [np.empty((0, _WIDTH), np.int64)]
-    num_bad = 0
-    for source in sources:
-        if source.worker is None:
-            continue
-        records = [record for record in source.of_kind("step") if record.get("marks_ns")]
-        found, bad = _blocks(records, source.worker, layout)
-        blocks += found
-        num_bad += bad
-    return MarkRows(*np.concatenate(blocks).T.copy()), num_bad
+    blocks = [
+        block
+        for source in sources
+        if source.worker is not None
+        for block in _blocks(source.steps, source.worker, layout)
+    ]
+    if len(blocks) == 1:
+        return blocks[0]
+    none = np.empty(0, np.int64)
+    names = [item.name for item in fields(MarkRows)]
+    every = ([none, *(getattr(block, name) for block in blocks)] for name in names)
+    return MarkRows(*(np.concatenate(columns) for columns in every))
 
 
 def first_replica(worker: int, num_local: int, opened: SegmentOpened | None) -> int:
@@ -84,64 +80,32 @@ def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None) -> Ints:
 
 
 def _blocks(
-    records: Sequence[Record], worker: int, layout: Mapping[int, SegmentOpened]
-) -> tuple[list[Ints], int]:
-    alike: dict[tuple[int, int], list[Record]] = {}
-    num_bad = 0
-    for record in records:
-        segment, marks = record.get("segment"), record["marks_ns"]
-        if _is_count(segment) and _is_count(record.get("step")) and isinstance(marks, list):
-            alike.setdefault((segment, len(marks)), []).append(record)
-        else:
-            num_bad += 1
-    blocks = []
-    for (segment, num_replicas), group in alike.items():
-        sound, marks_ns = _stacked(group, num_replicas)
-        num_bad += len(group) - len(sound)
-        replica = first_replica(worker, num_replicas, layout.get(segment)) + np.arange(num_replicas)
-        steps = np.array([record["step"] for record in sound], np.int64)
-        times = np.array([_times(record) for record in sound], np.int64).reshape(-1, 3, 1)
-        known = (segment, steps[:, None], _workers(worker, replica, layout.get(segment)), replica)
-        every = (*known, *np.moveaxis(marks_ns, 2, 0), *np.moveaxis(times, 1, 0))
-        shape = (len(sound), num_replicas)
-        columns = [np.broadcast_to(np.asarray(value, np.int64), shape) for value in every]
-        blocks.append(np.stack(columns, axis=-1).reshape(-1, _WIDTH))
-    return blocks, num_bad
+    steps: StepColumns, worker: int, layout: Mapping[int, SegmentOpened]
+) -> Iterator[MarkRows]:
+    """The rows of steps that are alike: of one segment and number of replicas."""
+    first_mark = np.cumsum(steps.num_marks) - steps.num_marks
+    alike = np.unique(np.stack([steps.segment, steps.num_marks]), axis=1).T.tolist()
+    for segment, num_replicas in alike:
+        if not num_replicas:
+            continue
+        chosen = np.flatnonzero((steps.segment == segment) & (steps.num_marks == num_replicas))
+        opened = layout.get(segment)
+        replica = first_replica(worker, num_replicas, opened) + np.arange(num_replicas)
+        rows = (first_mark[chosen, None] + np.arange(num_replicas)).reshape(-1)
+        marks_ns = steps.marks_ns if len(rows) == len(steps.marks_ns) else steps.marks_ns[rows]
+        yield MarkRows(
+            segment=np.full(len(rows), segment, np.int64),
+            step=np.repeat(steps.step[chosen], num_replicas),
+            worker=np.tile(_workers(worker, replica, opened), len(chosen)),
+            replica=np.tile(replica, len(chosen)),
+            inputs_ns=np.ascontiguousarray(marks_ns[:, 0]),
+            gradients_ns=np.ascontiguousarray(marks_ns[:, 1]),
+            reduced_ns=np.ascontiguousarray(marks_ns[:, 2]),
+            start_ns=np.repeat(steps.start_ns[chosen], num_replicas),
+            wall_ns=np.repeat(_ns(steps.wall_ms[chosen]), num_replicas),
+            input_ns=np.repeat(_ns(np.nan_to_num(steps.input_ms[chosen])), num_replicas),
+        )
 
 
-def _stacked(records: list[Record], num_replicas: int) -> tuple[list[Record], Ints]:
-    """The records whose marks are sound, and those marks `[n, replicas, 3]`."""
-    try:
-        marks = np.array([record["marks_ns"] for record in records])
-        is_sound = marks.dtype == np.int64 and marks.shape == (len(records), num_replicas, 3)
-    except ValueError:  # of different lengths
-        is_sound = False
-    if not is_sound:
-        records = [record for record in records if _are_marks(record["marks_ns"])]
-        marks = np.array([record["marks_ns"] for record in records], np.int64)
-    return records, marks.reshape(len(records), num_replicas, 3)
-
-
-def _times(record: Record) -> tuple[int, int, int]:
-    """Start, length and input of the step."""
-    start = record.get("start_ns")
-    start = start if type(start) is int and 0 <= start < 2**63 else UNKNOWN
-    return start, _length(record.get("wall_ms")), max(_length(record.get("input_ms")), 0)
-
-
-def _length(length_ms: Any) -> int:
-    is_length = isinstance(length_ms, int | float) and 0 <= length_ms < _LONGEST_MS
-    return round(length_ms * 1e6) if is_length else UNKNOWN
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < 2**31
-
-
-def _are_marks(marks: Any) -> bool:
-    return isinstance(marks, list) and all(
-        isinstance(mark, list)
-        and len(mark) == 3
-        and all(type(at_ns) is int and 0 <= at_ns < 2**63 for at_ns in mark)
-        for mark in marks
-    )
+def _ns(length_ms: npt.NDArray[np.float64]) -> Ints:
+    return np.rint(length_ms * 1e6).astype(np.int64)

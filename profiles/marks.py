@@ -12,12 +12,13 @@ The formulas hold for numbers and for columns of them alike.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from strategy_lab.profiles.events import MarkTimes, StepDone
 
 PhasesMs = tuple[float, float, float, float, float]
 """Compute, wait, transfer, input, idle, as in `schema.CATEGORIES`; they add up to the step."""
@@ -57,26 +58,21 @@ def fill_step(
     return compute, wait, transfer, input_, left - wait
 
 
-def split_step(step: Mapping[str, Any], last_ns: int | None = None) -> list[PhasesMs] | None:
-    """The phases of a `step` record per replica of its worker, in ms; None without marks.
+def split_step(step: StepDone, last_ns: int | None = None) -> list[PhasesMs] | None:
+    """The phases of a step per replica of its worker, in ms; None without marks.
 
     `last_ns` is when the last replica of all workers had its gradients, on this worker's clock;
     without it the worker's own replicas are all.
     """
-    marks = step.get("marks_ns")
-    wall_ms = step.get("wall_ms")
-    if not marks or not isinstance(wall_ms, int | float) or not math.isfinite(wall_ms):
+    if not step.marks_ns:
         return None
-    try:
-        own_last_ns = max([gradients for _, gradients, _ in marks])
-        last_ns = own_last_ns if last_ns is None else max(last_ns, own_last_ns)
-        waited_ms = float(step.get("input_ms") or 0.0)
-        return [_split(mark, last_ns, waited_ms, wall_ms) for mark in marks]
-    except (TypeError, ValueError):
-        return None
+    own_last_ns = max([gradients for _, gradients, _ in step.marks_ns])
+    last_ns = own_last_ns if last_ns is None else max(last_ns, own_last_ns)
+    waited_ms = step.input_ms or 0.0
+    return [_split(mark, last_ns, waited_ms, step.wall_ms) for mark in step.marks_ns]
 
 
-def _split(mark: list[int], last_ns: int, waited_ms: float, wall_ms: float) -> PhasesMs:
+def _split(mark: MarkTimes, last_ns: int, waited_ms: float, wall_ms: float) -> PhasesMs:
     inputs, gradients, reduced = mark
     compute, wait, transfer = between_marks(inputs, gradients, reduced, last_ns)
     idle_ms = wall_ms - waited_ms - (reduced - inputs) / 1e6

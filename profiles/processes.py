@@ -3,19 +3,31 @@
 Folded from the events that they and their launcher wrote, in whatever order they arrive:
 
     book = ProcessBook()
-    for record in records:
-        book.take(record)
+    for told in tail.read():
+        book.take(told.event, told.worker, told.generation)
     book.current()         the processes of the run as it is now
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.events import (
+    Environment,
+    Event,
+    Exited,
+    Failed,
+    Finished,
+    Launched,
+    Note,
+    SegmentOpened,
+    StepDone,
+    WorkerStarted,
+)
+from strategy_lab.profiles.sources import EventSource
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -25,8 +37,6 @@ ProcessState = Literal["starting", "running", "done", "replaced", "lost", "ended
 
 _REJECTED = re.compile(r"rejected-worker-(\d+)-(\d+)-")
 _GOOD_ENDS = ("finished", "stopped")
-_UP = ("segment", "environment", "step")
-"""Whoever wrote one of these is past its start."""
 
 
 @dataclass(slots=True)
@@ -87,18 +97,21 @@ class ProcessBook:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Process] = {}
 
-    def take(self, record: Record, worker: Any = None, generation: Any = None) -> bool:
-        """Note what a record tells; whether it told anything. The writer counts where the record
-        names no process itself."""
-        if record["kind"] == "note":
-            return self._forget(record)
-        number = record.get("worker", worker)
-        of = record.get("generation", generation)
-        teller = _TELLERS.get(record["kind"])
-        if teller is None or type(number) is not int or type(of) is not int:
+    def take(self, event: Event, worker: int | None = None, generation: int | None = None) -> bool:
+        """Note what an event of a writer tells; whether it told anything."""
+        if isinstance(event, Note):
+            return self._forget(event)
+        if isinstance(event, Launched | Exited):
+            worker, generation = event.worker, event.generation
+        if worker is None or generation is None or not isinstance(event, _TELLING):
             return False
-        teller(self._known.setdefault((number, of), Process(number, of)), record)
+        _tell(self._known.setdefault((worker, generation), Process(worker, generation)), event)
         return True
+
+    def has_stepped(self, worker: int, generation: int) -> None:
+        """Note that a process has done steps, which is all that its steps tell."""
+        key = worker, generation
+        self._known.setdefault(key, Process(worker, generation)).is_up = True
 
     def current(self) -> list[Process]:
         """The latest process of each number, without those that have left for good."""
@@ -123,10 +136,9 @@ class ProcessBook:
         """By number what each was called last."""
         return {process.worker: process.title for _, process in sorted(self._known.items())}
 
-    def _forget(self, note: Record) -> bool:
+    def _forget(self, note: Note) -> bool:
         """A fresh process that could not take over: its records were put away, says a note."""
-        fields = note.get("fields")
-        folder = fields.get("folder") if isinstance(fields, Mapping) else None
+        folder = note.fields.get("folder")
         match = _REJECTED.match(folder) if isinstance(folder, str) else None
         key = (int(match[1]), int(match[2])) if match else None
         if key not in self._known or self._known[key].is_launched:
@@ -144,8 +156,10 @@ def read_processes(sources: Sequence[EventSource]) -> ProcessBook:
     """The processes of a run that was read."""
     book = ProcessBook()
     for source in sources:
-        for record in source.records:
-            book.take(record, source.worker, source.generation)
+        for event in source.events:
+            book.take(event, source.worker, source.generation)
+        if len(source.steps) and source.worker is not None and source.generation is not None:
+            book.has_stepped(source.worker, source.generation)
     return book
 
 
@@ -154,52 +168,34 @@ def titles_of(profile: Profile) -> dict[int, str]:
     return read_processes(profile.sources).titles()
 
 
-def _launched(process: Process, record: Record) -> None:
-    process.is_launched = True
-    process.pid = _number(record.get("pid"))
-    process.task, process.address = _text(record.get("task")), _text(record.get("address"))
-    process.host = _text(record.get("host"))
+_TELLING = (
+    Launched,
+    WorkerStarted,
+    Failed,
+    Finished,
+    Exited,
+    SegmentOpened,
+    Environment,
+    StepDone,
+)
 
 
-def _started(process: Process, record: Record) -> None:
-    process.pid = process.pid or _number(record.get("pid"))
-
-
-def _is_up(process: Process, _record: Record) -> None:
-    process.is_up = True
-
-
-def _failed(process: Process, record: Record) -> None:
-    process.failed = _text(record.get("message")) or "It failed."
-    process.failed_ns = _number(record.get("at_ns"))
-    process.heard = record.get("follows") is True
-
-
-def _finished(process: Process, record: Record) -> None:
-    process.finished = _text(record.get("status"))
-
-
-def _exited(process: Process, record: Record) -> None:
-    process.verdict = _text(record.get("verdict")) or "unknown"
-    process.message = _text(record.get("message"))
-    follows = _number(record.get("follows"))
-    process.follows = None if follows == process.worker else follows
-    process.lost_ns = _number(record.get("lost_ns"))
-
-
-_TELLERS = {
-    "launched": _launched,
-    "worker_started": _started,
-    "failed": _failed,
-    "finished": _finished,
-    "exited": _exited,
-    **dict.fromkeys(_UP, _is_up),
-}
-
-
-def _number(value: Any) -> int | None:
-    return value if type(value) is int else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def _tell(process: Process, event: Event) -> None:
+    match event:
+        case Launched():
+            process.is_launched = True
+            process.pid, process.host = event.pid, event.host
+            process.task, process.address = event.task, event.address
+        case WorkerStarted():
+            process.pid = process.pid or event.pid
+        case Failed():
+            process.failed = event.message or "It failed."
+            process.failed_ns, process.heard = event.at_ns, event.follows
+        case Finished():
+            process.finished = event.status
+        case Exited():
+            process.verdict, process.message = event.verdict, event.message
+            process.follows = None if event.follows == process.worker else event.follows
+            process.lost_ns = event.lost_ns
+        case _:  # what a process writes once it is past its start
+            process.is_up = True

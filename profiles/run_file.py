@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.field_types import Json, Name, Small, TimeNs
 from strategy_lab.profiles.layout import RUN_FILE
+from strategy_lab.profiles.limits import LARGEST_RUN_FILE_BYTES, MOST_WORKERS
+from strategy_lab.profiles.spec_shape import check_spec
 
 RUN_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class RunIdentity:
-    """Who this run is. `spec` is None where no RunSpec was behind it (`lab.record`, imports)."""
+class ClusterTask(Struct, frozen=True):
+    """One process of a cluster."""
 
-    name: str
-    created_ns: int
-    spec: dict[str, Any] | None = None
-    recorded_by: str = "engine"
+    role: Name
+    index: Small
+    address: Name
+    profiler: Name = ""
+
+
+class ClusterIdentity(Struct, frozen=True):
+    """The cluster of a run whose processes were each started on their own host."""
+
+    run_id: Name
+    tasks: Annotated[list[ClusterTask], Meta(max_length=MOST_WORKERS)]
+
+
+class RunIdentity(Struct, frozen=True):
+    """Who this run is."""
+
+    name: Name
+    """That of its folder."""
+    created_ns: TimeNs
+    spec: Json | None = None
+    """The RunSpec as it was asked; null if none was behind the run (`lab.record`, imports)."""
+    recorded_by: Name = "engine"
     """`engine`, `record` (somebody's own program) or `import`."""
-    cluster: dict[str, Any] | None = None
-    """Of a run whose processes were each started where they are: `{"run_id", "tasks"}`."""
-    uid: str = ""
+    cluster: ClusterIdentity | None = None
+    uid: Name = ""
     """Random, kept when the run is renamed; empty in a `run.json` of an earlier version."""
-    schema_version: int = RUN_VERSION
+    schema_version: Small = RUN_VERSION
+
+    def __post_init__(self) -> None:
+        if self.spec is not None:
+            check_spec(self.spec)
 
 
 def create_run_file(
@@ -47,13 +71,13 @@ def create_run_file(
         created_ns=time.time_ns() if created_ns is None else created_ns,
         spec=spec,
         recorded_by=recorded_by,
-        cluster=cluster,
+        cluster=None if cluster is None else msgspec.convert(cluster, ClusterIdentity),
         uid=uuid.uuid4().hex,
     )
     draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"  # hosts that share a disk share no pids
     try:
         run.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
+        draft.write_bytes(_text_of(msgspec.to_builtins(identity)))
         os.link(draft, run / RUN_FILE)  # unlike rename, refuses to replace another run
     except FileExistsError:
         raise RunFolderError(
@@ -71,37 +95,49 @@ def rename_in_run_file(run: Path) -> None:
 
     Without one, or with a damaged one, there is nothing to tell.
     """
-    identity = read_run_file(run)
-    if identity is None:
+    if read_run_file(run) is None:
         return
     draft = run / f".{RUN_FILE}.{os.getpid()}"
-    renamed = asdict(identity) | {"name": run.resolve().name}
-    draft.write_text(json.dumps(renamed, indent=1) + "\n", encoding="utf-8")
+    document: Json = msgspec.json.decode((run / RUN_FILE).read_bytes())  # unknown fields included
+    draft.write_bytes(_text_of(document | {"name": run.resolve().name}))
     draft.replace(run / RUN_FILE)
 
 
 def read_run_file(run: Path) -> RunIdentity | None:
-    """The identity in `run.json`; None where there is none yet, or only half of one."""
+    """The identity in `run.json`; None if there is none yet, or it is damaged."""
     try:
-        file = run / RUN_FILE
-        return _identity(run, json.loads(file.read_text("utf-8"))) if file.is_file() else None
-    except (OSError, ValueError, RecursionError):
+        return _read(run)
+    except ValueError:
         return None
 
 
-def _identity(run: Path, document: Any) -> RunIdentity:
-    if not isinstance(document, dict):
-        raise ValueError("run.json holds one mapping")
-    spec = document.get("spec")
-    created_ns = document.get("created_ns")
-    cluster = document.get("cluster")
-    version = document.get("schema_version")
-    return RunIdentity(
-        name=str(document.get("name") or run.resolve().name),
-        created_ns=created_ns if isinstance(created_ns, int) else 0,
-        spec=spec if isinstance(spec, dict) else None,
-        recorded_by=str(document.get("recorded_by", "engine")),
-        cluster=cluster if isinstance(cluster, dict) else None,
-        uid=str(document.get("uid") or ""),
-        schema_version=version if type(version) is int else RUN_VERSION,
-    )
+def why_damaged(run: Path) -> str | None:
+    """What is wrong with `run.json`; None if it can be read, or is not there."""
+    try:
+        _read(run)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _read(run: Path) -> RunIdentity | None:
+    """None without a `run.json`; raises ValueError with the reason if it is damaged."""
+    file = run / RUN_FILE
+    try:
+        if not file.is_file():  # a pipe under this name would be waited for without end
+            return None
+        size = file.stat().st_size
+        if size > LARGEST_RUN_FILE_BYTES:
+            raise ValueError(f"it has {size} bytes, more than {LARGEST_RUN_FILE_BYTES}")
+        return _IDENTITY.decode(file.read_bytes())
+    except OSError as error:
+        raise ValueError(error.strerror or "it cannot be read") from error
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _text_of(document: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+_IDENTITY = msgspec.json.Decoder(RunIdentity)

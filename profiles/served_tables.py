@@ -3,7 +3,7 @@
 
 A closure's parts are told by the clock of the worker that did it; what lies between that clock and
 the coordinator's (the queue before it, the way back after it) is null where the two cannot be
-compared. Rows that anyone may have damaged are left out and counted.
+compared.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_lab.profiles.clocks import Clocks
+from strategy_lab.profiles.event_parts import ServedVariable
 from strategy_lab.profiles.events import ClosureDone, VariablesServed
-from strategy_lab.profiles.records import as_event, is_text
 from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.sources import EventSource
 
@@ -28,12 +28,10 @@ NUM_MARKS = 5
 _PARTS = ("input_ms", "pull_ms", "compute_ms", "push_ms")
 
 
-def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> tuple[pa.Table, int]:
-    """One row per closure, and how many records were unusable."""
-    records = [record for source in sources for record in source.of_kind(ClosureDone.kind)]
-    events = [event for record in records if (event := as_event(record, ClosureDone))]
-    sound = [event for event in events if _is_sound(event)]
-    latest = {(event.segment, event.step): event for event in sound}  # a go-back does steps anew
+def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
+    """One row per closure."""
+    events = [event for source in sources for event in source.of_kind(ClosureDone)]
+    latest = {(event.segment, event.step): event for event in events}  # a go-back does steps anew
     found = list(latest.values())
     worker = np.array([event.worker for event in found], np.int64)
     marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, NUM_MARKS)
@@ -60,65 +58,37 @@ def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> tuple[pa.T
         },
         "return_ms": _known((finished - start_ns - busy_ns) / 1e6, is_known),
     }
-    return pa.table(columns, schema=TABLES["closures"]), len(records) - len(found)
+    return pa.table(columns, schema=TABLES["closures"])
 
 
-def served_table(sources: Sequence[EventSource]) -> tuple[pa.Table, int]:
-    """One row per variable, or part of one, and how many were unusable."""
-    rows: list[dict[str, Any]] = []
-    num_bad = 0
-    for record in (r for source in sources for r in source.of_kind(VariablesServed.kind)):
-        event = as_event(record, VariablesServed)
-        if event is None:
-            num_bad += 1
-            continue
-        for variable in event.variables:
-            row = _row(event, variable)
-            num_bad += row is None
-            rows += [] if row is None else [row]
-    return pa.Table.from_pylist(rows, schema=TABLES["served"]), num_bad
+def served_table(sources: Sequence[EventSource]) -> pa.Table:
+    """One row per variable, or part of one, that is on a server."""
+    rows = [
+        _row(event, variable, variable.server)
+        for source in sources
+        for event in source.of_kind(VariablesServed)
+        for variable in event.variables
+        if variable.server is not None
+    ]
+    return pa.Table.from_pylist(rows, schema=TABLES["served"])
 
 
-def _row(event: VariablesServed, variable: dict[str, Any]) -> dict[str, Any] | None:
-    index = variable.get("server")
-    if not (type(index) is int and 0 <= index < len(event.servers)):
-        return None
+def _row(event: VariablesServed, variable: ServedVariable, index: int) -> dict[str, Any]:
     server = event.servers[index]
-    row = {
+    return {
         "segment": event.segment,
         "server": index,
-        "process": server.get("process"),
-        "device": server.get("device"),
-        "shape": str(variable.get("shape")),
-        **{name: variable.get(name) for name in ("name", "role")},
-        **{name: variable.get(name) for name in ("bytes", "part", "num_parts")},
-        **{name: variable.get(name) for name in ("pull_bytes", "push_bytes")},
+        "process": server.process,
+        "device": server.device,
+        "shape": str(variable.shape),
+        "name": variable.name,
+        "role": variable.role,
+        "bytes": variable.bytes,
+        "part": variable.part,
+        "num_parts": variable.num_parts,
+        "pull_bytes": variable.pull_bytes,
+        "push_bytes": variable.push_bytes,
     }
-    fits = all(_fits(row[field.name], field.type) for field in TABLES["served"])
-    is_whole = all(row[name] is not None for name in ("name", "role", "process", "bytes"))
-    return row if fits and is_whole else None
-
-
-def _fits(value: object, kind: pa.DataType) -> bool:
-    if value is None:
-        return True
-    if kind == pa.string():
-        return is_text(value)
-    limit = 2**31 if kind == pa.int32() else 2**63
-    return type(value) is int and -limit <= value < limit
-
-
-def _is_sound(event: ClosureDone) -> bool:
-    marks = event.marks_ns
-    times = [event.scheduled_ns, event.finished_ns, *(mark for mark in marks if mark is not None)]
-    return (
-        len(marks) == NUM_MARKS
-        and marks[0] is not None
-        and marks[-1] is not None
-        and all(0 <= at_ns < 2**62 for at_ns in times)
-        and 0 <= event.worker < 2**31
-        and 0 <= event.segment < 2**31
-    )
 
 
 def _floats(marks_ns: Sequence[int | None]) -> list[float]:

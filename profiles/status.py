@@ -6,11 +6,20 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
+from strategy_lab.profiles.events import (
+    Environment,
+    Exited,
+    Failed,
+    Finished,
+    Launched,
+    WorkerStarted,
+)
 from strategy_lab.profiles.liveness import is_alive, process_started_ns
-from strategy_lab.profiles.sources import EventSource, Record
+from strategy_lab.profiles.sources import EventSource
 
+OfProcess = TypeVar("OfProcess", Launched, Exited)
 State = Literal["finished", "running", "stopped", "failed", "incomplete"]
 
 _BAD_VERDICTS = {
@@ -59,14 +68,13 @@ def derive_status(
     latest = _latest_processes(sources)
     chief = latest[0] if latest else None
     failure = _failure(latest, sources)
-    if chief and not chief.of_kind("failed"):
-        for record in reversed(chief.of_kind("finished")):
-            if record.get("status") in ("finished", "stopped"):
-                return Status(record["status"])
+    if chief and not chief.of_kind(Failed):
+        for event in reversed(chief.of_kind(Finished)):
+            if event.status != "replaced":
+                return Status(event.status)
     if failure:
         return Status("failed", failure)
-    exits = _last_exits(sources)
-    if any(record.get("verdict") == "stopped" for record in exits):
+    if any(event.verdict == "stopped" for event in _last_exits(sources)):
         return Status("stopped")
     if _is_running(sources, alive or _alive_here, now_ns()):
         return Status("running")
@@ -76,10 +84,10 @@ def derive_status(
 def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
     """Without a fresh worker that has yet to take over: the launcher records it when it has."""
     launched = [
-        (record.get("worker"), record.get("generation"))
+        (event.worker, event.generation)
         for source in sources
         if source.worker is None
-        for record in source.of_kind("launched")
+        for event in source.of_kind(Launched)
     ]
     if not launched:
         return sources
@@ -96,9 +104,7 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
     One that was launched again since is not its worker's last, though the next has yet to write.
     """
     latest: dict[int, EventSource] = {}
-    newest = {
-        record["worker"]: record["generation"] for record in _launcher_records(sources, "launched")
-    }
+    newest = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
     for source in sources:
         if source.worker is not None:
             if (source.generation or 0) < newest.get(source.worker, 0):
@@ -112,77 +118,65 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
 def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
     """Why the run failed, in the words of whoever knew most; None where nothing failed."""
     exits = _last_exits(sources)
-    causes = [record for record in exits if not _is_consequence(record)]
-    follower = {record["worker"] for record in exits if _is_consequence(record)}
+    causes = [event for event in exits if not _is_consequence(event)]
+    follower = {event.worker for event in exits if _is_consequence(event)}
     told = [source for source in latest if source.worker not in follower]
-    failures = {source.worker: source.of_kind("failed") for source in told}
-    own = [record for found in failures.values() for record in found if not _heard(record)]
+    failures = {source.worker: source.of_kind(Failed) for source in told}
+    own = [event for found in failures.values() for event in found if not event.follows]
     if own:
-        return str(own[0].get("message") or "The run failed.")
+        return own[0].message or "The run failed."
     # Of several workers that nobody watched together, those who only heard of a peer's end come
     # last, and so do their launchers, who know no more.
-    heard = [record for found in failures.values() for record in found]
-    for record in sorted(causes, key=lambda record: bool(failures.get(record["worker"]))):
-        verdict = _BAD_VERDICTS.get(str(record.get("verdict")))
-        if verdict and not (heard and failures.get(record["worker"])):
-            return str(record.get("message") or f"Worker {record['worker']} {verdict}.")
+    heard = [event for found in failures.values() for event in found]
+    for event in sorted(causes, key=lambda event: bool(failures.get(event.worker))):
+        verdict = _BAD_VERDICTS.get(event.verdict)
+        if verdict and not (heard and failures.get(event.worker)):
+            return event.message or f"Worker {event.worker} {verdict}."
     if not heard:
         return None
     first = next(worker for worker, found in failures.items() if found)
-    launcher = [record.get("message") for record in exits if record["worker"] == first]
-    said = [*launcher, heard[0].get("message"), "The run failed."]  # its launcher may know more
-    return _of_silent_peer(latest, sources, str(next(filter(None, said))))
-
-
-def _heard(failed: Record) -> bool:
-    """Whether a failure only tells of a peer's end."""
-    return failed.get("follows") is True
+    launcher = [event.message for event in exits if event.worker == first]
+    said = [*launcher, heard[0].message, "The run failed."]  # its launcher may know more
+    return _of_silent_peer(latest, sources, next(text for text in said if text))
 
 
 def _of_silent_peer(
     latest: Sequence[EventSource], sources: Sequence[EventSource], said: str
 ) -> str:
     """What those who heard of a peer's end say; with its name where its whole host fell silent."""
-    ended = {record["worker"] for record in _last_exits(sources)}
-    ended |= {source.worker for source in latest if source.of_kind("finished")}
-    launched = _launcher_records(sources, "launched")
-    silent = [record for record in launched if record.get("host") and record["worker"] not in ended]
+    ended: set[int | None] = {event.worker for event in _last_exits(sources)}
+    ended |= {source.worker for source in latest if source.of_kind(Finished)}
+    launched = _last_of_each(sources, Launched)
+    silent = [event for event in launched if event.host and event.worker not in ended]
     if not silent:
         return said
-    names = " and ".join(
-        f"{record.get('task') or record['worker']} on {record['host']}" for record in silent
-    )
+    names = " and ".join(f"{event.task or event.worker} on {event.host}" for event in silent)
     return f"Nothing was heard again of {names}. Its peers: {said}"
 
 
-def _is_consequence(record: Record) -> bool:
+def _is_consequence(event: Exited) -> bool:
     """Whether a process ended because another one had, which its own `exited` tells of."""
-    return type(record.get("follows")) is int and record.get("follows") != record.get("worker")
+    return event.follows is not None and event.follows != event.worker
 
 
-def _launcher_records(sources: Sequence[EventSource], kind: str) -> list[Record]:
-    """The last record of `kind` per worker, whatever its generation."""
-    latest: dict[object, Record] = {}
-    for source in sources:
-        if source.worker is None:
-            latest |= {
-                record["worker"]: record
-                for record in source.of_kind(kind)
-                if type(record.get("worker")) is int and type(record.get("generation")) is int
-            }
+def _last_of_each(sources: Sequence[EventSource], kind: type[OfProcess]) -> list[OfProcess]:
+    """The launchers' last event of a kind per worker, whatever its generation."""
+    latest = {
+        event.worker: event
+        for source in sources
+        if source.worker is None
+        for event in source.of_kind(kind)
+    }
     return list(latest.values())
 
 
-def _last_exits(sources: Sequence[EventSource]) -> list[Record]:
+def _last_exits(sources: Sequence[EventSource]) -> list[Exited]:
     """Exits of workers that were not started again since."""
-    launched = {
-        record.get("worker"): record.get("generation")
-        for record in _launcher_records(sources, "launched")
-    }
+    launched = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
     return [
-        record
-        for record in _launcher_records(sources, "exited")
-        if launched.get(record.get("worker")) in (None, record.get("generation"))
+        event
+        for event in _last_of_each(sources, Exited)
+        if launched.get(event.worker) in (None, event.generation)
     ]
 
 
@@ -197,48 +191,44 @@ def _is_running(
     if any(alive(process) for process in _processes(sources, exits)):
         return True
     return any(
-        record.get("verdict") == "replaced"
-        and isinstance(record.get("at_ns"), int)
-        and 0 <= now_ns - record["at_ns"] < _REPLACEMENT_NS
-        for record in exits
+        event.verdict == "replaced" and 0 <= now_ns - event.at_ns < _REPLACEMENT_NS
+        for event in exits
     )
 
 
-def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Record], now_ns: int) -> bool:
+def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], now_ns: int) -> bool:
     """Whether a process on another machine wrote something of late; its pid says nothing here."""
-    gone = {(record.get("worker"), record.get("generation")) for record in exits}
-    for record in _launcher_records(sources, "launched"):
-        name = (record.get("worker"), record.get("generation"))
-        if record.get("host") in (None, platform.node()) or name in gone:
+    gone = {(event.worker, event.generation) for event in exits}
+    for event in _last_of_each(sources, Launched):
+        name = (event.worker, event.generation)
+        if event.host in (None, platform.node()) or name in gone:
             continue
-        written = [record.get("at_ns")]
-        for source in sources:
-            if (source.worker, source.generation) == name:
-                written += [found.get("at_ns") for found in source.records[-1:]]
-        if any(type(at_ns) is int and now_ns - at_ns < _SIGN_OF_LIFE_NS for at_ns in written):
+        written = [event.at_ns]
+        written += [
+            source.last_ns for source in sources if (source.worker, source.generation) == name
+        ]
+        if any(now_ns - at_ns < _SIGN_OF_LIFE_NS for at_ns in written):
             return True
     return False
 
 
-def _processes(sources: Sequence[EventSource], exits: list[Record]) -> list[ProcessName]:
+def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[ProcessName]:
     """The processes that should be at work: as launched, or as they say where nobody launched."""
-    gone = {(record.get("worker"), record.get("generation")) for record in exits}
+    gone = {(event.worker, event.generation) for event in exits}
     if any(source.worker is None for source in sources):
         named = [
-            (record.get("pid"), record.get("pid_started_ns"), None)
-            for record in _launcher_records(sources, "launched")
-            if (record.get("worker"), record.get("generation")) not in gone
-            and record.get("host") in (None, platform.node())
+            ProcessName(event.pid, event.pid_started_ns, None)
+            for event in _last_of_each(sources, Launched)
+            if (event.worker, event.generation) not in gone
+            and event.host in (None, platform.node())
         ]
     else:
         named = [
-            (record.get("pid"), None, record.get("realtime_ns"))
+            ProcessName(event.pid, None, event.realtime_ns)
             for source in sources
-            for record in source.of_kind("worker_started")
+            for event in source.of_kind(WorkerStarted)
         ]
-    return [
-        ProcessName(pid, began, by) for pid, began, by in named if isinstance(pid, int) and pid > 0
-    ]
+    return [process for process in named if process.pid]
 
 
 def _is_this_machine(sources: Sequence[EventSource]) -> bool:
@@ -246,15 +236,10 @@ def _is_this_machine(sources: Sequence[EventSource]) -> bool:
 
     Launchers that name their host are told apart one by one.
     """
-    if any(record.get("host") for record in _launcher_records(sources, "launched")):
+    if any(event.host for event in _last_of_each(sources, Launched)):
         return True
-    for source in sources:
-        for record in source.of_kind("environment"):
-            host = record.get("host")
-            name = host.get("name") if isinstance(host, dict) else None
-            if isinstance(name, str) and name != platform.node():
-                return False
-    return True
+    named = [event.host.name for source in sources for event in source.of_kind(Environment)]
+    return all(name in (None, platform.node()) for name in named)
 
 
 def _alive_here(process: ProcessName) -> bool:

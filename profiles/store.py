@@ -9,17 +9,19 @@ A profile of a run that still runs is what was there when it was loaded; `profil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.across_workers import COMPLETED, complete_tables
 from strategy_lab.profiles.clocks import Clocks, estimate_clocks
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.event_decoder import describe_left_out
 from strategy_lab.profiles.event_tables import (
     links_table,
     memory_table,
@@ -33,11 +35,10 @@ from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folde
 from strategy_lab.profiles.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.marks_table import last_gradients_ns, marks_table
 from strategy_lab.profiles.parquet_tables import is_whole, read_table, table_files
-from strategy_lab.profiles.records import as_event
 from strategy_lab.profiles.run_file import RunIdentity, read_run_file
 from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.served_tables import closures_table, served_table
-from strategy_lab.profiles.sources import EventSource, Record, read_sources
+from strategy_lab.profiles.sources import EventSource, Kind, read_sources
 from strategy_lab.profiles.status import Status, derive_status
 
 
@@ -87,17 +88,16 @@ class Profile:
         return read_segments(self.sources)
 
     @cached_property
-    def environment(self) -> dict[str, Any] | None:
-        """What the run ran on (see `events.Environment`), the devices of all its processes.
+    def environment(self) -> Environment | None:
+        """What the run ran on, with the devices of all its processes.
 
         None where it never got so far.
         """
-        every = [as_event(record, Environment) for record in self.records(Environment.kind)]
-        found = [environment for environment in every if environment]
+        found = self.events(Environment)
         if not found:
             return None
-        devices = {str(device.get("name")): device for item in found for device in item.devices}
-        return asdict(found[0]) | {"devices": list(devices.values())}
+        devices = {device.name: device for item in found for device in item.devices}
+        return msgspec.structs.replace(found[0], devices=list(devices.values()))
 
     @cached_property
     def clocks(self) -> Clocks:
@@ -107,18 +107,19 @@ class Profile:
     @cached_property
     def mark_rows(self) -> MarkRows:
         """The light marks as they were written; the table `marks` is made from them."""
-        rows, num_bad = read_mark_rows(self.sources, self.segments)
-        self._note_bad("marks", num_bad)
-        return rows
+        return read_mark_rows(self.sources, self.segments)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be read, and what that means; empty for a sound run."""
         return tuple(dict.fromkeys(self._notes))
 
-    def records(self, kind: str) -> list[Record]:
-        """Events of a kind, by writer: the launcher's, then each worker's."""
-        return [record for source in self.sources for record in source.of_kind(kind)]
+    def events(self, kind: type[Kind]) -> list[Kind]:
+        """Events of a class of `profiles.events`, by writer: the launcher's, then each worker's.
+
+        Steps are many: they are in the table `steps`.
+        """
+        return [event for source in self.sources for event in source.of_kind(kind)]
 
     def table(self, name: str) -> pa.Table:
         """A table of `profiles.schema`, with exactly its columns; raises RunFolderError."""
@@ -142,9 +143,7 @@ class Profile:
             "closures": lambda: closures_table(self.sources, self.clocks),
             "served": lambda: served_table(self.sources),
         }
-        table, num_bad = made[name]()
-        self._note_bad(name, num_bad)
-        return table
+        return made[name]()
 
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
         """A table of captured steps with what the marks of other workers add to it."""
@@ -160,10 +159,6 @@ class Profile:
         layout = {segment.segment: segment for segment in self.segments}
         last_ns = last_gradients_ns(marked, self.clocks, layout)
         return complete_tables(raw, marked, last_ns, layout)[name]
-
-    def _note_bad(self, table: str, num_bad: int) -> None:
-        if num_bad:
-            self._notes.append(f"{num_bad} records do not fit the table {table}: left out")
 
 
 def _unheard(_note: str) -> None:
@@ -198,11 +193,8 @@ def _first_notes(
     notes = []
     if identity is None:
         notes.append(f"{RUN_FILE} is missing or damaged: what was asked of the run is unknown")
-    notes += [
-        f"{source.file}: {source.num_unreadable} lines cannot be read and are left out"
-        for source in sources
-        if source.num_unreadable
-    ]
+    for source in sources:
+        notes += describe_left_out(source.file, source.left_out)
     notes += [
         f"{path.name} in {path.parent.name} is cut off: left out of {name}"
         for name, paths in files.items()

@@ -2,7 +2,7 @@
 
     tail = Tail(run)
     while showing:
-        for record in tail.read():  # dicts as in `profiles.events`, oldest first
+        for told in tail.read():  # events of `profiles.events` with their writers, oldest first
             ...
 
 A cursor travels as text, so a browser that reconnects goes on where it was.
@@ -13,12 +13,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.events import Event
 from strategy_lab.profiles.layout import launcher_files, worker_folders
-from strategy_lab.profiles.sources import Record
 from strategy_lab.profiles.user_text import shown, whole_or_none
+
+
+class Told(NamedTuple):
+    """An event and who wrote it. `worker` and `generation` are None for a launcher's."""
+
+    event: Event
+    worker: int | None = None
+    generation: int | None = None
+
+    @property
+    def of_worker(self) -> int | None:
+        """The worker that the event names, else its writer."""
+        number = getattr(self.event, "worker", None)
+        return self.worker if number is None else number
+
+    def to_json(self) -> dict[str, Any]:
+        """The event's fields, with its `kind` and its writer if it names no process itself."""
+        writer = {"worker": self.worker, "generation": self.generation}
+        known = {} if self.worker is None else writer
+        fields: dict[str, Any] = msgspec.to_builtins(self.event)
+        return known | fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +70,14 @@ class Cursor:
         return cls(offsets)
 
 
-def read_since(run: Path, cursor: Cursor) -> tuple[list[Record], Cursor]:
-    """The whole records after `cursor`, oldest first, and the cursor to go on from.
+def read_since(run: Path, cursor: Cursor) -> tuple[list[Told], Cursor]:
+    """The events after `cursor`, oldest first, and the cursor to go on from.
 
-    Each record carries the `worker` and `generation` of its writer where it names none itself.
     A folder that is not there (yet) has nothing new.
     """
-    records: list[Record] = []
+    told: list[Told] = []
     offsets = dict(cursor.offsets)
-    for path, origin in _event_files(run):
+    for path, worker, generation in _event_files(run):
         file = path.relative_to(run).as_posix()
         start = offsets.get(file, 0)
         try:
@@ -63,9 +86,9 @@ def read_since(run: Path, cursor: Cursor) -> tuple[list[Record], Cursor]:
             new, offsets[file] = read_events(path, start)
         except OSError:
             continue  # gone, or not readable just now: the next read tries again
-        records += [origin | record for record in new]
-    records.sort(key=_written_ns)
-    return records, Cursor(offsets)
+        told += [Told(event, worker, generation) for event in new]
+    told.sort(key=_written_ns)
+    return told, Cursor(offsets)
 
 
 class Tail:
@@ -75,25 +98,24 @@ class Tail:
         self.run = Path(run)
         self.cursor = cursor or Cursor()
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[Told]:
         """What is new since the last read, oldest first."""
-        records, self.cursor = read_since(self.run, self.cursor)
-        return records
+        told, self.cursor = read_since(self.run, self.cursor)
+        return told
 
 
-def _event_files(run: Path) -> list[tuple[Path, Record]]:
+def _event_files(run: Path) -> list[tuple[Path, int | None, int | None]]:
     try:
-        files: list[tuple[Path, Record]] = [(path, {}) for path in launcher_files(run)]
-        folders = list(worker_folders(run))
+        files: list[tuple[Path, int | None, int | None]] = [
+            (path, None, None) for path in launcher_files(run)
+        ]
+        files += [
+            (folder.events, folder.worker, folder.generation) for folder in worker_folders(run)
+        ]
     except OSError:
         return []
-    files += [
-        (folder.events, {"worker": folder.worker, "generation": folder.generation})
-        for folder in folders
-    ]
     return files
 
 
-def _written_ns(record: Record) -> int:
-    at_ns = record.get("at_ns")
-    return at_ns if isinstance(at_ns, int) else 0
+def _written_ns(told: Told) -> int:
+    return told.event.at_ns

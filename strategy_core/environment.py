@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import tensorflow as tf
 
+from strategy_lab.profiles.event_parts import Device, Host
 from strategy_lab.profiles.events import Environment
 
 
@@ -23,26 +24,21 @@ def environment() -> Environment:
     )
 
 
-def host() -> dict[str, Any]:
+def host() -> Host:
     """This machine, which TensorFlow has no part in."""
-    return {
-        "name": platform.node(),
-        "boot": _boot(),
-        "cpus": _usable_cpus(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "platform": platform.platform(),
-    }
+    return Host(
+        name=platform.node(),
+        boot=_boot(),
+        cpus=_usable_cpus(),
+        memory_bytes=psutil.virtual_memory().total,
+        platform=platform.platform(),
+    )
 
 
-def _device(device: Any) -> dict[str, Any]:
+def _device(device: Any) -> Device:
     """A logical device, and the physical one it is a share of where there is no doubt."""
     physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
-    return {
-        "name": device.name,
-        "kind": device.device_type,
-        "physical": physical[0] if len(physical) == 1 else None,
-        "logical": True,
-    }
+    return Device(device.name, device.device_type, physical[0] if len(physical) == 1 else None)
 
 
 def _boot() -> str | None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_core.tpu import pod as tpu_pod
+from strategy_lab.profiles.event_parts import CoreTraffic, Fallback
 from strategy_lab.profiles.events import CoresExpanded
 from strategy_lab.profiles.spec import RunSpec
 
@@ -67,29 +68,23 @@ def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded |
     )
 
 
-def _fallbacks(report: Any) -> list[dict[str, Any]]:
+def _fallbacks(report: Any) -> list[Fallback]:
     names: dict[tuple[str, str], list[str]] = {}
     for each in report.fallbacks:
         names.setdefault((each.op, each.reason), []).append(each.name)
     return [
-        {
-            "op": op,
-            "reason": reason,
-            "names": list(dict.fromkeys(names[op, reason]))[:NAMES_KEPT],
-            "count": count,
-            "bytes": size,
-        }
+        Fallback(op, reason, list(dict.fromkeys(names[op, reason]))[:NAMES_KEPT], count, size)
         for op, reason, count, size in report.fallback_table()
     ]
 
 
-def _collectives(report: Any) -> list[dict[str, Any]]:
+def _collectives(report: Any) -> list[CoreTraffic]:
     """Communications of one kind and size as one row."""
     count: Counter[tuple[str, int, int | None, int | None]] = Counter(
         (each.op, each.group_size, each.bytes, each.moved_bytes) for each in report.collectives
     )
     return [
-        {"op": op, "group_size": group, "count": times, "bytes": size, "moved_bytes": moved}
+        CoreTraffic(op, group, times, size, moved)
         for (op, group, size, moved), times in count.items()
     ]
 

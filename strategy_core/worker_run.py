@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
+import msgspec
 import tensorflow as tf
 
 from strategy_core import devices, garbage, preflight
@@ -34,7 +35,12 @@ from strategy_core.processes.import_path import import_as_script
 from strategy_core.recorder import Recorder, converter
 from strategy_core.training import Training
 from strategy_lab.profiles.errors import LabError, RunFolderError
-from strategy_lab.profiles.events import CommandAnswered, Failed, Note
+from strategy_lab.profiles.events import (
+    CommandAnswered,
+    Failed,
+    FinishedStatus,
+    Note,
+)
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.spec import RunSpec, parse_spec
 
@@ -186,7 +192,7 @@ class WorkerRun:
         self._close("stopped")
         raise _RunEnded(protocol.EXIT_DONE)
 
-    def _close(self, status: str) -> None:
+    def _close(self, status: FinishedStatus) -> None:
         """Close the books. A worker that left now might end a peer that is still in its last step:
         in a cluster all wait until all are done."""
         self._recorder.close(status)
@@ -320,7 +326,13 @@ class WorkerRun:
         assert self._member is not None
         return self._training.share(self._member.process, self._member.cluster.num_workers, text)
 
-    def _answer(self, number: int, status: str, message: str | None, took_ms: float) -> None:
+    def _answer(
+        self,
+        number: int,
+        status: Literal["applied", "rejected"],
+        message: str | None,
+        took_ms: float,
+    ) -> None:
         if not self._is_leader:
             return
         self._recorder.write(
@@ -330,7 +342,7 @@ class WorkerRun:
     def _fail(self, message: str, follows: bool = False) -> None:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
         failed = Failed(outside.with_advice(message), traceback.format_exc(), follows)
-        self._say({"failed": asdict(failed)})
+        self._say({"failed": msgspec.to_builtins(failed)})
         with suppress(RunFolderError):
             self._recorder.write(failed)
         with suppress(OSError):

@@ -36,10 +36,12 @@ from playwright.sync_api import Browser, sync_playwright
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.events import StepDone
 from strategy_lab.profiles.tail import Tail
 from tests import lab_access
 from tests.conftest import PATIENCE_MS, launch_chromium
 from tests.e2e.following import wait_until
+from tests.event_records import run_records
 
 MARK = "STRATEGY_LAB_DRILL"
 """Environment variable that every process of a round inherits: what is left is found by it."""
@@ -133,7 +135,7 @@ def wait_for_the_moment(run: Path, chance: random.Random) -> None:
         time.sleep(chance.uniform(0, STARTING_S))
         return
     tail = Tail(run)
-    wait_until(lambda: any(record["kind"] == "step" for record in tail.read()))
+    wait_until(lambda: any(isinstance(told.event, StepDone) for told in tail.read()))
     time.sleep(chance.uniform(0, STEPPING_S))
 
 
@@ -163,7 +165,7 @@ def killed(name: str, pid: int, run: Path, mark: str, began: float) -> Round:
 def launched(run: Path) -> dict[str, int]:
     """Pid of every process of the run so far, by what it is in its cluster."""
     try:
-        records = Tail(run).read()
+        records = run_records(run)
     except OSError:
         return {}
     return {

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from strategy_lab.profiles import events
+from strategy_lab.profiles import event_parts, events
 from strategy_lab.profiles.event_log import EventLog
 from strategy_lab.profiles.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
 from strategy_lab.profiles.run_file import create_run_file
@@ -116,16 +116,14 @@ def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None
             events.Environment(
                 tensorflow="2.21.0",
                 python="3.11.9",
-                devices=[
-                    {"name": name, "kind": recipe.device_kind, "physical": None, "logical": True}
-                    for name in names
-                ],
-                host={
-                    "name": recipe.hosts[folder.worker] if recipe.hosts else "synthetic",
-                    "cpus": 2,
-                    "memory_bytes": 8 << 30,
-                    "platform": "Linux",
-                },
+                devices=[event_parts.Device(name, recipe.device_kind) for name in names],
+                host=event_parts.Host(
+                    name=recipe.hosts[folder.worker] if recipe.hosts else "synthetic",
+                    boot=None,
+                    cpus=2,
+                    memory_bytes=8 << 30,
+                    platform="Linux",
+                ),
             )
         )
     return log

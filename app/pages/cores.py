@@ -68,13 +68,13 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
     if found.expansion is None:
         return text + " How the program was spread over them is on record after its first step."
     moved = sum(found.expansion.moved_bytes.values())
-    is_partial = any(item["moved_bytes"] is None for item in found.expansion.collectives)
+    is_partial = any(item.moved_bytes is None for item in found.expansion.collectives)
     text += f" A step moves {'at least ' if is_partial else ''}"
     text += f"<b>{as_html(units.size(moved))}</b> between cores."
     if per_replica == 1:
         return text
     num_split = sum(found.expansion.partitioned.values())
-    num_back = sum(item["count"] for item in found.fallbacks)
+    num_back = sum(item.count for item in found.fallbacks)
     text += f" <b>{num_split:,}</b> ops were split over cores, "
     return text + (
         f"<b>{num_back:,}</b> could not be and were gathered to core 0."
@@ -180,11 +180,11 @@ def show_fallbacks(found: Cores) -> None:
         return
     rows = [
         {
-            "op": plain(str(item["op"])),
-            "count": item["count"],
-            "bytes": item["bytes"],
-            "reason": plain(str(item["reason"]), 200),
-            "names": plain(", ".join(item["names"]), 400),
+            "op": plain(item.op),
+            "count": item.count,
+            "bytes": item.bytes,
+            "reason": plain(item.reason, 200),
+            "names": plain(", ".join(item.names), 400),
         }
         for item in found.fallbacks
     ]

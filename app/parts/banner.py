@@ -6,6 +6,7 @@ import streamlit as st
 
 from strategy_lab.app.parts.text import as_markdown
 from strategy_lab.profiles.analysis.losses import loss
+from strategy_lab.profiles.events import Failed, Note
 from strategy_lab.profiles.store import Profile
 
 MAX_NOTES = 6
@@ -23,11 +24,7 @@ def show_status(profile: Profile) -> None:
         st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
     elif status.state == "running":
         st.info("**This run is still running.**")
-    warnings = [
-        str(record.get("message"))
-        for record in profile.records("note")
-        if record.get("level") == "warning"
-    ]
+    warnings = [note.message for note in profile.events(Note) if note.level == "warning"]
     _show_notes("What the run warned of", warnings)
     _show_notes("What could not be read", list(profile.notes))
 
@@ -40,9 +37,7 @@ def _show_loss(profile: Profile) -> None:
 
 
 def _show_detail(profile: Profile) -> None:
-    details = [
-        str(record["detail"]) for record in profile.records("failed") if record.get("detail")
-    ]
+    details = [failed.detail for failed in profile.events(Failed) if failed.detail]
     if details:
         with st.expander("Details of the failure"):
             st.code(details[-1][:20_000], language=None)

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import streamlit as st
 
+from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.identity import identity_of
 from strategy_lab.profiles.layout import RUN_FILE, launcher_files, worker_folders
 from strategy_lab.profiles.status import derive_status
@@ -77,7 +79,9 @@ def _open(path: str, stamp: str) -> OpenRun:
     return OpenRun(load(path), stamp)
 
 
-@st.cache_resource(max_entries=400, show_spinner=False)
+@st.cache_resource(
+    max_entries=400, show_spinner=False, hash_funcs={SegmentOpened: msgspec.json.encode}
+)
 def _ask(
     name: str,  # noqa: ARG001 - the cache's key
     path: str,  # noqa: ARG001

@@ -14,7 +14,6 @@ import numpy as np
 
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.events import WindowCaptured
-from strategy_lab.profiles.records import as_event
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -65,8 +64,8 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
 def _windows(profile: Profile, segment: int) -> list[WindowCaptured]:
     """The windows of the lowest worker that has any."""
     for source in profile.sources:
-        every = (as_event(record, WindowCaptured) for record in source.of_kind("window"))
-        found = [window for window in every if window and window.segment == segment]
+        windows = source.of_kind(WindowCaptured)
+        found = [window for window in windows if window.segment == segment]
         if found:
             return found
     return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,9 +15,9 @@ from strategy_lab.profiles.analysis.breakdown import (
 )
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.columns import floats, ints, of_segment, texts
+from strategy_lab.profiles.event_parts import Fallback
 from strategy_lab.profiles.events import CoresExpanded, SegmentOpened
 from strategy_lab.profiles.hosts import host_process
-from strategy_lab.profiles.records import as_event
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -59,7 +59,7 @@ class Cores:
     """Why there are no cores, where there are none."""
 
     @property
-    def fallbacks(self) -> list[dict[str, Any]]:
+    def fallbacks(self) -> list[Fallback]:
         return self.expansion.fallbacks if self.expansion else []
 
 
@@ -78,7 +78,7 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
             core=core,
             device=device,
             worker=host_process(device) or 0,
-            coordinates=tuple(expansion.coordinates[replica][core]) if expansion else None,
+            coordinates=expansion.place(replica, core) if expansion else None,
             num_ops=expansion.num_ops.get(device, 0) if expansion else None,
             split=splits.get((replica, core)),
             sent_bytes=_per_step(sent, device, num_steps),
@@ -91,10 +91,8 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
 
 
 def _expansion(profile: Profile, segment: int) -> CoresExpanded | None:
-    for record in profile.records(CoresExpanded.kind):
-        if record.get("segment") == segment:
-            return as_event(record, CoresExpanded)
-    return None
+    found = (event for event in profile.events(CoresExpanded) if event.segment == segment)
+    return next(found, None)
 
 
 def _splits(rows: pa.Table) -> dict[tuple[int, int], ReplicaBreakdown]:

@@ -14,6 +14,7 @@ from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_lab.profiles.events import Environment
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.events import SegmentOpened
@@ -37,7 +38,7 @@ class Facts:
     """What the questions about a segment were answered."""
 
     segment: SegmentOpened
-    environment: dict[str, Any]
+    environment: Environment | None
     steps: StepTimes
     breakdown: StepBreakdown
     communication: Communication
@@ -52,7 +53,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
     number = segment.segment
     return Facts(
         segment=segment,
-        environment=profile.environment or {},
+        environment=profile.environment,
         steps=step_times(profile, number),
         breakdown=step_breakdown(profile, segment),
         communication=communication(profile, segment),

@@ -114,10 +114,9 @@ def _many_small_collectives(facts: Facts) -> Iterator[Finding]:
 
 
 def _shared_cores(facts: Facts) -> Iterator[Finding]:
-    host = facts.environment.get("host")
-    cpus = host.get("cpus") if isinstance(host, dict) else None
+    cpus = facts.environment.host.cpus if facts.environment else None
     on_cpu = sum("/device:CPU:" in device for device in facts.segment.replica_devices)
-    if not isinstance(cpus, int) or on_cpu < 2 or on_cpu <= cpus:
+    if cpus is None or on_cpu < 2 or on_cpu <= cpus:
         return
     yield finding(
         facts,

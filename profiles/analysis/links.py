@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.derived_links import Pair, derived_bytes
 from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment, texts
+from strategy_lab.profiles.events import Launched, LinkBytes
 from strategy_lab.profiles.hosts import is_served
 from strategy_lab.profiles.link_rows import INTERFACE, SOCKET
 
@@ -154,10 +155,9 @@ def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     if segment.num_workers < 2 and not has_coordinator:
         return {0: "worker 0"}
     told: dict[int, str] = {}
-    for record in profile.records("launched"):
-        worker, task = record.get("worker"), record.get("task")
-        if isinstance(worker, int) and isinstance(task, str):
-            told[worker] = task
+    for event in profile.events(Launched):
+        if event.task:
+            told[event.worker] = event.task
     every = {*told, *ints(profile.table("links"), "worker").tolist()}
     every = every if has_coordinator else {*range(segment.num_workers)}
     return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
@@ -314,7 +314,7 @@ def _retransmitted(slopes: list[_Slope]) -> dict[Pair, float]:
 
 
 def _why_not(profile: Profile, rows: pa.Table) -> str:
-    for record in profile.records("links"):
-        if isinstance(record.get("reason"), str):
-            return str(record["reason"])
+    for event in profile.events(LinkBytes):
+        if event.reason:
+            return event.reason
     return COUNTED_ONCE if SOCKET in texts(rows, "source") else NOT_COUNTED

@@ -6,7 +6,6 @@ each one contributes, and what its steps spend on variables that live elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment, texts
-from strategy_lab.profiles.events import SegmentOpened, VariablesServed
+from strategy_lab.profiles.events import Exited, Launched, SegmentOpened, VariablesServed
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -191,13 +190,9 @@ def _servers(profile: Profile, segment: int, held: pa.Table) -> tuple[ParameterS
 
 def _server_processes(profile: Profile, segment: int) -> list[tuple[int, str]]:
     """Process number and device of each server, also of one that holds nothing."""
-    for record in profile.records(VariablesServed.kind):
-        if record.get("segment") == segment and isinstance(record.get("servers"), list):
-            return [
-                (server["process"], str(server.get("device")))
-                for server in record["servers"]
-                if isinstance(server, dict) and type(server.get("process")) is int
-            ]
+    for event in profile.events(VariablesServed):
+        if event.segment == segment:
+            return [(server.process, server.device) for server in event.servers]
     return []
 
 
@@ -232,36 +227,27 @@ def _moments(rows: pa.Table, origin: int) -> Moments | None:
 
 def _absences(profile: Profile, rows: pa.Table, origin: int) -> tuple[Absence, ...]:
     """Workers whose process ended and was started again, as the launcher tells it."""
-    launched = {
-        (record.get("worker"), record.get("generation")): record.get("at_ns")
-        for record in profile.records("launched")
-    }
+    launched = profile.events(Launched)
     last, known = int(ints(rows, "finished_ns").max()), set(ints(rows, "worker").tolist())
     found = []
-    for record in profile.records("exited"):
-        number, generation = record.get("worker"), record.get("generation")
-        back = [at for (who, g), at in launched.items() if who == number and _later(g, generation)]
-        lost_ns = record.get("lost_ns") or record.get("at_ns")
-        if type(number) is not int or type(lost_ns) is not int or not back:
-            continue
-        if number not in known or not origin <= lost_ns <= last:
+    for event in profile.events(Exited):
+        number = event.worker
+        back = [
+            again.at_ns
+            for again in launched
+            if again.worker == number and again.generation > event.generation
+        ]
+        lost_ns = event.lost_ns or event.at_ns
+        if not back or number not in known or not origin <= lost_ns <= last:
             continue
         later = ints(rows, "start_ns")[ints(rows, "worker") == number]
-        later = later[later > min(at for at in back if type(at) is int)]
+        later = later[later > min(back)]
         back_s = (int(later.min()) - origin) / 1e9 if later.size else None
-        message = str(record.get("message") or "It ended.")
+        message = event.message or "It ended."
         found.append(Absence(number, message, (lost_ns - origin) / 1e9, back_s))
     return tuple(found)
 
 
-def _later(generation: object, than: object) -> bool:
-    return type(generation) is int and type(than) is int and generation > than
-
-
 def _feed(profile: Profile, segment: int) -> str:
-    told: Sequence[object] = [
-        record.get("feed")
-        for record in profile.records(VariablesServed.kind)
-        if record.get("segment") == segment
-    ]
+    told = [event.feed for event in profile.events(VariablesServed) if event.segment == segment]
     return "coordinator" if "coordinator" in told else "worker"

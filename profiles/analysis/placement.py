@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.columns import floats, of_segment, texts
 from strategy_lab.profiles.device_names import in_order
+from strategy_lab.profiles.events import PlacementRecorded
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -92,7 +93,7 @@ def _known(value: float) -> float | None:
 
 
 def _why_none(profile: Profile, segment: int) -> str:
-    for record in profile.records("placement"):
-        if record.get("segment") == segment and record.get("reason"):
-            return str(record["reason"])
+    for event in profile.events(PlacementRecorded):
+        if event.segment == segment and event.reason:
+            return event.reason
     return "no placement was recorded for this segment"

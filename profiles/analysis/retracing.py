@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.events import Retraced
-from strategy_lab.profiles.records import as_event
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -32,8 +31,7 @@ class Retracing:
 def retracing(profile: Profile, segment: int) -> Retracing:
     """The retracing of a segment, by what the lowest worker recorded."""
     for source in profile.sources:
-        every = (as_event(record, Retraced) for record in source.of_kind(Retraced.kind))
-        found = [event for event in every if event and event.segment == segment]
+        found = [event for event in source.of_kind(Retraced) if event.segment == segment]
         if found:
             return _summed(found)
     return Retracing((), None, 0, None)

@@ -5,7 +5,7 @@ Of each run one segment is compared: the one asked for, else the one with the mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -220,5 +220,4 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
 
 
 def _host(run: Profile) -> str | None:
-    host = (run.environment or {}).get("host")
-    return str(host.get("name")) if isinstance(host, Mapping) else None
+    return run.environment.host.name if run.environment else None

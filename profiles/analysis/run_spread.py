@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,12 +82,11 @@ def kind_of(run: Profile, segment: int) -> str | None:
     """What runs must share to be repetitions of each other, as text; None if it is not known."""
     opened = next((item for item in run.segments if item.segment == segment), None)
     spec = _without_seed((opened.spec if opened else None) or run.spec)
-    environment = run.environment or {}
-    host = environment.get("host")
-    if not spec or not isinstance(host, Mapping):
+    environment = run.environment
+    if not spec or environment is None:
         return None
-    machine = [host.get(name) for name in ("name", "boot", "cpus")]
-    parts = [spec, segment, machine, environment.get("tensorflow")]
+    machine = [environment.host.name, environment.host.boot, environment.host.cpus]
+    parts = [spec, segment, machine, environment.tensorflow]
     return json.dumps(parts, sort_keys=True, default=str)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost
 from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
@@ -28,6 +30,7 @@ from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.analysis.serving_summary import serving_summary
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.events import Environment, Note
 from strategy_lab.profiles.schema import CATEGORIES, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -42,9 +45,7 @@ NEVER_STARTED = "the run ended before TensorFlow told what it runs on"
 def summarize(profile: Profile) -> Json:
     """The summary of a run; see the module's text for its units and missing values."""
     segments = [summarize_segment(profile, segment) for segment in profile.segments]
-    environment = profile.environment or _missing(
-        {"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED
-    )
+    environment = _environment(profile.environment)
     return {
         "schema_version": SCHEMA_VERSION,
         "run": profile.name,
@@ -102,6 +103,17 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         ),
         "capture": _capture(facts.capture),
         "findings": _findings(facts),
+    }
+
+
+def _environment(found: Environment | None) -> Json:
+    if found is None:
+        return _missing({"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED)
+    return {
+        "tensorflow": found.tensorflow,
+        "python": found.python,
+        "devices": msgspec.to_builtins(found.devices),
+        "host": {k: v for k, v in msgspec.to_builtins(found.host).items() if v is not None},
     }
 
 
@@ -256,10 +268,7 @@ def _findings(facts: Facts) -> list[Json]:
 
 def _notes(profile: Profile) -> list[Json]:
     """What the run noted itself, then what could not be read of it."""
-    own = [
-        {"level": str(record.get("level", "info")), "message": str(record.get("message", ""))}
-        for record in profile.records("note")
-    ]
+    own = [{"level": note.level, "message": note.message} for note in profile.events(Note)]
     return own + [{"level": "warning", "message": note} for note in profile.notes]
 
 

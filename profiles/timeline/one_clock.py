@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_lab.profiles.columns import Ints, floats, ints, texts
-from strategy_lab.profiles.mark_rows import UNKNOWN, MarkRows
+from strategy_lab.profiles.mark_rows import MarkRows
 from strategy_lab.profiles.marks_table import last_gradients_ns, replica_devices
 from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.store import Profile
@@ -70,7 +70,7 @@ def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
     moved = {
         name: getattr(rows, name) + ahead for name in ("inputs_ns", "gradients_ns", "reduced_ns")
     }
-    began = np.where(rows.start_ns == UNKNOWN, UNKNOWN, rows.start_ns + ahead)
+    began = rows.start_ns + ahead
     return replace(rows, **moved, start_ns=began), last_ns + ahead
 
 
@@ -100,7 +100,7 @@ def _packed(*columns: Ints) -> npt.NDArray[np.void]:
 def _spans(profile: Profile, rows: MarkRows, _last_ns: Ints) -> pa.Table:
     """Per rank and step three spans of those that took any time."""
     named = _collective_of_step(profile, rows)
-    begin = np.where(rows.start_ns == UNKNOWN, rows.inputs_ns, rows.start_ns)
+    begin = rows.start_ns
     fed = np.minimum(begin + rows.input_ns, rows.inputs_ns)
     parts = [
         ("input", "input", ["waiting for the batch"] * len(rows), begin, fed),

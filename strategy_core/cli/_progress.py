@@ -14,7 +14,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from strategy_lab.profiles import units
-from strategy_lab.profiles.sources import Record
+from strategy_lab.profiles.events import (
+    CommandAnswered,
+    Note,
+    SegmentOpened,
+    StepDone,
+    WorkerStarted,
+)
+from strategy_lab.profiles.tail import Told
 
 _RECENT_STEPS = 20
 
@@ -26,7 +33,7 @@ class Reporter(Protocol):
 
     def __exit__(self, *exception: Any) -> None: ...
 
-    def show(self, record: Record) -> None: ...
+    def show(self, told: Told) -> None: ...
 
 
 class JsonLines:
@@ -38,8 +45,8 @@ class JsonLines:
     def __exit__(self, *exception: Any) -> None:
         return None
 
-    def show(self, record: Record) -> None:
-        print(json.dumps(record), flush=True)
+    def show(self, told: Told) -> None:
+        print(json.dumps(told.to_json()), flush=True)
 
 
 class ProgressBar:
@@ -57,7 +64,7 @@ class ProgressBar:
             transient=True,
         )
         self._task = self._progress.add_task("importing TensorFlow", total=num_steps, numbers="")
-        self._recent: deque[Record] = deque(maxlen=_RECENT_STEPS)
+        self._recent: deque[StepDone] = deque(maxlen=_RECENT_STEPS)
 
     def __enter__(self) -> Self:
         self._progress.__enter__()
@@ -71,25 +78,30 @@ class ProgressBar:
     ) -> None:
         self._progress.__exit__(kind, error, trace)
 
-    def show(self, record: Record) -> None:
-        match record["kind"]:
-            case "worker_started":
+    def show(self, told: Told) -> None:
+        match told.event:
+            case WorkerStarted():
                 self._progress.update(self._task, description="opening")
-            case "segment":
+            case SegmentOpened() as segment:
                 self._recent.clear()
-                total = (record.get("spec") or {}).get("steps")
-                label = f"{record.get('strategy')} x{record.get('num_replicas')}"
+                label = f"{segment.strategy} x{segment.num_replicas}"
+                total = segment.spec.get("steps")
                 self._progress.update(self._task, description=label, total=total)
-            case "step":
-                self._show_step(record)
-            case "answer" | "note" if record.get("message"):
-                what = record.get("status") or record.get("level")
-                self._progress.console.print(f"{what}: {escape(str(record['message']))}")
+            case StepDone() as step:
+                self._show_step(step)
+            case CommandAnswered() as answer if answer.message:
+                self._print(answer.status, answer.message)
+            case Note() as note:
+                self._print(note.level, note.message)
 
-    def _show_step(self, record: Record) -> None:
-        self._recent.append(record)
-        step_ms = median(float(step["wall_ms"]) for step in self._recent)
-        examples = record.get("examples")
-        speed = f"{units.number(examples / step_ms * 1e3)} examples/s" if examples else ""
-        numbers = f"loss {units.number(record.get('loss'))}  {units.milliseconds(step_ms)}  {speed}"
-        self._progress.update(self._task, completed=record["step"] + 1, numbers=numbers)
+    def _print(self, what: str, message: str) -> None:
+        self._progress.console.print(f"{what}: {escape(message)}")
+
+    def _show_step(self, step: StepDone) -> None:
+        self._recent.append(step)
+        step_ms = median(step.wall_ms for step in self._recent)
+        speed = ""
+        if step.examples and step_ms:
+            speed = f"{units.number(step.examples / step_ms * 1e3)} examples/s"
+        numbers = f"loss {units.number(step.loss)}  {units.milliseconds(step_ms)}  {speed}"
+        self._progress.update(self._task, completed=step.step + 1, numbers=numbers)

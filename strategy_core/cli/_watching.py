@@ -9,34 +9,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from strategy_core.cli._progress import JsonLines, ProgressBar
 from strategy_core.cli._summary_text import print_summary
 from strategy_core.launcher import RunHandle
 from strategy_core.processes import protocol
 from strategy_lab import profiles
+from strategy_lab.profiles.events import Event, StepDone
 from strategy_lab.profiles.tail import Tail
 
 POLL_S = 0.05
 
 
-def watch(handle: RunHandle, is_json: bool, worker: int | None = None) -> list[dict[str, Any]]:
+def watch(handle: RunHandle, is_json: bool, worker: int | None = None) -> list[Event]:
     """Show every event until the run is over; returns those that are few: no steps.
 
     `worker` limits them to that process's, where others write into the same folder.
     """
     reporter = JsonLines() if is_json else ProgressBar(handle.spec.steps)
-    tail, kept = Tail(handle.folder), []
+    tail, kept = Tail(handle.folder), list[Event]()
     with _signals_stop(handle), reporter:
         while True:
             is_over = handle.wait(POLL_S)
-            for record in tail.read():
-                if worker is not None and record.get("worker", worker) != worker:
+            for told in tail.read():
+                if worker is not None and told.of_worker not in (None, worker):
                     continue
-                reporter.show(record)
-                if record["kind"] != "step":
-                    kept.append(record)
+                reporter.show(told)
+                if not isinstance(told.event, StepDone):
+                    kept.append(told.event)
             if is_over:
                 return kept
 

@@ -6,12 +6,12 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from strategy_core.cli._run_request import read_changes
 from strategy_lab.profiles.commands import leave_command, why_unheard
 from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.events import CommandAnswered, Exited
 from strategy_lab.profiles.layout import launcher_file, worker_folder
 from strategy_lab.profiles.sources import read_sources
 from strategy_lab.profiles.status import derive_status
@@ -50,12 +50,11 @@ def run(args: argparse.Namespace) -> int:
         told = f"the run has not answered command {number} within {args.within:.0f} s"
         print(f"strategy-lab: {told}; it may still obey", file=sys.stderr)
         return 1
-    if answer.get("status") != "applied":
-        print(f"strategy-lab: {answer.get('message') or 'refused'}", file=sys.stderr)
+    if answer.status != "applied":
+        print(f"strategy-lab: {answer.message or 'refused'}", file=sys.stderr)
         return 1
-    took_ms = answer.get("took_ms")
-    after = "" if took_ms is None else f", in {took_ms / 1e3:.2f} s"
-    print(f"Done at step {answer.get('step')}{after}")
+    after = "" if answer.took_ms is None else f", in {answer.took_ms / 1e3:.2f} s"
+    print(f"Done at step {answer.step}{after}")
     return 0
 
 
@@ -73,17 +72,17 @@ def _check(run: Path) -> None:
         raise RunFolderError("A run that is to obey is running", f"{run} ({status.state})")
 
 
-def _wait_for(run: Path, number: int, until: float) -> dict[str, Any] | None:
+def _wait_for(run: Path, number: int, until: float) -> CommandAnswered | None:
     """The answer to a command: of worker 0, or of its launcher."""
     files, is_over = {worker_folder(run, 0).events: 0, launcher_file(run): 0}, False
     while True:
         was_over = is_over
         for path, cursor in files.items():
-            records, files[path] = read_events(path, cursor)
-            for record in records:
-                if record["kind"] == "answer" and record.get("number") == number:
-                    return record
-                is_over |= record["kind"] == "exited" and record.get("worker") == 0
+            events, files[path] = read_events(path, cursor)
+            for event in events:
+                if isinstance(event, CommandAnswered) and event.number == number:
+                    return event
+                is_over |= isinstance(event, Exited) and event.worker == 0
         if was_over or time.monotonic() > until:
             return None
         time.sleep(_LOOK_EVERY_S)

@@ -9,6 +9,7 @@ from pathlib import Path
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import report, watch
 from strategy_core.launcher import Launcher
+from strategy_lab.profiles.events import CommandAnswered
 from strategy_lab.profiles.spec import RunSpec
 
 HELP = "run a strategy and record it"
@@ -31,10 +32,11 @@ def run(args: argparse.Namespace) -> int:
     spec = build_spec(args)
     with Launcher() as launcher:
         handle = launcher.launch(spec, args.output or _default_folder(spec))
-        records = watch(handle, args.json)
+        events = watch(handle, args.json)
     code = report(handle, args.json)
-    refused = [r for r in records if r["kind"] == "answer" and r.get("status") == "rejected"]
-    return 1 if refused and not code else code
+    answers = (event for event in events if isinstance(event, CommandAnswered))
+    is_refused = any(answer.status == "rejected" for answer in answers)
+    return 1 if is_refused and not code else code
 
 
 def _default_folder(spec: RunSpec) -> Path:

@@ -19,6 +19,7 @@ from typing import Any
 from strategy_core.cluster.connections import Connection, connections, why_unavailable
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.wiring import INTERFACE
+from strategy_lab.profiles.event_parts import InterfaceCounts, LinkCounts
 from strategy_lab.profiles.events import LinkBytes
 
 RESOLVE_EVERY_S = 5.0
@@ -51,7 +52,7 @@ class LinkMeter:
         for connection in self._last.values():
             together.setdefault(self._end(connection), []).append(connection)
         links = [
-            {"peer": peer, "opened": opened, **_sums(found)}
+            LinkCounts(peer=peer, opened=opened, **_sums(found))
             for (peer, opened), found in sorted(together.items(), key=lambda item: str(item[0]))
         ]
         return LinkBytes(segment, step, links, own_interface())
@@ -87,7 +88,7 @@ class LinkMeter:
             time.sleep(RESOLVE_EVERY_S)
 
 
-def own_interface() -> dict[str, Any] | None:
+def own_interface() -> InterfaceCounts | None:
     """The counters of this process's own interface; None where it shares its host's."""
     try:
         lines = _INTERFACES.read_text().splitlines()
@@ -97,13 +98,13 @@ def own_interface() -> dict[str, Any] | None:
         name, _, counts = line.partition(":")
         if name.strip() == INTERFACE:
             numbers = [int(word) for word in counts.split()]
-            return {
-                "name": INTERFACE,
-                "sent_bytes": numbers[8],
-                "received_bytes": numbers[0],
-                "sent_packets": numbers[9],
-                "received_packets": numbers[1],
-            }
+            return InterfaceCounts(
+                name=INTERFACE,
+                sent_bytes=numbers[8],
+                received_bytes=numbers[0],
+                sent_packets=numbers[9],
+                received_packets=numbers[1],
+            )
     return None
 
 

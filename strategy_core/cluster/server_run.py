@@ -15,10 +15,10 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import tensorflow as tf
 
 from strategy_core.cause import cause
@@ -34,6 +34,7 @@ from strategy_core.processes import lifeline, protocol
 from strategy_core.processes.command_reader import CommandReader
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.event_parts import Device
 from strategy_lab.profiles.events import Environment, Failed, Finished, WorkerStarted
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.spec import parse_spec
@@ -104,10 +105,7 @@ class ServerRun:
     def _environment(self) -> Environment:
         task = self._cluster.tasks[self._process]
         place = f"/job:{task.role}/replica:0/task:{task.index}"
-        devices = [
-            {"name": f"{place}/device:CPU:{n}", "kind": "CPU", "physical": None, "logical": True}
-            for n in range(self._num_devices)
-        ]
+        devices = [Device(f"{place}/device:CPU:{n}", "CPU") for n in range(self._num_devices)]
         return Environment(tf.__version__, platform.python_version(), devices, host())
 
     def _serve(self) -> None:
@@ -127,7 +125,7 @@ class ServerRun:
 
     def _fail(self, error: Exception) -> int:
         failed = Failed(f"{type(error).__name__}: {cause(error)}", traceback.format_exc())
-        self._say({"failed": asdict(failed)})
+        self._say({"failed": msgspec.to_builtins(failed)})
         with suppress(RunFolderError):
             self._log.write(failed)
         return protocol.EXIT_FAILED

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from strategy_core.cluster import tasks
 from strategy_core.cluster.containment import Network, lay_network
 from strategy_core.cluster.tasks import Cluster
@@ -20,6 +22,7 @@ from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import protocol
 from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.verdict import KillReason, Verdict
+from strategy_lab.profiles.events import Failed
 from strategy_lab.profiles.spec import RunSpec
 
 STOPPED_S = 3.0
@@ -114,8 +117,8 @@ class Crew:
     def take(self, member: WatchedWorker, message: dict[str, Any], now: float) -> None:
         """Note what a member says of itself."""
         if "failed" in message:
-            member.failed = message["failed"]
-            member.follows = bool(message["failed"].get("follows"))
+            member.failed = msgspec.convert(message["failed"], Failed)
+            member.follows = member.failed.follows
             self.lose(member, now)
         elif "done" in message:
             member.is_done = True

@@ -9,9 +9,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
+
 from strategy_core.cluster.place import Place
 from strategy_core.processes import protocol
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.events import Exited, SegmentOpened
 from strategy_lab.profiles.layout import RUN_FILE, worker_folder
 from strategy_lab.profiles.run_file import create_run_file, read_run_file
 from strategy_lab.profiles.sources import EventSource, read_sources
@@ -52,7 +55,7 @@ def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
             if not (folder / RUN_FILE).exists():
                 raise
     found = read_run_file(folder)
-    if found is None or found.cluster != cluster:
+    if found is None or msgspec.to_builtins(found.cluster) != cluster:
         raise RunFolderError(
             "Hosts that share a folder have been asked for the same run in the same cluster",
             f"{folder} (holds another run)",
@@ -102,9 +105,9 @@ def _free_if_refused(folder: Path) -> None:
 
 def _was_refused(sources: tuple[EventSource, ...]) -> bool:
     """Whether all that happened there is a worker that refused the request."""
-    exits = [record for source in sources for record in source.of_kind("exited")]
-    opened = any(source.of_kind("segment") for source in sources)
-    own = [record.get("exit_code") for record in exits if record.get("follows") is None]
+    exits = [event for source in sources for event in source.of_kind(Exited)]
+    opened = any(source.of_kind(SegmentOpened) for source in sources)
+    own = [event.exit_code for event in exits if event.follows is None]
     return not opened and own == [protocol.EXIT_REFUSED]
 
 

@@ -362,9 +362,9 @@ class RunHandle:
         if self._restart(verdict):
             return
         self.exit_code = told_by.process.poll()
-        failed = told_by.failed or {}
+        detail = told_by.failed.detail if told_by.failed else ""
         if verdict.verdict not in _STATES:
-            self.failure_detail = str(failed.get("detail") or told_by.process.said())
+            self.failure_detail = detail or told_by.process.said()
         if self._candidate is not None:
             self._candidate.kill("asked")
         self._chronicle.exited(self._crew)

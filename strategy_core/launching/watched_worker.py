@@ -13,6 +13,7 @@ from strategy_core.processes.patience import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
 from strategy_core.processes.worker_process import WorkerProcess
 from strategy_lab.profiles.event_log import read_events
+from strategy_lab.profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
 from strategy_lab.profiles.layout import WorkerFolder
 
 _CPU_READ_EVERY_S = 1.0
@@ -37,7 +38,7 @@ class WatchedWorker:
     spec: dict[str, Any] | None = None
     """Of the segment in force; None until one is open."""
     finished: str | None = None
-    failed: dict[str, Any] | None = None
+    failed: Failed | None = None
     follows: bool = False
     """It failed because a peer was gone, by its own account."""
     is_done: bool = False
@@ -69,21 +70,23 @@ class WatchedWorker:
 
     def observe(self, now: float) -> None:
         """Read its new events."""
-        records, self._cursor = read_events(self.folder.events, self._cursor)
-        for record in records:
+        before = self._cursor
+        events, self._cursor = read_events(self.folder.events, before)
+        if self._cursor > before:
             self.last_sign, self.has_begun, self.waits_since = now, True, None
-            match record["kind"]:
-                case "step":
-                    self.step, self.building_since = record.get("step"), None
-                case "segment":
-                    self.spec, self.building_since = record.get("spec"), now
-                case "answer":
-                    is_obeyed = record.get("status") == "applied"
-                    self.is_closing |= is_obeyed and record.get("command") == "stop"
-                case "finished":
-                    self.finished, self.is_closing = str(record.get("status")), False
-                case "failed":
-                    self.failed = record
+        for event in events:
+            match event:
+                case StepDone():
+                    self.step, self.building_since = event.step, None
+                case SegmentOpened():
+                    self.spec, self.building_since = event.spec, now
+                case CommandAnswered():
+                    is_obeyed = event.status == "applied"
+                    self.is_closing |= is_obeyed and event.command == "stop"
+                case Finished():
+                    self.finished, self.is_closing = event.status, False
+                case Failed():
+                    self.failed = event
 
     def why_hung(self, now: float, timeout_s: float, stopped_s: float = math.inf) -> str | None:
         """Why it is taken for hung; None where it is not.
@@ -142,7 +145,7 @@ class WatchedWorker:
             Ending(
                 exit_code=self.process.poll(),
                 finished=self.finished,
-                failed=str(self.failed.get("message")) if self.failed else None,
+                failed=self.failed.message if self.failed else None,
                 replaced=self.replaced,
                 killed_for=self.killed_for,
                 kill_note=self.kill_note,

@@ -8,13 +8,15 @@ where they are: its update runs on the server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from strategy_core.parameter_server.parts import Held
 from strategy_core.parameter_server.pushes import Pushes
+from strategy_lab.profiles.event_parts import ServedVariable, Server
 from strategy_lab.profiles.events import VariablesServed
 
+Role = Literal["weight", "state", "optimizer"]
 _SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")
 
 
@@ -25,22 +27,18 @@ def served(
     *,
     num_workers: int,
     num_servers: int,
-    feed: str,
+    feed: Literal["worker", "coordinator"],
 ) -> VariablesServed:
     """The event; `pushes` is None where a workload's own step pulls and pushes as it likes."""
     servers = [
-        {
-            "process": 1 + num_workers + index,
-            "device": f"/job:ps/replica:0/task:{index}/device:CPU:0",
-        }
+        Server(1 + num_workers + index, f"/job:ps/replica:0/task:{index}/device:CPU:0")
         for index in range(num_servers)
     ]
-    rows = [_row(*described, pushes) for described in _all(held)]
-    rows = [row | {"name": held.names.get(row["name"], row["name"])} for row in rows]
+    rows = [_row(*described, pushes, held.names) for described in _all(held)]
     return VariablesServed(segment, servers, rows, feed)
 
 
-def _all(held: Held) -> Iterator[tuple[str, Any, int, int]]:
+def _all(held: Held) -> Iterator[tuple[Role, Any, int, int]]:
     """Role, variable, which part of how many."""
     for parts in held.weights:
         for number, part in enumerate(parts):
@@ -52,25 +50,30 @@ def _all(held: Held) -> Iterator[tuple[str, Any, int, int]]:
 
 
 def _row(
-    role: str, variable: Any, part: int, num_parts: int, pushes: Pushes | None
-) -> dict[str, Any]:
+    role: Role,
+    variable: Any,
+    part: int,
+    num_parts: int,
+    pushes: Pushes | None,
+    names: Mapping[str, str],
+) -> ServedVariable:
     size = int(variable.value.shape.num_elements()) * int(variable.value.dtype.size)
     pulled: int | None = 0
     pushed: int | None = 0
     if role != "optimizer":
         pulled = None if pushes is None else size
         pushed = None if pushes is None else pushes.bytes.get(variable.path, 0)
-    return {
-        "name": variable.path,
-        "role": role,
-        "server": server_of(variable.value.device),
-        "shape": list(variable.shape),
-        "bytes": size,
-        "part": part,
-        "num_parts": num_parts,
-        "pull_bytes": pulled,
-        "push_bytes": pushed,
-    }
+    return ServedVariable(
+        name=names.get(variable.path, variable.path),
+        role=role,
+        bytes=size,
+        server=server_of(variable.value.device),
+        shape=list(variable.shape),
+        part=part,
+        num_parts=num_parts,
+        pull_bytes=pulled,
+        push_bytes=pushed,
+    )
 
 
 def server_of(device: str) -> int | None:

@@ -27,6 +27,7 @@ from strategy_core.recorder.marks import mark
 from strategy_core.step import per_example
 from strategy_core.workload import Workload
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.events import ClosureMarks
 
 NUM_MARKS = 5
 NOT_TOLD = 0
@@ -42,15 +43,17 @@ class Done:
     """Among the workers, from 0."""
     loss: float
     examples: int
-    marks_ns: list[int | None]
-    """Start, inputs ready, pulled, gradients ready, pushed; wall clock of the worker."""
+    marks_ns: ClosureMarks
+    """On the wall clock of the worker."""
 
 
 def read_done(answer: Answer) -> Done:
     """The closure's one result, taken apart."""
     examples, *halves = answer.numbers[:3]
     (loss,) = struct.unpack("<d", struct.pack("<II", *halves))
-    marks = [None if at == NOT_TOLD else at for at in answer.numbers[3:]]
+    start, *between, pushed = answer.numbers[3:]
+    ready, pulled, gradients = (None if at == NOT_TOLD else at for at in between)
+    marks = (start, ready, pulled, gradients, pushed)
     task = _TASK.search(answer.device)
     return Done(int(task[1]) if task else 0, loss, examples, marks)
 

@@ -25,7 +25,7 @@ from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import Failed, SegmentOpened
+from strategy_lab.profiles.events import Failed, FinishedStatus, SegmentOpened
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.run_file import create_run_file
 from strategy_lab.profiles.spec import Capture
@@ -85,7 +85,7 @@ class ProgramRecorder:
             segment_of(strategy, self._global_batch_size), variables=self._variables
         )
 
-    def close(self, status: str = "finished") -> None:
+    def close(self, status: FinishedStatus = "finished") -> None:
         self.recorder.close(status)
 
 

@@ -23,6 +23,7 @@ from strategy_lab.profiles.events import (
     Event,
     Failed,
     Finished,
+    FinishedStatus,
     Note,
     SegmentOpened,
     WorkerStarted,
@@ -200,7 +201,7 @@ class Recorder:
                 return
             yield batch
 
-    def close(self, status: str) -> None:
+    def close(self, status: FinishedStatus) -> None:
         """Close the books: `finished`, `stopped` or `replaced`."""
         if self._is_closed:
             return

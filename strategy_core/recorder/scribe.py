@@ -84,7 +84,7 @@ class Scribe:
             raise error
 
     def _write_steps(self) -> None:
-        lines: list[str] = []
+        lines: list[bytes] = []
         at_ns = self._log.now_ns()
         while self._steps:
             step = self._steps.popleft()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
@@ -265,7 +267,7 @@ class Windows:
             assert captured.event is not None
             error = answer["error"]
             found = {} if error else {key: answer[key] for key in _FOUND}
-            event = replace(captured.event, error=error, **found)
+            event = msgspec.structs.replace(captured.event, error=error, **found)
             self._planner.window_converted(captured.cost_ms, event.convert_ms, event.num_steps)
             if error is None:
                 captured.window.discard()

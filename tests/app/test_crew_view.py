@@ -99,7 +99,7 @@ def test_text_from_a_run_stays_a_json_string(cluster: Cluster) -> None:
 
 def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> None:
     for step, worker in enumerate((1, 1, 0)):
-        cluster.workers[0].write(ClosureDone(0, step, worker, 0, [None] * 5, 1))
+        cluster.workers[0].write(ClosureDone(0, step, worker, 0, (1, None, None, None, 2), 1))
     message, _ = cluster.told()
     assert {number: told["steps"] for number, told in message["served"].items()} == {"0": 1, "1": 2}
     assert message["steps"] == []

@@ -179,23 +179,19 @@ def test_a_run_is_lost_when_its_launcher_says_so_or_has_had_its_time(
     assert told(live)[0]["status"]["state"] == state
 
 
-def test_numbers_that_are_none_are_null(tmp_path: Path, live: LiveRun) -> None:
+def test_a_step_that_does_not_fit_is_left_out_and_the_next_one_shown(
+    tmp_path: Path, live: LiveRun
+) -> None:
     path = worker_folder(tmp_path, 0).events
     path.parent.mkdir()
-    line = (
-        '{"kind": "step", "at_ns": 5, "step": 1, "wall_ms": NaN, "loss": 1e999, "marks_ns": [[1]]}'
-    )
-    path.write_text(
-        line
-        + "\n"
-        + line.replace("NaN", "5").replace("[[1]]", "[[0, 1e999, 5]]")
-        + "\n"
-        + '{"kind": "step", "at_ns": 6, "step": "y", "start_ns": "x"}\n'
-    )
+    fields = '"kind": "step", "segment": 0, "start_ns": 5, "loss": null, "examples": null'
+    odd = ['"step": 1, "wall_ms": NaN', '"step": "y", "wall_ms": 1', '"step": 1']
+    odd += ['"step": 1, "wall_ms": 1, "marks_ns": [[0, 1e999, 5]]']
+    sound = '"step": 2, "wall_ms": 5'
+    lines = [f'{{{fields}, {each}, "captured": false}}' for each in [*odd, sound]]
+    path.write_text("\n".join(lines) + "\n")
     message, _ = told(live)
-    assert message["steps"][0][4:8] == [None, None, None, None]
-    assert message["steps"][1][7] is None
-    assert message["steps"][2][1] is None
+    assert [row[1:8] for row in message["steps"]] == [[2, 0, 0.0, 5.0, None, None, None]]
 
 
 @pytest.mark.parametrize("keep", [0, 10, 500, 1500, 5000, 20_000])

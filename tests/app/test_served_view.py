@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from strategy_lab.app.served_view import NEWEST, ServedView
-from tests.synthetic import HOSTILE
+from strategy_lab.profiles.events import ClosureDone
 
 MS = 1_000_000
+BEGIN_NS = 1_700_000_000_000_000_000
 
 
-def closure(worker: int, *lengths_ms: float, segment: int = 0) -> dict[str, Any]:
-    """A record whose input, pull, compute and push took so long."""
-    marks = [round(sum(lengths_ms[:count]) * MS) for count in range(5)]
-    return {"kind": "closure", "segment": segment, "worker": worker, "marks_ns": marks}
+def closure(worker: int, *lengths_ms: float, segment: int = 0) -> ClosureDone:
+    """One whose input, pull, compute and push took so long."""
+    start, *rest = (BEGIN_NS + round(sum(lengths_ms[:count]) * MS) for count in range(5))
+    return ClosureDone(segment, 0, worker, 0, (start, *rest), 0)
 
 
-def view_of(*records: dict[str, Any]) -> dict[str, Any]:
+def view_of(*closures: ClosureDone) -> dict[str, Any]:
     view = ServedView()
-    for record in records:
-        view.take(record)
+    for each in closures:
+        view.take(each)
     return view.told()
 
 
@@ -42,10 +41,9 @@ def test_what_was_long_ago_no_longer_counts() -> None:
     assert view_of(*slow, closure(1, 0, 0, 4, 0, segment=1))["1"]["parts"] == [0, 0, 4, 0]
 
 
-@pytest.mark.parametrize("marks", [None, [], [1, 2, 3], [1, None, None, None, 5], HOSTILE])
-def test_a_step_that_does_not_tell_its_parts_counts_and_has_none(marks: object) -> None:
-    record = {"kind": "closure", "segment": 0, "worker": 1, "marks_ns": marks}
-    assert view_of(record) == {"1": {"steps": 1, "parts": None}}
+def test_a_step_that_does_not_tell_its_parts_counts_and_has_none() -> None:
+    own_step = ClosureDone(0, 0, 1, 0, (1, None, None, None, 5), 6)
+    assert view_of(own_step) == {"1": {"steps": 1, "parts": None}}
 
 
 def test_a_clock_that_was_set_back_gives_nothing_below_zero() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.profiles.tail import Tail
+from tests.event_records import run_records
 from tests.patience import wait_until
 
 __all__ = ["events", "wait_until"]
@@ -13,4 +13,4 @@ __all__ = ["events", "wait_until"]
 
 def events(run: Path, kind: str) -> list[dict[str, Any]]:
     """Everything of a kind recorded so far, oldest first."""
-    return [record for record in Tail(run).read() if record["kind"] == kind]
+    return [record for record in run_records(run) if record["kind"] == kind]

@@ -13,6 +13,7 @@ from strategy_core.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.spec import RunSpec
 from strategy_lab.profiles.tail import Tail
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
 
@@ -52,6 +53,6 @@ def test_training_goes_on_and_stop_ends_it_in_time(tmp_path: Path, how: signal.S
         assert time.monotonic() - began < STOP_TAKES_S
         assert handle.status == "stopped", handle.message
         assert not converters()
-    told = [record["message"] for record in Tail(run).read() if record["kind"] == "note"]
+    told = [note["message"] for note in run_records(run, "note")]
     assert any("The process that converts captures was" in message for message in told)
     assert profiles.load(run).table("spans").num_rows, "later windows were converted"

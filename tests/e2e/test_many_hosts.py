@@ -18,6 +18,7 @@ import pytest
 
 from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S
 from tests.processes import is_living
 
@@ -94,9 +95,11 @@ def test_two_hosts_and_a_shared_folder_are_one_run(tmp_path: Path) -> None:
     assert (segment["strategy"], segment["num_replicas"]) == ("multi-worker-mirrored", 2)
     assert segment["steps"]["count"] == 20
     assert [len(steps_of(run, worker)) for worker in (0, 1)] == [20, 20]
-    launched = profile.records("launched")
+    launched = run_records(profile.path, "launched")
     assert [(record["worker"], record["address"]) for record in launched] == [*enumerate(addresses)]
-    warned = [note["message"] for note in profile.records("note") if note["level"] == "warning"]
+    warned = [
+        note["message"] for note in run_records(profile.path, "note") if note["level"] == "warning"
+    ]
     assert len([text for text in warned if "asks nobody who they are" in text]) == 2
     losses = [[step["loss"] for step in steps_of(run, worker)] for worker in (0, 1)]
     assert losses[0] == losses[1]
@@ -146,7 +149,7 @@ def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path:
     profile = profiles.load(run)
     assert profile.status.state == "stopped"
     assert [s.global_batch_size for s in profile.segments] == [64, 96]
-    answers = [(r["command"], r["status"]) for r in profile.records("answer")]
+    answers = [(r["command"], r["status"]) for r in run_records(profile.path, "answer")]
     assert answers == [("reconfigure", "applied"), ("reconfigure", "rejected"), ("stop", "applied")]
     told = [[(r["segment"], r["loss"]) for r in steps_of(run, worker)] for worker in (0, 1)]
     assert told[0] == told[1]
@@ -191,7 +194,10 @@ def test_servers_on_other_hosts_leave_when_the_coordinator_has(tmp_path: Path) -
     profile = profiles.load(run)
     assert profile.status.state == "finished"
     assert profile.segments[0].strategy == "parameter-server"
-    assert sorted(record["verdict"] for record in profile.records("exited")) == ["finished"] * 3
+    assert (
+        sorted(record["verdict"] for record in run_records(profile.path, "exited"))
+        == ["finished"] * 3
+    )
 
 
 def test_a_task_that_never_comes_is_named_in_time(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from strategy_core.launcher import Launcher, RunHandle
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
 from strategy_lab.profiles.spec import RunSpec
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
 
@@ -143,7 +144,7 @@ def both(folder: Path) -> list[int]:
 
 
 def launches(folder: Path) -> list[dict[str, Any]]:
-    return profiles.load(folder).records("launched")
+    return run_records(folder, "launched")
 
 
 def test_training_goes_on_without_a_lost_worker_until_it_is_back(
@@ -175,7 +176,7 @@ def test_a_lost_parameter_server_ends_the_run_and_is_named(
     assert handle.message is not None
     assert handle.message.startswith("Parameter server 0: ")
     assert profiles.load(folder).status.state == "failed"
-    exits = {(r["worker"], r["generation"]): r for r in profiles.load(folder).records("exited")}
+    exits = {(r["worker"], r["generation"]): r for r in run_records(folder, "exited")}
     assert exits[3, 0]["follows"] is None
     assert {exits[key]["follows"] for key in ((0, 0), (1, 0), (2, 1))} == {3}
     assert not any(is_living(pid) for pid in pids)

@@ -11,6 +11,7 @@ import pytest
 from strategy_core.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.spec import RunSpec
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
 
@@ -39,7 +40,7 @@ def test_a_lost_parameter_server_costs_the_steps_since_the_checkpoint(
     handle = launcher.launch(spec, tmp_path / "run")
     wait_until(lambda: (handle.step or 0) > 2 * EVERY or handle.verdict is not None)
     assert handle.verdict is None, f"{handle.message}\n{handle.failure_detail}"
-    (first,) = (r for r in profiles.load(handle.folder).records("launched") if r["worker"] == 2)
+    (first,) = (r for r in run_records(handle.folder, "launched") if r["worker"] == 2)
     os.kill(first["pid"], signal.SIGKILL)
     assert handle.wait(PATIENCE_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
@@ -52,10 +53,10 @@ def test_a_lost_parameter_server_costs_the_steps_since_the_checkpoint(
     steps = profile.table("steps").to_pylist()
     done_again = [row["step"] for row in steps if row["segment"] == again.segment]
     assert done_again == list(range(again.first_step, NUM_STEPS))
-    exits = {(r["worker"], r["generation"]): r for r in profile.records("exited")}
+    exits = {(r["worker"], r["generation"]): r for r in run_records(profile.path, "exited")}
     assert exits[2, 0]["message"].startswith("Parameter server 0: Something outside the lab killed")
     assert {exits[number, 0]["follows"] for number in (0, 1)} == {2}
     assert {exits[number, 1]["verdict"] for number in (0, 1, 2)} == {"finished"}
-    assert any("begins again" in note["message"] for note in profile.records("note"))
+    assert any("begins again" in note["message"] for note in run_records(profile.path, "note"))
     assert profile.status.state == "finished"
-    assert not any(is_living(r["pid"]) for r in profile.records("launched"))
+    assert not any(is_living(r["pid"]) for r in run_records(profile.path, "launched"))

@@ -15,6 +15,7 @@ from strategy_lab.profiles.collect import collect
 from strategy_lab.profiles.timeline import lay_out
 from tests.e2e.following import events
 from tests.e2e.separate_hosts import WIRE, address, clock_ahead, two_hosts, why_not
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.run
@@ -71,7 +72,7 @@ def test_each_host_has_only_its_own_part(parts: list[Path], tmp_path: Path) -> N
 
 def test_the_whole_is_one_run_of_both_hosts(whole: profiles.Profile) -> None:
     assert whole.status.state == "finished"
-    launched = [(r["worker"], r["host"], r["address"]) for r in whole.records("launched")]
+    launched = [(r["worker"], r["host"], r["address"]) for r in run_records(whole.path, "launched")]
     assert launched == [
         (number, f"host-{'ab'[number]}", f"{address(number)}:2222") for number in range(2)
     ]

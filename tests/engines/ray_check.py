@@ -12,6 +12,7 @@ import psutil
 
 from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
+from tests.event_records import run_records
 
 LAB = (sys.executable, "-m", "strategy_core")
 FLAGS = ("--cluster", "ray", "--workers", "2", "--workload", "digits-mlp")
@@ -40,7 +41,7 @@ def test_ray_places_the_processes_of_a_run(tmp_path: Path) -> None:
     (segment,) = profile.summary()["segments"]
     assert (segment["strategy"], segment["num_replicas"]) == ("multi-worker-mirrored", 2)
     assert segment["steps"]["count"] == 30
-    assert [record["worker"] for record in profile.records("launched")] == [0, 1]
+    assert [record["worker"] for record in run_records(profile.path, "launched")] == [0, 1]
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_lab.profiles.event_log import EventLog
+from strategy_lab.profiles.event_parts import Host, ServedVariable, Server
 from strategy_lab.profiles.events import (
     ClosureDone,
     Environment,
@@ -47,7 +48,7 @@ def closures(process: int, count: int, first_ns: int = BEGIN_NS) -> list[Closure
         for part in PARTS_MS[process]:
             marks.append(marks[-1] + part * MS)
         scheduled, finished = at - QUEUED_MS * MS, marks[-1] + RETURN_MS * MS
-        made.append(ClosureDone(0, 0, process, scheduled, [*marks], finished))
+        made.append(ClosureDone(0, 0, process, scheduled, tuple(marks), finished))
         at = marks[-1] + APART_MS * MS
     return made
 
@@ -97,7 +98,7 @@ def _write(folder: Path, process: int, events: list[Event]) -> None:
 
 def _start(process: int, host: str) -> list[Event]:
     started = WorkerStarted(process, 1 << 22, BEGIN_NS, 0)
-    return [started, Environment("2.21.0", "3.11", [], {"name": host, "cpus": 2})]
+    return [started, Environment("2.21.0", "3.11", [], Host(name=host, cpus=2))]
 
 
 def _segment() -> SegmentOpened:
@@ -113,27 +114,27 @@ def _steps(done: list[ClosureDone], own_step: bool) -> list[Event]:
         wall_ms = (one.finished_ns - before) / MS
         events.append(StepDone(0, step, before, wall_ms, 1.0 / (step + 1), 32, False))
         before = one.finished_ns
-        marks = list(one.marks_ns)
+        marks = one.marks_ns
         if own_step:
-            marks[2] = marks[3] = None
+            marks = (marks[0], marks[1], None, None, marks[4])
         events.append(ClosureDone(0, step, one.worker, one.scheduled_ns, marks, one.finished_ns))
     return events
 
 
 def _served(own_step: bool) -> VariablesServed:
-    def row(name: str, role: str, size: int, push: int) -> dict[str, Any]:
+    def row(name: str, role: Any, size: int, push: int) -> ServedVariable:
         moved = None if own_step else 1
-        return {
-            "name": name,
-            "role": role,
-            "server": 0,
-            "shape": [size // 4],
-            "bytes": size,
-            "part": 0,
-            "num_parts": 1,
-            "pull_bytes": 0 if role == "optimizer" else moved and size,
-            "push_bytes": 0 if role == "optimizer" else moved and push,
-        }
+        return ServedVariable(
+            name,
+            role,
+            size,
+            server=0,
+            shape=[size // 4],
+            part=0,
+            num_parts=1,
+            pull_bytes=0 if role == "optimizer" else moved and size,
+            push_bytes=0 if role == "optimizer" else moved and push,
+        )
 
     rows = [
         row("kernel", "weight", 400, 400),
@@ -141,4 +142,4 @@ def _served(own_step: bool) -> VariablesServed:
         row("momentum", "optimizer", 400, 0),
     ]
     device = "/job:ps/replica:0/task:0/device:CPU:0"
-    return VariablesServed(0, [{"process": 3, "device": device}], rows)
+    return VariablesServed(0, [Server(3, device)], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from strategy_lab import profiles
 from strategy_lab.profiles.clock_fit import fit_line
 from strategy_lab.profiles.clocks import Clocks, estimate_clocks
-from strategy_lab.profiles.sources import EventSource
+from strategy_lab.profiles.sources import EventSource, source_of
+from tests.event_records import source
 from tests.synthetic import write_run
 from tests.synthetic_recipe import EPOCH_NS
 
@@ -48,7 +50,7 @@ def measured_at(seconds: float, offset_ns: int, within_ns: int = 20_000) -> dict
 
 def worker(number: int, host: dict[str, Any] | None, *clock: dict[str, Any]) -> EventSource:
     environment = [{"kind": "environment", "host": host}] if host else []
-    return EventSource("", number, 0, [*environment, *clock], 0)
+    return source(number, 0, *environment, *clock)
 
 
 def clocks_of(*sources: EventSource) -> Clocks:
@@ -135,7 +137,9 @@ def test_a_worker_reads_the_clock_that_its_neighbour_measured() -> None:
 )
 @pytest.mark.parametrize("value", [-(2**63), 2**63 - 1, "x", 1.5, True])
 def test_odd_records_are_no_clock(field: str, value: object) -> None:
-    told = worker(1, {"name": "b"}, measured_at(1, 50) | {field: value})
+    line = json.dumps(measured_at(1, 50) | {field: value}).encode()
+    told = source_of("", 1, 0, [line])
+    assert told.left_out.total() == len(told.events) ^ 1
     found = clocks_of(worker(0, {"name": "a"}), told)
     assert found.to_reference(1, np.array([EPOCH_NS])).tolist()[0] >= 0
 

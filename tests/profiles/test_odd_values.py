@@ -72,6 +72,6 @@ def test_a_segment_of_two_billion_workers_is_damaged(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=1)
     events = run / "worker-0-0" / "events.jsonl"
     text = events.read_text()
-    assert '"num_workers": 1' in text
-    events.write_text(text.replace('"num_workers": 1', f'"num_workers": {2**31 - 1}'))
+    assert '"num_workers":1,' in text
+    events.write_text(text.replace('"num_workers":1,', f'"num_workers":{2**31 - 1},'))
     assert profiles.load(run).summary()["segments"] == []

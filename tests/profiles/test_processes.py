@@ -9,6 +9,7 @@ import pytest
 from strategy_lab.profiles.analysis import losses
 from strategy_lab.profiles.analysis.losses import Loss, find_loss
 from strategy_lab.profiles.processes import Process, ProcessBook
+from tests.event_records import event_of
 
 SECOND_NS = 1_000_000_000
 
@@ -29,8 +30,12 @@ def exited(worker: int, verdict: str, follows: int | None = None, **fields: Any)
 def book_of(*records: dict[str, Any]) -> ProcessBook:
     book = ProcessBook()
     for record in records:
-        book.take(record)
+        take(book, record)
     return book
+
+
+def take(book: ProcessBook, record: dict[str, Any]) -> bool:
+    return book.take(event_of(record), record.get("worker"), record.get("generation"))
 
 
 def states(book: ProcessBook) -> list[str]:
@@ -50,10 +55,10 @@ def test_a_process_starts_runs_and_is_done() -> None:
     book = book_of(*CREW)
     assert states(book) == ["starting"] * 3
     for worker in range(3):
-        book.take(of(worker, 0, "segment"))
+        take(book, of(worker, 0, "segment"))
     assert states(book) == ["running"] * 3
-    book.take(of(1, 0, "finished", status="finished"))
-    book.take(exited(2, "stopped"))
+    take(book, of(1, 0, "finished", status="finished"))
+    take(book, exited(2, "stopped"))
     assert states(book) == ["running", "done", "done"]
 
 
@@ -76,13 +81,13 @@ def test_before_the_launcher_speaks_their_own_words_count() -> None:
 def test_a_fresh_crew_arrives_takes_over_and_those_before_are_forgotten() -> None:
     book = book_of(*CREW)
     for worker in range(2):
-        book.take(of(worker, 1, "worker_started", pid=200 + worker))
+        take(book, of(worker, 1, "worker_started", pid=200 + worker))
     assert [process.generation for process in book.current()] == [0, 0, 0]
     assert [process.pid for process in book.arriving()] == [200, 201]
     for worker in range(2):
-        book.take(launched(worker, 1))
+        take(book, launched(worker, 1))
     for worker in range(3):
-        book.take(exited(worker, "replaced"))
+        take(book, exited(worker, "replaced"))
     assert [(process.worker, process.generation) for process in book.current()] == [(0, 1), (1, 1)]
     assert book.arriving() == []
 
@@ -91,7 +96,7 @@ def test_a_fresh_crew_that_could_not_take_over_is_forgotten() -> None:
     book = book_of(launched(0), of(0, 1, "worker_started", pid=7), of(1, 1, "worker_started"))
     for worker in range(2):
         fields = {"folder": f"rejected-worker-{worker}-1-{worker + 5}"}
-        assert book.take({"kind": "note", "level": "warning", "message": "no", "fields": fields})
+        assert take(book, {"kind": "note", "level": "warning", "message": "no", "fields": fields})
     assert book.arriving() == []
     assert states(book) == ["starting"]
 
@@ -105,25 +110,15 @@ def test_one_that_comes_back_alone_takes_its_own_place() -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        {"kind": "launched", "worker": "0", "generation": 0},
-        {"kind": "launched", "worker": 0, "generation": True},
         {"kind": "step", "worker": 0},
         {"kind": "note", "fields": {"folder": 3}},
-        {"kind": "note", "fields": "rejected-worker-0-0-1"},
-        {"kind": "unheard of", "worker": 0, "generation": 0},
+        {"kind": "note", "fields": {"folder": "rejected-worker-0-0-1"}},
     ],
 )
 def test_what_is_no_word_on_a_process_is_passed_over(record: dict[str, Any]) -> None:
     book = ProcessBook()
-    assert not book.take(record)
+    assert not take(book, record)
     assert book.current() == []
-
-
-def test_odd_values_are_no_facts() -> None:
-    book = book_of(of(0, 0, "launched", pid="7", task=3, address=[]), exited(0, "killed"))
-    (process,) = book.current()
-    assert (process.title, process.pid, process.address) == ("worker 0", None, None)
-    assert process.state == "lost"
 
 
 def found(*records: dict[str, Any], strategy: str = "multi-worker-mirrored") -> Loss:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.profiles.sources import EventSource
 from strategy_lab.profiles.status import derive_status
-
-
-def source(worker: int | None, generation: int | None, *records: dict[str, Any]) -> EventSource:
-    return EventSource("events.jsonl", worker, generation, list(records), 0)
+from tests.event_records import source
 
 
 def launched(generation: int) -> dict[str, Any]:

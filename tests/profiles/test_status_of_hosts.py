@@ -8,6 +8,7 @@ from typing import Any
 from strategy_lab.profiles.layout import launcher_file, launcher_files
 from strategy_lab.profiles.sources import EventSource
 from strategy_lab.profiles.status import Status, derive_status
+from tests.event_records import source
 from tests.profiles.test_status import FINISHED, NOW_NS, exited, launched, worker
 
 HEARD = {"kind": "failed", "message": "Socket closed", "follows": True}
@@ -17,7 +18,7 @@ HERE = platform.node()
 def host(number: int, name: str, *records: dict[str, Any]) -> EventSource:
     """The launcher's events of one host."""
     start = launched(number) | {"host": name, "task": f"worker {number}", "at_ns": NOW_NS}
-    return EventSource(f"launcher-{number}.jsonl", None, None, [start, *records], 0)
+    return source(None, None, start, *records)
 
 
 def status(*sources: EventSource, alive: bool = False, later_s: int = 0) -> Status:

@@ -8,7 +8,7 @@ import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import Finished, Note
+from strategy_lab.profiles.events import Finished, Note, StepDone
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.tail import Cursor, Tail, read_since
 from tests.synthetic import write_run
@@ -17,28 +17,31 @@ from tests.synthetic import write_run
 def test_a_whole_run_is_read_once_oldest_first(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, workers=2)
     tail = Tail(run)
-    records = tail.read()
-    assert sum(record["kind"] == "step" for record in records) == 2 * 40
-    assert [record["at_ns"] for record in records] == sorted(r["at_ns"] for r in records)
+    every = tail.read()
+    assert sum(isinstance(told.event, StepDone) for told in every) == 2 * 40
+    times = [told.event.at_ns for told in every]
+    assert times == sorted(times)
     assert tail.read() == []
 
 
-def test_each_record_names_its_writer(tmp_path: Path) -> None:
+def test_each_event_comes_with_its_writer(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=10, workers=2)
-    steps = [record for record in Tail(run).read() if record["kind"] == "step"]
-    assert {(record["worker"], record["generation"]) for record in steps} == {(0, 0), (1, 0)}
+    steps = [told for told in Tail(run).read() if isinstance(told.event, StepDone)]
+    assert {(told.worker, told.generation) for told in steps} == {(0, 0), (1, 0)}
+    assert steps[-1].to_json() | {"kind": "step", "worker": 1} == steps[-1].to_json()
 
 
 def test_a_half_written_line_waits_for_its_rest(tmp_path: Path) -> None:
     events = tmp_path / "worker-0-0/events.jsonl"
     events.parent.mkdir()
-    events.write_bytes(b'{"kind": "note", "at_ns": 1}\n{"kind": "no')
+    note = b'{"kind": "note", "level": "info", "message": "here", "at_ns": %d}\n'
+    events.write_bytes(note % 1 + (note % 2)[:12])
     tail = Tail(tmp_path)
     assert len(tail.read()) == 1
     assert tail.read() == []
     with events.open("ab") as file:
-        file.write(b'te", "at_ns": 2}\n')
-    assert [record["at_ns"] for record in tail.read()] == [2]
+        file.write((note % 2)[12:])
+    assert [told.event.at_ns for told in tail.read()] == [2]
 
 
 def test_a_worker_that_appears_later_is_followed_too(tmp_path: Path) -> None:
@@ -49,7 +52,7 @@ def test_a_worker_that_appears_later_is_followed_too(tmp_path: Path) -> None:
         log.write(Note("info", "here"))
         log.write(Finished("finished", 1))
         log.close()
-        assert [record["generation"] for record in tail.read()] == [generation] * 2
+        assert [told.generation for told in tail.read()] == [generation] * 2
 
 
 def test_a_cursor_travels_as_text(tmp_path: Path) -> None:

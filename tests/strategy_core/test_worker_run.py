@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from strategy_core.processes import protocol
-from strategy_lab.profiles.event_log import read_events
 from strategy_lab.profiles.spec import RunSpec
+from tests.event_records import read_records
 
 pytestmark = pytest.mark.tf
 
@@ -63,7 +63,7 @@ def test_the_change_after_the_last_one_goes_to_a_fresh_worker(
     run = protocol.Run(1, str(tmp_path), 0, 0, spec.to_json())
     worker = worker_run.WorkerRun(run, LauncherWithASpare(), said.append)  # type: ignore[arg-type]
     assert worker.run() == protocol.EXIT_DONE
-    records, _ = read_events(tmp_path / "worker-0-0" / "events.jsonl")
+    records = read_records(tmp_path / "worker-0-0" / "events.jsonl")
     answers = [record["status"] for record in records if record["kind"] == "answer"]
     assert answers == ["applied"] * most
     assert said[-1]["replace"]["step"] == changes[most]["step"]

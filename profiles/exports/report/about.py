@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from strategy_lab.profiles import units
 from strategy_lab.profiles.definitions import DEFINITIONS
+from strategy_lab.profiles.event_parts import Host
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section, note
@@ -16,20 +17,18 @@ def environment(facts: RunFacts) -> Section:
     """Spec and environment of the run."""
     profile = facts.profile
     found = profile.environment
-    host = found.get("host") if found else None
-    host = host if isinstance(host, dict) else {}
-    memory = host.get("memory_bytes")
+    host = found.host if found else Host()
     created = profile.identity.created_ns if profile.identity else None
     lines = [
         ("Run", profile.name),
         ("Started", _time(created)),
-        ("TensorFlow", found and found.get("tensorflow")),
-        ("Python", found and found.get("python")),
-        ("Host", host.get("name")),
-        ("Platform", host.get("platform")),
-        ("CPU cores", host.get("cpus")),
-        ("Memory", units.size(memory) if isinstance(memory, int) else None),
-        ("Devices", _devices(found.get("devices") if found else None)),
+        ("TensorFlow", found and found.tensorflow),
+        ("Python", found and found.python),
+        ("Host", host.name),
+        ("Platform", host.platform),
+        ("CPU cores", host.cpus),
+        ("Memory", None if host.memory_bytes is None else units.size(host.memory_bytes)),
+        ("Devices", ", ".join(device.name for device in found.devices) if found else None),
     ]
     body = join(
         None if found else note("The run ended before TensorFlow told what it runs on."),
@@ -69,13 +68,6 @@ def definitions() -> Section:
 
 def _line(term: str, value: object) -> Markup:
     return join(tag("dt", term), tag("dd", "unknown" if value in (None, "") else str(value)))
-
-
-def _devices(devices: object) -> str | None:
-    if not isinstance(devices, list):
-        return None
-    names = [str(device.get("name")) for device in devices if isinstance(device, dict)]
-    return ", ".join(names) or None
 
 
 def _time(epoch_ns: int | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.events import Failed, Note
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
 from strategy_lab.profiles.exports.report.headline import sentences
 from strategy_lab.profiles.exports.report.key_numbers import key_numbers
@@ -27,15 +28,12 @@ def overview(facts: RunFacts) -> Section:
 
 def _alert(facts: RunFacts) -> Markup | None:
     """What the run warned of, what cannot be read of it, and the details of a failure."""
-    lines = [
-        str(record.get("message"))
-        for record in facts.profile.records("note")
-        if record.get("level") == "warning"
-    ]
+    notes = facts.profile.events(Note)
+    lines = [note.message for note in notes if note.level == "warning"]
     lines += facts.profile.notes
     lines += [error for item in facts.segments for error in item.capture.errors]
     shown = [tag("p", line) for line in dict.fromkeys(lines) if line]
-    details = [str(r["detail"]) for r in facts.profile.records("failed") if r.get("detail")]
+    details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
     if details:
         shown.append(tag("details", tag("summary", "Details"), tag("pre", details[-1][:20_000])))
     return tag("div", *shown, class_="alert", role="note") if shown else None

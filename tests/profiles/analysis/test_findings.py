@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from strategy_lab import profiles
@@ -64,7 +65,7 @@ def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     assert "bytes_per_pack" in ring.advice
     run = write_run(tmp_path / "tpu", strategy="tpu", **small)
     profile = profiles.load(run)
-    segment = replace(profile.segments[0], cross_device_ops="cross-replica-sum")
+    segment = msgspec.structs.replace(profile.segments[0], cross_device_ops="cross-replica-sum")
     found = {item.key: item for item in findings(gather_facts(profile, segment))}
     assert "pack" not in found["many-small-collectives"].advice.lower()
 

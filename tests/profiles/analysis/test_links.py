@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -209,8 +210,10 @@ def test_without_a_window_the_parameters_tell_what_is_reduced(tmp_path: Path) ->
 
 
 def test_damaged_counts_are_left_out_and_told(run: Path) -> None:
-    odd = {"peer": "x", "opened": 1, "sent_bytes": "many", "received_bytes": None}
-    write_counts(run, 0, [(1, LinkBytes(0, 1, [odd])), (2, counted(0, 2, 2))])
+    write_counts(run, 0, [(2, counted(0, 2, 2))])
+    odd = {"kind": "links", "segment": 0, "step": 1, "links": [{"peer": "x", "sent_bytes": "many"}]}
+    with (run / "worker-0-0/events.jsonl").open("a") as file:
+        file.write(json.dumps(odd) + "\n")
     profile = profiles.load(run)
     assert profile.table("links").num_rows > 0
     assert any("links" in note for note in profile.notes)

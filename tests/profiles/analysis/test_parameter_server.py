@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from strategy_lab.profiles.analysis.breakdown import step_breakdown
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
-from strategy_lab.profiles.events import ClosureDone, Exited, Launched
+from strategy_lab.profiles.events import Exited, Launched
 from strategy_lab.profiles.schema import CATEGORIES
 from strategy_lab.profiles.timeline.layout import lay_out
+from tests.event_records import usual
 from tests.profiles.served_run import APART_MS, BEGIN_NS, MS, PARTS_MS, write_served_run
 from tests.synthetic import write_run
 
@@ -132,15 +134,14 @@ def test_a_workers_share_is_of_its_own_step_and_not_of_the_time_between_results(
 
 
 def test_damaged_records_are_left_out_and_told(tmp_path: Path) -> None:
-    odd: list[ClosureDone] = [
-        ClosureDone(0, 900, 1, BEGIN_NS, [1, 2], BEGIN_NS),
-        ClosureDone(0, 901, 1, BEGIN_NS, [None] * 5, BEGIN_NS),
-        ClosureDone(0, 902, -1, BEGIN_NS, [BEGIN_NS] * 5, BEGIN_NS),
-    ]
-    folder = write_served_run(tmp_path / "run", extra=[*odd])
+    folder = write_served_run(tmp_path / "run")
+    odd = [{"marks_ns": [1, 2]}, {"marks_ns": [None] * 5}, {"worker": -1}]
+    with (folder / "worker-0-0/events.jsonl").open("a") as file:
+        for fields in odd:
+            file.write(json.dumps(usual({"kind": "closure", "step": 900} | fields)) + "\n")
     profile = profiles.load(folder)
     assert profile.table("closures").num_rows == 56
-    assert any("closures" in note for note in profile.notes)
+    assert sum("left out (closure: " in note for note in profile.notes) == 3
 
 
 def test_other_strategies_have_none_and_say_so(tmp_path: Path) -> None:

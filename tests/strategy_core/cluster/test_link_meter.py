@@ -68,10 +68,10 @@ def test_a_timeout_for_all_sockets_is_the_reason_why_none_is_looked_at() -> None
 def test_a_link_is_told_by_who_opened_it() -> None:
     called = replace(SOME, cookie=2, local=("10.0.0.1", 2222), remote=("10.0.0.3", 51_000))
     meter = LinkMeter(THREE, 0, read=lambda: [SOME, called])
-    links = {(link["peer"], link["opened"]): link for link in meter.count(0, 1).links}
+    links = {(link.peer, link.opened): link for link in meter.count(0, 1).links}
     assert set(links) == {(1, True), (2, False)}
-    assert links[1, True]["sent_bytes"] == 100
-    assert links[1, True]["received_bytes"] == 7
+    assert links[1, True].sent_bytes == 100
+    assert links[1, True].received_bytes == 7
 
 
 def test_on_a_shared_address_a_caller_is_not_known_but_the_called_is() -> None:
@@ -79,17 +79,17 @@ def test_on_a_shared_address_a_caller_is_not_known_but_the_called_is() -> None:
     called = replace(SOME, cookie=2, local=("127.0.0.1", 2222), remote=("127.0.0.1", 41_000))
     elsewhere = replace(SOME, cookie=3, local=("10.1.1.1", 42_000), remote=("93.184.216.34", 443))
     meter = LinkMeter(SHARED, 0, read=lambda: [opened, called, elsewhere])
-    peers = {(link["peer"], link["opened"]) for link in meter.count(0, 1).links}
+    peers = {(link.peer, link.opened) for link in meter.count(0, 1).links}
     assert peers == {(2, True), (None, False), (None, True)}
 
 
 def test_what_a_closed_connection_carried_stays_counted() -> None:
     alive = [SOME, replace(SOME, cookie=2, sent_bytes=50)]
     meter = LinkMeter(THREE, 0, read=lambda: alive)
-    assert meter.count(0, 1).links[0]["sent_bytes"] == 150
+    assert meter.count(0, 1).links[0].sent_bytes == 150
     alive.pop()
     alive.append(replace(SOME, cookie=3, sent_bytes=1))
-    assert meter.count(0, 2).links[0]["sent_bytes"] == 151
+    assert meter.count(0, 2).links[0].sent_bytes == 151
 
 
 def test_a_system_that_does_not_tell_says_why() -> None:
@@ -102,5 +102,5 @@ def test_a_task_with_a_name_is_found_by_its_address() -> None:
     named = Cluster((Task("worker", 0, "localhost:2222"), Task("worker", 1, "localhost:2223")))
     opened = replace(SOME, local=("127.0.0.1", 40_000), remote=("127.0.0.1", 2223))
     meter = LinkMeter(named, 0, read=lambda: [opened])
-    wait_until(lambda: meter.count(0, 1).links[0]["peer"] is not None)
-    assert meter.count(0, 1).links[0]["peer"] == 1
+    wait_until(lambda: meter.count(0, 1).links[0].peer is not None)
+    assert meter.count(0, 1).links[0].peer == 1

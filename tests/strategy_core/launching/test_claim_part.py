@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from strategy_core.cluster.place import at_process, place_from_addresses
@@ -26,7 +27,7 @@ def test_hosts_share_a_folder_in_any_order(tmp_path: Path) -> None:
     identity = read_run_file(run)
     assert identity is not None
     expected = {"run_id": FIRST.run_id(SPEC), "tasks": FIRST.cluster.to_json()}
-    assert identity.cluster == expected
+    assert msgspec.to_builtins(identity.cluster) == expected
     assert identity.spec == SPEC.to_json()
 
 

@@ -18,6 +18,7 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.sources import read_sources
 from strategy_lab.profiles.spec import RunSpec, parse_spec
 from strategy_lab.profiles.status import derive_status
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
 
@@ -54,7 +55,7 @@ def wait_for_step(handle: RunHandle, step: int) -> None:
 
 
 def process_of(handle: RunHandle, worker: int) -> int:
-    records = [record for source in read_sources(handle.folder) for record in source.records]
+    records = run_records(handle.folder)
     launched = [record for record in records if record["kind"] == "launched"]
     return int(next(r["pid"] for r in launched if r["worker"] == worker))
 
@@ -105,7 +106,7 @@ def test_all_workers_stop_at_the_same_step(launch: Callable[..., RunHandle]) -> 
     handle.stop()
     assert handle.wait(PATIENCE_S)
     assert handle.status == "stopped", f"{handle.message}\n{handle.failure_detail}"
-    finished = [r for s in read_sources(handle.folder) for r in s.of_kind("finished")]
+    finished = run_records(handle.folder, "finished")
     assert [record["status"] for record in finished] == ["stopped", "stopped"]
     assert len({record["steps"] for record in finished}) == 1
 
@@ -143,7 +144,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     assert segments[1]["state_checksum_before"] == segments[1]["state_checksum_after"]
     again = steps_of(handle, segment=1)
     assert again == list(range(began_again, began_again + len(again)))
-    told = [r for source in read_sources(handle.folder) for r in source.records]
+    told = run_records(handle.folder)
     told = [record for record in told if record["kind"] in ("exited", "note")]
     why = [r["message"] for r in told if "killed on request" in str(r["message"]).lower()]
     assert len(why) == 1, "why it was lost is told once"

@@ -16,6 +16,7 @@ from strategy_core.launching.watched_worker import WatchedWorker
 from strategy_core.processes import whereabouts
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.spec import parse_spec
+from tests.event_records import usual
 
 TIMEOUT_S = 10.0
 SPECS = {
@@ -83,7 +84,7 @@ class Asked:
     def happens(self, number: int, now: float, **record: Any) -> None:
         member = self.crew.members[number]
         with member.folder.events.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+            file.write(json.dumps(usual(record)) + "\n")
         member.observe(now)
 
     def answers(self, number: int, text: str) -> None:
@@ -183,13 +184,13 @@ def test_a_coordinator_is_not_hung_while_its_only_worker_comes_back(tmp_path: Pa
     server, worker = crew.crew.members[2], crew.crew.members[1]
     server.is_done = True
     for now in range(1, 60):
-        crew.happens(2, now, kind="links")
+        crew.happens(2, now, kind="links", segment=None, step=None, links=[])
         crew.processes[1].cpu_s = float(now)
         assert crew.look(float(now)) == []
     worker.is_done = True
     for now in range(60, 75):
         for number in (1, 2):
-            crew.happens(number, now, kind="links")
+            crew.happens(number, now, kind="links", segment=None, step=None, links=[])
         killed = crew.look(now) or crew.look(now + 0.1)
         crew.answers(0, _OTHER_THREAD + IN_STEP + _END)
     assert killed == [0], "who serves and says so is not to blame for a coordinator's silence"

@@ -15,11 +15,10 @@ import pytest
 
 from strategy_core.launcher import Launcher, RunHandle
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
-from strategy_lab.profiles.event_log import read_events
 from strategy_lab.profiles.sources import read_sources
 from strategy_lab.profiles.spec import RunSpec
 from strategy_lab.profiles.status import derive_status
-from strategy_lab.profiles.tail import Tail
+from tests.event_records import read_records, run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import children_of, is_living
 
@@ -52,16 +51,16 @@ def launch(pretended: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHan
 
 
 def exits(handle: RunHandle) -> list[dict[str, Any]]:
-    records, _ = read_events(handle.folder / "launcher.jsonl")
+    records = read_records(handle.folder / "launcher.jsonl")
     return [record for record in records if record["kind"] == "exited"]
 
 
 def answers(handle: RunHandle) -> list[dict[str, Any]]:
-    return [record for record in Tail(handle.folder).read() if record["kind"] == "answer"]
+    return [record for record in run_records(handle.folder) if record["kind"] == "answer"]
 
 
 def steps(handle: RunHandle) -> list[int]:
-    return [record["step"] for record in Tail(handle.folder).read() if record["kind"] == "step"]
+    return [record["step"] for record in run_records(handle.folder) if record["kind"] == "step"]
 
 
 def test_a_run_finishes_and_says_so(launch: Callable[..., RunHandle]) -> None:
@@ -137,7 +136,7 @@ def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
     wait_until(lambda: (handle.step or 0) > 2)
     os.kill(handle.pids[0], signal.SIGSTOP)
     assert handle.wait(PATIENCE_S)
-    last = [r for r in Tail(handle.folder).read() if r["kind"] == "step"][-1]
+    last = [r for r in run_records(handle.folder) if r["kind"] == "step"][-1]
     assert exits(handle)[-1]["at_ns"] - last["at_ns"] >= HANG_S * 1e9
     assert exits(handle)[-1]["verdict"] == "hung"
     assert "was stopped (SIGSTOP)" in str(handle.message)
@@ -269,7 +268,7 @@ def test_the_next_spare_waits_once_a_run_is_under_way(
 ) -> None:
     assert pretended.wait_for_spare(PATIENCE_S)
     handle = launch(steps=1_000_000)
-    records, _ = read_events(handle.folder / "launcher.jsonl")
+    records = read_records(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is True
     wait_until(lambda: pretended.spare_state == "ready")
     inventory = pretended.inventory()
@@ -289,7 +288,7 @@ def test_a_spare_worker_that_died_is_not_used(
     handle = launch()
     assert handle.wait(PATIENCE_S)
     assert handle.status == "finished"
-    records, _ = read_events(handle.folder / "launcher.jsonl")
+    records = read_records(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is False
 
 

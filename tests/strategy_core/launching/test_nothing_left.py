@@ -16,6 +16,7 @@ from strategy_core.processes import protocol
 from strategy_lab.profiles.sources import read_sources
 from strategy_lab.profiles.spec import RunSpec
 from strategy_lab.profiles.status import derive_status
+from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, children_of, is_living
 
@@ -57,7 +58,7 @@ def launching(run: Path, accident: str) -> Iterator[tuple[subprocess.Popen[bytes
 def has_come_far(process: subprocess.Popen[bytes], run: Path) -> bool:
     """A worker is in its run, and the next spare waits beside it."""
     events = run / "worker-0-0" / "events.jsonl"
-    if not events.exists() or events.read_bytes().count(b'"kind": "step"') < 3:
+    if not events.exists() or events.read_bytes().count(b'"kind":"step"') < 3:
         return False
     return len(children_of(process.pid, command=str(PRETENDED))) == 2
 
@@ -88,7 +89,7 @@ def test_workers_end_with_their_launcher(
         wait_until_gone(pids)
     status = derive_status(read_sources(run))
     assert status.state == "incomplete", "cut off, and everything until then is readable"
-    steps = [r["step"] for source in read_sources(run) for r in source.of_kind("step")]
+    steps = [r["step"] for r in run_records(run, "step")]
     assert len(steps) >= 3
     assert steps == list(range(len(steps)))
 

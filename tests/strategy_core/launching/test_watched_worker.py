@@ -11,6 +11,7 @@ import pytest
 
 from strategy_core.launching.watched_worker import CLOSING_S, WatchedWorker
 from strategy_lab.profiles.layout import worker_folder
+from tests.event_records import usual
 
 TIMEOUT_S = 10.0
 
@@ -46,7 +47,7 @@ def worker(process: StoodIn, tmp_path: Path) -> WatchedWorker:
 
 def happens(worker: WatchedWorker, now: float, **record: Any) -> None:
     with worker.folder.events.open("a") as file:
-        file.write(json.dumps(record) + "\n")
+        file.write(json.dumps(usual(record)) + "\n")
     worker.observe(now)
 
 
@@ -58,7 +59,7 @@ def test_silence_is_a_hang(worker: WatchedWorker) -> None:
 
 def test_any_event_is_a_sign_of_life(worker: WatchedWorker) -> None:
     happens(worker, 5.0, kind="step", step=0)
-    happens(worker, 14.0, kind="memory")
+    happens(worker, 14.0, kind="note")
     assert worker.why_hung(23.0, TIMEOUT_S) is None
 
 
@@ -95,15 +96,15 @@ def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WatchedWorke
     happens(worker, 5.0, kind="step", step=0)
     assert worker.why_late(19.0, 20.0, 15.0) is None
     assert worker.why_late(21.0, 20.0, 15.0) == "Stop was asked, but no step ended within 15 s."
-    happens(worker, 21.0, kind="answer", command="reconfigure", status="applied")
+    happens(worker, 21.0, kind="answer", number=1, command="reconfigure", status="applied")
     assert worker.why_late(22.0, 20.0, 15.0) is not None
-    happens(worker, 22.0, kind="answer", command="stop", status="applied")
+    happens(worker, 22.0, kind="answer", number=1, command="stop", status="applied")
     assert worker.why_late(22.0, 20.0, 15.0) is None
     late = worker.why_late(20.5 + CLOSING_S, 20.0, 15.0)
     assert late == "Stop was obeyed, but its books were not closed within 120 s."
 
 
 def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WatchedWorker) -> None:
-    happens(worker, 5.0, kind="answer", command="stop", status="applied")
+    happens(worker, 5.0, kind="answer", number=1, command="stop", status="applied")
     happens(worker, 6.0, kind="finished", status="stopped")
     assert worker.why_late(21.0, 20.0, 15.0) is not None

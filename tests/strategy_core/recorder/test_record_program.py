@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.event_log import EventLog, read_events
+from strategy_lab.profiles.event_log import EventLog
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.spec import Capture
+from tests.event_records import read_records
 from tests.patience import wait_until
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
@@ -75,7 +76,7 @@ def _tutorial(num_devices: int = 2, num_batches: int = 6) -> tuple[Any, Any, Cal
 
 
 def _events(run: Path) -> list[dict[str, Any]]:
-    return read_events(worker_folder(run, 0).events)[0]
+    return read_records(worker_folder(run, 0).events)
 
 
 def _of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -253,8 +254,8 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
     batch = next(iter(dataset))
     real_append = EventLog.append
 
-    def append(log: EventLog, lines: Sequence[str]) -> None:
-        if any('"kind": "step"' in line and json.loads(line)["step"] >= 3 for line in lines):
+    def append(log: EventLog, lines: Sequence[bytes]) -> None:
+        if any(b'"kind":"step"' in line and json.loads(line)["step"] >= 3 for line in lines):
             raise RunFolderError("The run folder takes every event", "No space left on device")
         real_append(log, lines)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab.profiles.event_log import read_events
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.spec import Capture, RunSpec
+from tests.event_records import read_records
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -26,7 +26,7 @@ class Recorded:
 
     def __init__(self, folder: Any) -> None:
         self._folder = folder
-        self.events, _cursor = read_events(folder.events)
+        self.events = read_records(folder.events)
         self.windows = [e for e in self.events if e["kind"] == "window"]
         assert self.windows, [e for e in self.events if e["kind"] != "step"]
         assert [w["error"] for w in self.windows] == [None] * len(self.windows)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.event_log import EventLog, read_events
+from strategy_lab.profiles.event_log import EventLog
 from strategy_lab.profiles.events import Note
+from tests.event_records import read_records
 from tests.patience import wait_until
 
 pytestmark = pytest.mark.tf
@@ -33,7 +34,7 @@ def _step(number: int) -> Any:
 
 
 def _written(path: Path) -> list[Any]:
-    events, _ = read_events(path / "events.jsonl")
+    events = read_records(path / "events.jsonl")
     return [event.get("step", event["kind"]) for event in events]
 
 
@@ -46,7 +47,7 @@ def test_steps_are_written_though_the_program_never_comes_back(tmp_path: Path) -
     for number in range(3):
         scribe.leave(_step(number))
     wait_until(lambda: _written(tmp_path) == [0, 1, 2])
-    events, _ = read_events(tmp_path / "events.jsonl")
+    events = read_records(tmp_path / "events.jsonl")
     assert [event["loss"] for event in events] == [0.0, 0.5, 1.0]
     assert scribe.take_cost_ms() > 0
     scribe.close()

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles import user_files
+from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.layout import WorkerFolder, launcher_files, worker_folders
 from strategy_lab.profiles.run_file import (
     ClusterIdentity,
@@ -75,8 +76,12 @@ def collect(folders: Sequence[Path], run: Path) -> Collected:
 
 
 def _read(folder: Path) -> _Piece:
-    if not folder.is_dir():
-        raise RunFolderError("A host's folder of a run is a folder", f"{folder} (not there)")
+    try:
+        is_folder = user_files.find(folder, "The host's folder").kind == "folder"
+    except SpecError as error:
+        raise RunFolderError(str(error)) from None
+    if not is_folder:
+        raise RunFolderError(f"{folder} is not a folder", advice="Name the folders of the hosts")
     identity = read_run_file(folder)
     if identity is None or not identity.cluster:
         raise RunFolderError(

@@ -24,3 +24,5 @@ LONGEST_LINE_BYTES = 16 << 20
 """Of a line of events."""
 LARGEST_RUN_FILE_BYTES = 16 << 20
 """Of `run.json`."""
+LONGEST_LENGTH_NS = 2**53
+"""Of a duration in a table of a capture: 104 days, a whole number for a 64-bit float."""

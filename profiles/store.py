@@ -34,7 +34,8 @@ from strategy_lab.profiles.hosts import is_pod
 from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from strategy_lab.profiles.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.marks_table import last_gradients_ns, marks_table
-from strategy_lab.profiles.parquet_tables import is_whole, read_table, table_files
+from strategy_lab.profiles.parquet_file import why_unreadable
+from strategy_lab.profiles.parquet_tables import read_table, table_files
 from strategy_lab.profiles.run_file import RunIdentity, read_run_file
 from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.served_tables import closures_table, served_table
@@ -196,9 +197,9 @@ def _first_notes(
     for source in sources:
         notes += describe_left_out(source.file, source.left_out)
     notes += [
-        f"{path.name} in {path.parent.name} is cut off: left out of {name}"
+        f"{path.name} in {path.parent.name} {reason}: left out of {name}"
         for name, paths in files.items()
         for path in paths
-        if not is_whole(path)
+        if (reason := why_unreadable(path)) is not None
     ]
     return notes

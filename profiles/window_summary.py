@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from strategy_lab.profiles.across_workers import COMPLETED
 from strategy_lab.profiles.analysis.breakdown import captured_breakdown
 from strategy_lab.profiles.analysis.communication import collective_uses
+from strategy_lab.profiles.parquet_file import UnreadableTableError, read_file
 
 Tables = dict[str, pa.Table]
 
@@ -24,11 +24,23 @@ def summarise_window(
 
     `complete` may add what other workers say of the same steps (`profiles.across_workers`).
     Returns `{"replicas": [...], "collectives": [...]}` with the fields of `ReplicaBreakdown` and
-    `CollectiveUse`. Raises OSError where a file is missing or not readable.
+    `CollectiveUse`, and `notes` if rows were left out. Raises OSError if a file is missing or
+    damaged.
     """
-    tables = complete({name: pq.read_table(folder / f"{name}.parquet") for name in COMPLETED})
+    notes: list[str] = []
+    tables = complete({name: _read(name, folder, notes) for name in COMPLETED})
     uses = collective_uses(tables["collectives"], tables["replica_steps"])
     return {
         "replicas": [asdict(item) for item in captured_breakdown(tables["replica_steps"])],
         "collectives": [asdict(use) for use in uses],
+        **({"notes": notes} if notes else {}),
     }
+
+
+def _read(name: str, folder: Path, notes: list[str]) -> pa.Table:
+    try:
+        table, left_out = read_file(name, folder / f"{name}.parquet")
+    except UnreadableTableError as error:
+        raise OSError(f"{name}.parquet in {folder.name} {error}") from None
+    notes += [f"{name}.parquet: {what}: left out" for what in left_out]
+    return table

@@ -227,4 +227,4 @@ def _ns(made: Segment, index: int, replica: int, *phases: str) -> int:
 
 
 def _write(path: Path, table: str, rows: list[dict[str, Any]]) -> None:
-    pq.write_table(pa.Table.from_pylist(rows, schema=TABLES[table]), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema=TABLES[table]), path, write_page_checksum=True)

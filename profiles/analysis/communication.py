@@ -112,6 +112,8 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     """Rows of `collectives` by op and group size; `captured` is `replica_steps` of those steps."""
     step = ints(captured, "step")
     num_steps = len(np.unique(step))
+    if not num_steps:
+        return ()
     typical = typical_steps(step, floats(captured, "wall_ms"))
     groups: dict[tuple[str, int], list[int]] = defaultdict(list)
     keys = zip(texts(rows, "op"), ints(rows, "group_size").tolist(), strict=True)

@@ -20,6 +20,7 @@ from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.metrics import METRICS, MetricChange
 from strategy_lab.profiles.analysis.run_comparison import RunComparison
 from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.user_text import shown
 
 _LIMIT = re.compile(r"(?P<metric>[^:]+):(?P<sign>[+-])(?P<size>\d+(\.\d*)?|\.\d+)(?P<unit>%?)")
 
@@ -51,7 +52,7 @@ def parse_limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text.strip())
     if not match:
         raise AnalysisError(
-            f"{text!r} is no limit",
+            f"{shown(text)} is no limit",
             advice="Write METRIC:+N% or METRIC:-N%, or leave out the % for an absolute size. "
             f"For instance 'step_time_ms:+5%'. Metrics: {', '.join(METRICS)}, or a dotted path "
             "of a segment's summary",

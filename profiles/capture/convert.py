@@ -128,6 +128,7 @@ def write_tables(tables: dict[str, pa.Table], folder: Path) -> None:
                 compression="lz4",
                 use_dictionary=few,
                 write_statistics=False,
+                write_page_checksum=True,
             )
         shutil.rmtree(folder, ignore_errors=True)
         scratch.rename(folder)

@@ -72,7 +72,7 @@ def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
     elif path.suffix == ".json":
         part.write_text(json.dumps(recording, default=str), encoding="utf-8")
     elif path.suffix == ".parquet":
-        pq.write_table(to_table(trace, segment), part)
+        pq.write_table(to_table(trace, segment), part, write_page_checksum=True)
     else:
         raise SpecError("A trace is saved as .html, .json or .parquet", path.name)
     part.replace(path)

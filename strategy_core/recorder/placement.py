@@ -103,7 +103,7 @@ def copy_placement(source: Path, segment: int, path: Path) -> int:
 def _write(table: pa.Table, path: Path) -> None:
     """Whole, then renamed: a reader never sees half of it."""
     temporary = path.with_name(f".{path.name}.part")
-    pq.write_table(table, temporary, compression="zstd")
+    pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
     temporary.rename(path)
 
 

@@ -106,7 +106,7 @@ def test_a_process_is_recorded_once(hosts: list[Path], tmp_path: Path) -> None:
     copy = shutil.copytree(hosts[1], tmp_path / "copy")
     with pytest.raises(RunFolderError, match="worker-1-0 is in"):
         collect([*hosts, copy], tmp_path / "all")
-    with pytest.raises(RunFolderError, match="not there"):
+    with pytest.raises(RunFolderError, match="does not exist"):
         collect([tmp_path / "nowhere"], tmp_path / "all")
 
 

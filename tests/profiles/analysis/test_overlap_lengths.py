@@ -46,6 +46,7 @@ def test_lengths_are_those_of_sets_of_moments(tmp_path: Path, spans: list[Span])
         {
             "segment": 0,
             "step": 3,
+            "worker": 0,
             "replica": 1,
             "category": category,
             "start_ns": start,

@@ -57,7 +57,13 @@ def write_variables(run: Path, segment: int, names: list[str]) -> None:
     schema = TABLES["placement"]
     rows = [
         dict.fromkeys(schema.names)
-        | {"segment": segment, "kind": "variable", "name": name, "device": "/device:CPU:0"}
+        | {
+            "segment": segment,
+            "worker": 0,
+            "kind": "variable",
+            "name": name,
+            "device": "/device:CPU:0",
+        }
         for name in names
     ]
     if segment:

@@ -51,8 +51,8 @@ def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         (["summary", "RUN", "--jsn"], "unrecognized arguments: --jsn"),
         (["sql", "RUN", "select * from nope"], "Table with name nope does not exist"),
         (["sql", "RUN", "drop table steps"], "A query is one SELECT"),
-        (["compare", "RUN", "RUN", "--fail-on", "loss"], "A limit is METRIC:+N% or METRIC:-N%"),
-        (["compare", "RUN", "RUN", "--segment-a", "7"], "Run A has the segments 0"),
+        (["compare", "RUN", "RUN", "--fail-on", "loss"], "is no limit. Write METRIC:+N%"),
+        (["compare", "RUN", "RUN", "--segment-a", "7"], "has no segment 7"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_2(

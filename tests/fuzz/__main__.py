@@ -1,0 +1,122 @@
+"""`python -m tests.fuzz`: many cases, one case again, or a saved one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.case import Cases
+from tests.fuzz.pool import Pool
+from tests.fuzz.runs import write_runs
+
+_LARGEST_BYTES = 8 << 30
+"""Of a worker's addresses: what asks for more is told so instead of taking the machine's memory."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 where no case showed a fault."""
+    args = _parse(argv)
+    if args.worker_of:
+        return _work(args)
+    if args.replay:
+        saved = json.loads(args.replay.read_text())
+        args.seed, args.case = saved["seed"], saved["number"]
+    with tempfile.TemporaryDirectory(prefix="strategy-lab-fuzz-") as root:
+        write_runs(Path(root) / "runs")
+        if args.case is not None:
+            return _again(args.seed, args.case, Path(root), args.keep)
+        return _many(args, Path(root))
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="go on from this case")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
+    parser.add_argument("--case", type=int, help="this case alone, asked of every reader")
+    parser.add_argument("--replay", type=Path, help="a file that a failing case left")
+    parser.add_argument("--keep", type=Path, help="copy the mutated run of --case to this folder")
+    parser.add_argument("--worker-of", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--runs", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+def _work(args: argparse.Namespace) -> int:
+    """What one process of a pool does: a line per target that begins, and per result."""
+    resource.setrlimit(resource.RLIMIT_AS, (_LARGEST_BYTES, _LARGEST_BYTES))
+    out = sys.stdout
+    runs = {path.name: path for path in sorted(args.runs.iterdir())}
+    cases = Cases(args.seed, runs, args.scratch)
+
+    def say(message: dict[str, Any]) -> None:
+        print(json.dumps(message), file=out, flush=True)
+
+    for number in range(args.first, args.first + args.cases, args.worker_of):
+        result = cases.run(number, lambda target: say({"target": target}))
+        say(result.to_json())
+    return 0
+
+
+def _again(seed: int, number: int, root: Path, keep: Path | None) -> int:
+    runs = {path.name: path for path in sorted((root / "runs").iterdir())}
+    result = Cases(seed, runs, root / "scratch").run(number, every_target=True)
+    print("\n".join(result.made))
+    for target, outcome in result.outcomes.items():
+        print(f"  {target}: {outcome}")
+    for fault in result.faults:
+        print(f"\n{fault.kind} in {fault.target}:\n{fault.text}")
+    if keep is not None:
+        shutil.copytree(root / "scratch", keep, symlinks=True)
+    return 1 if result.faults else 0
+
+
+def _many(args: argparse.Namespace, root: Path) -> int:
+    last = args.first + args.cases
+    pool = Pool(args.seed, args.first, last, args.processes, root / "runs", root / "scratch")
+    began, done = time.monotonic(), 0
+    outcomes: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    for result in pool.results():
+        done += 1
+        outcomes.update(result["outcomes"].values())
+        if result["faults"]:
+            _save(result, args.failures)
+            faults.update(f"{fault['kind']} in {fault['target']}" for fault in result["faults"])
+        if done % 500 == 0:
+            print(f"{done} cases, {sum(faults.values())} faults", file=sys.stderr, flush=True)
+    took_s = time.monotonic() - began
+    asked = sum(outcomes.values())
+    print(
+        f"{done} cases from seed {args.seed} in {took_s:.0f} s: {asked} readings, "
+        f"{outcomes['answered']} answered, {outcomes['refused']} refused in a sentence, "
+        f"{sum(faults.values())} faults"
+    )
+    for name, count in faults.most_common():
+        print(f"  {count} {name}")
+    if faults:
+        print(f"Each is in {args.failures}: python -m tests.fuzz --replay FILE")
+    return 1 if faults else 0
+
+
+def _save(result: dict[str, Any], failures: Path) -> None:
+    failures.mkdir(parents=True, exist_ok=True)
+    file = failures / f"{result['seed']}-{result['number']}.json"
+    file.write_text(json.dumps(result, indent=1) + "\n")
+    first = result["faults"][0]
+    line = first["text"].strip().splitlines()[-1][:160]
+    print(f"{file}: {first['kind']} in {first['target']}: {line}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

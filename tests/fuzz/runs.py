@@ -1,0 +1,81 @@
+"""Sound runs of every kind, small, written without TensorFlow: what cases mutate."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from strategy_lab.profiles.layout import launcher_file
+from tests.profiles.served_run import write_served_run
+from tests.synthetic import EPOCH_NS, write_run
+
+_SMALL = {"ops_per_step": 5, "window_steps": 3, "windows": 1}
+
+
+def write_runs(root: Path) -> dict[str, Path]:
+    """Write every kind into a folder of its own below `root`."""
+    made = {}
+    for name, write in _KINDS.items():
+        made[name] = root / name
+        write(made[name])
+    return made
+
+
+def _mirrored(run: Path) -> None:
+    write_run(run, replicas=4, steps=24, segments=2, contexts=True, straggler=(1, 15.0), **_SMALL)
+
+
+def _workers(run: Path) -> None:
+    ahead = {"hosts": ("a", "b"), "clock_ahead_ms": (0.0, 5.0), "leader_only": True}
+    write_run(run, replicas=4, workers=2, steps=16, **ahead, **_SMALL)
+    for worker in (0, 1):
+        _add_links(run / f"worker-{worker}-0" / "events.jsonl", 1 - worker)
+
+
+def _add_links(events: Path, peer: int) -> None:
+    lines = events.read_text().splitlines()
+    for number in range(3):
+        link = {
+            "peer": peer,
+            "opened": True,
+            **{f"{way}_bytes": 10_000 * (number + 1) for way in ("sent", "received")},
+            **{f"{way}_packets": 10 * (number + 1) for way in ("sent", "received")},
+            "retransmitted_bytes": 0,
+            "rtt_ms": 0.2,
+        }
+        counted = {"kind": "links", "segment": 0, "step": 5 * number, "links": [link]}
+        line = json.dumps(counted | {"at_ns": EPOCH_NS + number * 10**9})
+        lines.insert(len(lines) - 1, line)
+    events.write_text("".join(f"{line}\n" for line in lines))
+
+
+def _tpu(run: Path) -> None:
+    write_run(run, strategy="tpu", replicas=2, cores_per_replica=2, steps=12, **_SMALL)
+
+
+def _served(run: Path) -> None:
+    write_served_run(run, counts=(10, 6))
+
+
+def _host(run: Path) -> None:
+    """What one of two hosts wrote: to be collected."""
+    write_run(run, replicas=4, workers=2, steps=12, **_SMALL)
+    tasks = [{"role": "worker", "index": i, "address": f"h{i}:1"} for i in (0, 1)]
+    document = json.loads((run / "run.json").read_text())
+    document["cluster"] = {"run_id": "r", "tasks": tasks}
+    (run / "run.json").write_text(json.dumps(document))
+    shutil.rmtree(run / "worker-1-0")
+    lines = (run / "launcher.jsonl").read_text().splitlines()
+    own = [line for line in lines if json.loads(line).get("worker", 0) == 0]
+    launcher_file(run).write_text("".join(f"{line}\n" for line in own))
+
+
+_KINDS: dict[str, Callable[[Path], None]] = {
+    "mirrored": _mirrored,
+    "workers": _workers,
+    "tpu": _tpu,
+    "served": _served,
+    "host": _host,
+}

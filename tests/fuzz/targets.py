@@ -1,0 +1,164 @@
+"""Everything that reads a run: each is given a folder, and answers or raises LabError."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from strategy_core.cli.main import main
+from strategy_lab import profiles
+from strategy_lab.app.live_run import LiveRun
+from strategy_lab.app.parts.runs_folder import list_runs
+from strategy_lab.app.timelines import Timelines
+from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.analysis.collective_calls import collective_calls
+from strategy_lab.profiles.analysis.cores import cores
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.glance import glance
+from strategy_lab.profiles.analysis.links import links
+from strategy_lab.profiles.analysis.memory import memory_use
+from strategy_lab.profiles.analysis.overlap import overlaps
+from strategy_lab.profiles.analysis.parameter_server import parameter_serving
+from strategy_lab.profiles.analysis.placement import placement
+from strategy_lab.profiles.analysis.placement_change import placement_change
+from strategy_lab.profiles.analysis.sends import sends
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.exports import formats
+from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.timeline import cut_view, find_spans
+from strategy_lab.profiles.timeline.wire import encode_view
+
+Target = Callable[[Path, Path], None]
+"""(the run, a sound one of its kind), in a scratch folder that holds nothing else."""
+
+
+def summary(run: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The summary as JSON gives it, and the notes of the run."""
+    profile = profiles.load(run)
+    document = json.loads(json.dumps(profile.summary(), allow_nan=False))
+    return document, profile.notes
+
+
+def _command(*arguments: object) -> str:
+    """One command line: it exits with 0 or 1, or with 2 and one line."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    said = err.getvalue()
+    assert code in (0, 1, 2), code
+    assert code != 2 or said.count("\n") == 1, said
+    assert "Traceback" not in said, said
+    return out.getvalue()
+
+
+def _text(run: Path, _sound: Path) -> None:
+    _command("summary", run)
+
+
+def _compare(run: Path, sound: Path) -> None:
+    for pair in ((run, sound), (sound, run)):
+        text = _command("compare", *pair, "--json")
+        if text:
+            json.loads(text, parse_constant=_no_number)
+    _command("compare", run, run)
+
+
+def _collect(run: Path, _sound: Path) -> None:
+    _command("collect", run, "-o", run.parent / "collected")
+    shutil.rmtree(run.parent / "collected", ignore_errors=True)
+
+
+def _sql(run: Path, _sound: Path) -> None:
+    profile = profiles.load(run)
+    every = " union all ".join(f"select count(*) from {name}" for name in TABLES)
+    profile.sql(every)
+    profile.sql("select device, sum(wall_ms) from replica_steps group by all order by 1")
+
+
+def _export(name: str) -> Target:
+    def write(run: Path, _sound: Path) -> None:
+        target = run.parent / f"export-{name}"
+        _command("export", run, "--format", name, "-o", target)
+        if name == "json" and target.exists():
+            json.loads(target.read_text(), parse_constant=_no_number)
+        if target.is_dir():
+            shutil.rmtree(target)
+        target.unlink(missing_ok=True)
+
+    return write
+
+
+def _live(run: Path, _sound: Path) -> None:
+    live = LiveRun(run)
+    live.advance()
+    text, cursor = live.message()
+    json.loads(text, parse_constant=_no_number)
+    live.advance()
+    json.loads(live.message(cursor)[0], parse_constant=_no_number)
+    live.news()
+
+
+def _timeline(run: Path, _sound: Path) -> None:
+    timelines = Timelines(run.parent)
+    described = timelines.describe(run.name)
+    json.dumps(described, allow_nan=False)
+    laid_out = timelines.get(run.name)
+    for to_ns in (1e6, float(described["length_ns"])):
+        encode_view(laid_out, cut_view(laid_out, 0.0, to_ns, 800))
+    find_spans(laid_out, "all")
+
+
+def _pages(run: Path, _sound: Path) -> None:
+    """What the pages ask of a run, without drawing it."""
+    profile = profiles.load(run)
+    for of_run in (glance, memory_use, worker_clocks, titles_of):
+        _ask(of_run, profile)
+    for name in TABLES:
+        profile.table(name)
+    for segment in profile.segments:
+        for of_segment in (_findings, cores, parameter_serving, links):
+            _ask(of_segment, profile, segment)
+        for of_number in (collective_calls, overlaps, sends, placement):
+            _ask(of_number, profile, segment.segment)
+    if len(profile.segments) > 1:
+        _ask(placement_change, profile, *[item.segment for item in profile.segments[:2]])
+
+
+def _findings(profile: Profile, segment: SegmentOpened) -> None:
+    findings(gather_facts(profile, segment))
+
+
+def _ask(question: Callable[..., Any], *arguments: Any) -> None:
+    with contextlib.suppress(LabError):
+        question(*arguments)
+
+
+def _runs(run: Path, _sound: Path) -> None:
+    for entry in list_runs(run.parent):
+        assert isinstance(entry.title, str)
+
+
+def _no_number(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
+TARGETS: dict[str, Target] = {
+    "summary text": _text,
+    "compare": _compare,
+    "collect": _collect,
+    "sql": _sql,
+    "live": _live,
+    "timeline": _timeline,
+    "pages": _pages,
+    "runs list": _runs,
+    **{f"export {name}": _export(name) for name in formats()},
+}
+"""Besides `summary`, which every case is asked for."""

@@ -15,7 +15,8 @@ from strategy_lab.profiles.store import Profile, load
 from strategy_lab.profiles.timeline import Timeline, lay_out
 
 MAX_KEPT = 4
-"""A million spans take some 60 MB."""
+MAX_SPANS = 8_000_000
+"""Of all timelines that are kept but for the one asked for last; a million take some 60 MB."""
 
 
 class ReplacedRunError(LabError):
@@ -83,9 +84,13 @@ class Timelines:
                 kept = _Kept(identity, version, lay_out(profile))
                 self._kept[run_id] = kept
             self._kept.move_to_end(run_id)
-            while len(self._kept) > MAX_KEPT:
+            while len(self._kept) > 1 and not self._fits():
                 self._kept.popitem(last=False)
             return kept.version, kept.timeline
+
+    def _fits(self) -> bool:
+        num_spans = sum(kept.timeline.num_spans for kept in self._kept.values())
+        return len(self._kept) <= MAX_KEPT and num_spans <= MAX_SPANS
 
 
 def _version(profile: Profile) -> str:

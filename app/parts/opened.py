@@ -6,14 +6,15 @@ files grow.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import streamlit as st
 
+from strategy_lab.app.kept import KeptNewest, OnceEach
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.identity import identity_of
 from strategy_lab.profiles.layout import RUN_FILE, launcher_files, worker_folders
@@ -21,6 +22,9 @@ from strategy_lab.profiles.status import derive_status
 from strategy_lab.profiles.store import Profile, load
 
 Answer = TypeVar("Answer")
+MAX_KEPT = 12
+MAX_KEPT_BYTES = 250_000_000
+"""Of the files that the runs were read from; in memory they take a multiple of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +33,31 @@ class OpenRun:
 
     profile: Profile
     stamp: str
+    num_bytes: int = 0
+    """Of the files behind it."""
+    _answers: OnceEach[Any] = field(default_factory=OnceEach, repr=False, compare=False)
+    _judged: OnceEach[OpenRun] = field(default_factory=OnceEach, repr=False, compare=False)
 
     def ask(self, question: Callable[..., Answer], *args: Hashable) -> Answer:
         """`question(profile, *args)`, computed once per run state; raises what it raises."""
         name = f"{question.__module__}.{question.__qualname__}"
-        answer: Answer = _ask(
-            name, str(self.profile.path), self.stamp, args, _run=self, _question=question
-        )
+        key = (name, tuple(map(_hashable, args)))
+        answer: Answer = self._answers.get(key, lambda: question(self.profile, *args))
         return answer
 
 
 def open_run(path: Path) -> OpenRun:
-    """The run as its files are right now; raises RunFolderError where it cannot be read."""
+    """The run as its files are right now; raises RunFolderError if it cannot be read."""
     stamp = stamp_of(path)
-    opened: OpenRun = _open(str(path), stamp)
+    opened = _kept.get(str(path), stamp, lambda: _open(path, stamp))
     if opened.profile.status.is_over:
         return opened
     # Whether a process still lives is no part of the files.
     status = derive_status(opened.profile.sources)
     if status == opened.profile.status:
         return opened
-    return OpenRun(replace(opened.profile, status=status), f"{stamp} {status.state}")
+    changed = replace(opened.profile, status=status)
+    return opened._judged.get(status, lambda: OpenRun(changed, f"{stamp} {status.state}"))
 
 
 def stamp_of(run: Path) -> str:
@@ -74,21 +82,23 @@ def _file_stamp(file: Path) -> str:
     return f"{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def _open(path: str, stamp: str) -> OpenRun:
-    return OpenRun(load(path), stamp)
+def _open(path: Path, stamp: str) -> OpenRun:
+    profile = load(path)
+    files = [path / source.file for source in profile.sources]
+    files += [file for found in profile.files.values() for file in found]
+    return OpenRun(profile, stamp, sum(map(_num_bytes, files)))
 
 
-@st.cache_resource(
-    max_entries=400, show_spinner=False, hash_funcs={SegmentOpened: msgspec.json.encode}
-)
-def _ask(
-    name: str,  # noqa: ARG001 - the cache's key
-    path: str,  # noqa: ARG001
-    stamp: str,  # noqa: ARG001
-    args: tuple[Hashable, ...],
-    *,
-    _run: OpenRun,
-    _question: Callable[..., Any],
-) -> Any:
-    return _question(_run.profile, *args)
+def _hashable(arg: object) -> Hashable:
+    """A segment holds the spec of its run, a mapping; it is known by what it says."""
+    return msgspec.json.encode(arg) if isinstance(arg, SegmentOpened) else arg
+
+
+def _num_bytes(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+_kept: KeptNewest[OpenRun] = KeptNewest(operator.attrgetter("num_bytes"), MAX_KEPT, MAX_KEPT_BYTES)

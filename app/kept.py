@@ -1,0 +1,76 @@
+"""What the server keeps in memory for its viewers: computed once, and within a limit.
+
+Streamlit's `cache_resource` limits only the number of entries, and keeps every state of a run that
+grows beside the newest one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class OnceEach(Generic[Value]):
+    """Values by key, each computed once, however many threads ask for it at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._locks: dict[Hashable, threading.Lock] = {}
+        self._values: dict[Hashable, Value] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The value of `key`; raises what `compute` raises, which is then asked again next time."""
+        with self._lock:
+            own = self._locks.setdefault(key, threading.Lock())
+        with own:
+            if key not in self._values:
+                self._values[key] = compute()
+            return self._values[key]
+
+
+class _Entry(Generic[Value]):
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.value: OnceEach[Value] = OnceEach()
+        self.size = 0
+
+
+class KeptNewest(Generic[Value]):
+    """One value per name, in its newest version; those asked for last, as many as fit.
+
+    `size` says how much a value counts. One value is always kept, whatever its size.
+    """
+
+    def __init__(self, size: Callable[[Value], int], max_values: int, max_size: int) -> None:
+        self._size = size
+        self._limits = max_values, max_size
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Entry[Value]] = OrderedDict()
+
+    def get(self, name: str, version: str, compute: Callable[[], Value]) -> Value:
+        """The value of `name` in this version; any other version of it is forgotten."""
+        with self._lock:
+            entry = self._kept.get(name)
+            if entry is None or entry.version != version:
+                entry = self._kept[name] = _Entry(version)
+            self._kept.move_to_end(name)
+        value = entry.value.get(version, compute)
+        with self._lock:
+            entry.size = self._size(value)
+            self._forget_oldest()
+        return value
+
+    def names(self) -> list[str]:
+        """What is kept, the one asked for last at the end."""
+        with self._lock:
+            return list(self._kept)
+
+    def _forget_oldest(self) -> None:
+        max_values, max_size = self._limits
+        total = sum(entry.size for entry in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > max_values or total > max_size):
+            total -= self._kept.popitem(last=False)[1].size

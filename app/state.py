@@ -13,13 +13,17 @@ from strategy_core.launcher import Launcher, RunHandle
 from strategy_lab.app.access import Access
 from strategy_lab.app.context_recordings import ContextRecordings, Key
 from strategy_lab.app.hub import Hub
+from strategy_lab.app.live_run import LiveRun
 from strategy_lab.app.timelines import Timelines
 from strategy_lab.app.viewers import is_connected
+from strategy_lab.profiles.spec import RunSpec
 
 LOCAL = Access()
 _ANCHOR = "_strategy_lab_state"
 WORKER_NICE = 10
 """Workers step back behind the server, so that the page stays smooth while they use every core."""
+MAX_REMEMBERED = 50
+"""Runs that are over whose handles are kept, and runs whose commands are."""
 HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 """What every machine has, until TensorFlow has said more."""
 
@@ -45,8 +49,7 @@ class Lab:
     recordings: ContextRecordings = field(default_factory=_make_recordings)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
-    commands: dict[str, dict[int, str]] = field(default_factory=dict)
-    """Per run the commands that were sent to it, by number, in words."""
+    _sent: dict[tuple[str, str | None], dict[int, str]] = field(default_factory=dict)
     _launcher: Launcher | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,6 +78,21 @@ class Lab:
     def inventory(self) -> Inventory | None:
         """The devices of this machine; None until TensorFlow has named them."""
         return self.launcher.inventory()
+
+    def launch(self, spec: RunSpec, name: str) -> RunHandle:
+        """Start a run and keep its handle; raises LabError."""
+        handle = self.handles[name] = self.launcher.launch(spec, self.runs / name)
+        over = [each for each, kept in self.handles.items() if kept.verdict is not None]
+        for oldest in over[:-MAX_REMEMBERED]:
+            del self.handles[oldest]
+        return handle
+
+    def sent_to(self, live: LiveRun) -> dict[int, str]:
+        """The commands that were sent to a run, by number, in words; new ones go there, too."""
+        sent = self._sent.setdefault((live.folder.name, live.identity), {})
+        for oldest in list(self._sent)[:-MAX_REMEMBERED]:
+            del self._sent[oldest]
+        return sent
 
     def active_run(self) -> str | None:
         """Name of a run of this server that is not over."""

@@ -181,7 +181,7 @@ def launch(spec: RunSpec) -> None:
     trusted_paths.require(spec)
     lab = state.lab()
     name = run_name(spec)
-    lab.handles[name] = lab.launcher.launch(spec, lab.runs / name)
+    lab.launch(spec, name)
     st.session_state[LAST_RUN] = name
     st.session_state.pop(CONFIGURING, None)
     st.query_params["run"] = name

@@ -39,7 +39,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     if applied is None:
         st.caption("The knobs come with the run's first event.")
         return
-    sent = state.lab().commands.setdefault(run_id, {})
+    sent = state.lab().sent_to(live)
     commands = with_answers(sent, live.news())
     waiting = any(command.answer is None for command in commands)
     key = _revision(run_id, applied, commands)

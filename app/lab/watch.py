@@ -69,8 +69,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
             width="stretch",
             type="primary",
             on_click=_stop,
-            args=(run_id, active),
-            disabled="stop" in state.lab().commands.get(run_id, {}).values(),
+            args=(live, active),
+            disabled="stop" in state.lab().sent_to(live).values(),
             help="The run ends after the step it is in; everything recorded is kept.",
         )
     elif (
@@ -101,9 +101,9 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
                 page_link(page, label, run=run_id)
 
 
-def _stop(run_id: str, active: Controls) -> None:
+def _stop(live: LiveRun, active: Controls) -> None:
     try:
-        state.lab().commands.setdefault(run_id, {})[active.stop()] = "stop"
+        state.lab().sent_to(live)[active.stop()] = "stop"
     except LabError as error:  # another host's folder, which takes nothing
         st.error(as_markdown(error))
 

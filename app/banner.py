@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
+import stat
+from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
@@ -13,17 +16,20 @@ from strategy_lab.app.access import Access, bracketed, is_any_address
 _NO_TOKEN = "No token (--no-token): every {who} can read and delete runs{and_code}."
 
 
-def banner(access: Access) -> str:
-    """The addresses to open, one a line, and a warning where there is no token."""
-    lines = ["", "  Strategy Lab is ready. Open one of these in a browser:", ""]
+def banner(access: Access, runs: Path) -> str:
+    """The addresses to open, one a line, and who may use them."""
+    lines = ["", "  Strategy Lab, to open in a browser:", ""]
     lines += [f"    {url}" for url in addresses(access)]
     if is_any_address(access.host):
         lines.append("")
         lines.append(
-            f"  From outside a container that was started with -p 127.0.0.1:{access.port}:"
-            f"{access.port}, use the first one. Every other name or port needs --allow-host."
+            f"  From outside a container that was started with `-p 127.0.0.1:{access.port}:"
+            f"{access.port}`, open the first one. Any other name or port needs --allow-host."
         )
-    lines += ["", f"  {who_may(access)}", ""]
+    lines += ["", f"  {who_may(access)}"]
+    if warning := warn_of_folder(runs):
+        lines.append(f"  {warning}")
+    lines.append("")
     return "\n".join(lines)
 
 
@@ -71,3 +77,17 @@ def _is_outside(address: str) -> bool:
     except ValueError:
         return False
     return not (found.is_loopback or found.is_link_local)
+
+
+def warn_of_folder(runs: Path) -> str | None:
+    """What others can do to the runs folder; None where its owner alone can write there.
+
+    A run is commanded by files in its folder.
+    """
+    found = runs.stat()
+    own = found.st_uid in (os.getuid(), 0) if hasattr(os, "getuid") else True
+    is_open = bool(found.st_mode & stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+    if own and not is_open:
+        return None
+    who = "Every user of this machine" if is_open else f"Its owner (user {found.st_uid})"
+    return f"{who} can change the runs in {runs}, and stop and change those that are running."

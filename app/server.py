@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -103,16 +104,18 @@ async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 
 def serve(access: Access, runs: Path, *, open_browser: bool = False) -> None:
-    """Serve the lab until interrupted; raises LabError where it cannot start."""
+    """Serve the lab until Ctrl-C or SIGTERM; raises LabError where it cannot start."""
     access = replace(access, port=free_port(access.host, access.port))
     _make_folder(runs)
     state.configure(runs, access=access, spare=True)
     opening = Opening(addresses(replace(access, token=None))[0], addresses(access)[0])
-    print(banner(access), flush=True)
+    print(banner(access, runs), flush=True)
     if open_browser:
         opening.start()
     try:
-        create_app(access, opening.entered).run(config=server_options(access.host, access.port))
+        # The server has shut down in good order when it lets Ctrl-C through.
+        with contextlib.suppress(KeyboardInterrupt):
+            create_app(access, opening.entered).run(config=server_options(access.host, access.port))
     finally:
         opening.close()
 

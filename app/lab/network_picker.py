@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from strategy_core.cluster.containment import why_not_emulated
+from strategy_core.cluster.containment import why_not_contained, why_not_emulated
 from strategy_lab.app.lab.complaints import Complaints
 from strategy_lab.app.parts.text import as_markdown
 from strategy_lab.profiles.spec import NetworkOptions, is_cluster
@@ -29,6 +29,7 @@ def pick_network(
         return dict(NOTHING)
     before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
     bind = "query-params" if bound else None
+    _warn_of_open_ports()
     with st.expander("Network between the processes"):
         refused = why_not_emulated()
         if refused is not None:
@@ -68,6 +69,22 @@ def pick_network(
         )
         complaints.below("network")
     return {"rate_mbit": rate, "delay_ms": delay, "interfaces": interfaces}
+
+
+def _warn_of_open_ports() -> None:
+    """Where the processes cannot be kept apart from the rest of the machine, say what that means.
+
+    Emulated links need more than a network of its own, so where they work it works, too.
+    """
+    if why_not_emulated() is None:
+        return
+    if (why := why_not_contained()) is not None:
+        st.warning(
+            "While this run goes on, every user of this machine, and every machine that reaches "
+            "it, can run code as you: TensorFlow's servers check no one and listen on every "
+            f"interface, and the run cannot have a network of its own here ({as_markdown(why)}). "
+            "Let a firewall close the ports that the run names in its notes."
+        )
 
 
 def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:

@@ -103,6 +103,19 @@ def why_not_emulated() -> str | None:
     return None
 
 
+@functools.cache
+def why_not_contained() -> str | None:
+    """Why a cluster on this machine gets no network of its own; None where it gets one.
+
+    Tried once, for real.
+    """
+    try:
+        _contained_network(Wiring(0, None, None), 1).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
 def _open_network(num_processes: int, why: str) -> Network:
     """Ports of this host, held until the cluster's servers have them."""
     with ExitStack() as held:

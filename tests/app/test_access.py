@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from strategy_lab.app.access import (
     cookie_name,
     parse_hosts,
 )
-from strategy_lab.app.banner import addresses, banner, who_may
+from strategy_lab.app.banner import addresses, banner, warn_of_folder, who_may
 from strategy_lab.profiles.errors import SpecError
 
 TOKEN = "0123456789-0123456789"
@@ -92,13 +93,21 @@ def test_own_code_is_off_for_a_network_without_a_token() -> None:
     assert Access("lab.local").why_no_own_code is not None
 
 
-def test_the_start_prints_an_address_to_open_and_who_may() -> None:
-    said = banner(Access(token=TOKEN))
+def test_the_start_prints_an_address_to_open_and_who_may(tmp_path: Path) -> None:
+    said = banner(Access(token=TOKEN), tmp_path)
     assert f"http://127.0.0.1:8501/?token={TOKEN}" in said
-    everywhere = banner(Access("0.0.0.0", token=TOKEN))
+    everywhere = banner(Access("0.0.0.0", token=TOKEN), tmp_path)
     assert f"http://127.0.0.1:8501/?token={TOKEN}" in everywhere
     assert "--allow-host" in everywhere
     assert addresses(Access("::1", token=None)) == ["http://[::1]:8501"]
+
+
+def test_the_start_says_that_others_can_write_the_runs_folder(tmp_path: Path) -> None:
+    assert warn_of_folder(tmp_path) is None
+    tmp_path.chmod(0o1777)
+    assert warn_of_folder(tmp_path) is None
+    tmp_path.chmod(0o777)
+    assert "Every user of this machine" in str(warn_of_folder(tmp_path))
 
 
 def test_without_a_token_one_sentence_says_what_that_gives_away() -> None:

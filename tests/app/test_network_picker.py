@@ -59,8 +59,17 @@ def test_a_run_of_one_process_has_no_links() -> None:
     assert not at.number_input
 
 
-def test_where_the_system_refuses_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("open_to_others", [False, True])
+def test_where_the_system_refuses_it_says_why(
+    open_to_others: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "no namespaces" if open_to_others else None
     monkeypatch.setattr(network_picker, "why_not_emulated", lambda: "not allowed")
+    monkeypatch.setattr(network_picker, "why_not_contained", lambda: why)
     at = pick("multi-worker-mirrored")
     assert "not allowed" in at.caption[0].value
     assert picked(at) == network_picker.NOTHING
+    warned = [item.value for item in at.warning]
+    assert [("run code as you" in text, "no namespaces" in text) for text in warned] == [
+        (True, True)
+    ] * open_to_others

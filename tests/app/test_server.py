@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from streamlit import config
+from streamlit import config, net_util
+from streamlit.web import bootstrap
 
 from strategy_lab.app import state
 from strategy_lab.app.__main__ import main
@@ -75,6 +76,22 @@ def test_the_browser_process_never_imports_tensorflow() -> None:
         "sys.exit(any(name.split('.')[0] in ('tensorflow', 'keras') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_start_asks_nothing_of_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit's greeting for 0.0.0.0 asks a server outside for this machine's address."""
+    asked: list[str] = []
+    monkeypatch.setattr(net_util, "get_external_ip", lambda: asked.append("external"))
+    monkeypatch.setattr(net_util, "get_internal_ip", lambda: asked.append("internal"))
+    options = server_options("0.0.0.0", 8501)
+    usual = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda name: options.get(name) or usual(name))
+    monkeypatch.setattr(config, "is_manually_set", options.__contains__)
+    bootstrap._print_url(is_running_hello=False)
+    assert asked == []
+    monkeypatch.setitem(options, "logger.hideWelcomeMessage", False)
+    bootstrap._print_url(is_running_hello=False)
+    assert asked == ["internal", "external"]
 
 
 @pytest.mark.parametrize("folder", ["live", "timeline"])

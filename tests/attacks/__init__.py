@@ -1,0 +1,1 @@
+"""Attacks on a real lab, as docs/security.md lists them."""

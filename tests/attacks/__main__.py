@@ -1,0 +1,55 @@
+"""Try the attacks of docs/security.md on labs that are started for it.
+
+python -m tests.attacks
+
+Prints one line for each attack; exits with 1 where one got through.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.attacks.attempts import EVERYWHERE, ON_LOOPBACK, WITHOUT_TOKEN, Attack
+from tests.attacks.victim import Victim, victim
+
+LABS: dict[str, tuple[tuple[str, ...], str, tuple[Attack, ...]]] = {
+    "as started by default": ((), "127.0.0.1", ON_LOOPBACK),
+    "--host 0.0.0.0": ((), "0.0.0.0", EVERYWHERE),
+    "--host 0.0.0.0 --no-token": (("--no-token",), "0.0.0.0", WITHOUT_TOKEN),
+}
+"""Arguments and address of each lab, and what is tried on it."""
+
+
+def attacked(lab: Victim, attacks: tuple[Attack, ...]) -> Iterator[tuple[str, str | None]]:
+    """Each attack's first line, and how it got through; None where it was refused."""
+    for attack in attacks:
+        name = f"{attack.__name__}: {(attack.__doc__ or '').splitlines()[0]}"
+        try:
+            attack(lab)
+        except AssertionError as error:
+            yield name, str(error) or "it got through"
+        else:
+            yield name, None
+
+
+def main() -> int:
+    through = 0
+    for title, (arguments, host, attacks) in LABS.items():
+        print(f"A lab {title}")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            victim(Path(folder), *arguments, host=host) as lab,
+        ):
+            for name, how in attacked(lab, attacks):
+                through += how is not None
+                print(f"  {'refused' if how is None else 'GOT THROUGH'}  {name}", flush=True)
+                if how is not None:
+                    print(f"      {how[:500]}")
+    return 1 if through else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

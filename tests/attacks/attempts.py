@@ -1,0 +1,237 @@
+"""The attacks, each a function that raises AssertionError where it gets through.
+
+What a browser would send for a page of the attacker's is sent here as it is on the wire, the
+lab's cookie included where a browser sends it. The same in Chromium: tests/e2e/
+test_access_in_browser.py.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.attacks.victim import RUN, Answer, Victim
+
+PAGES = ("/", "/overview?run=" + RUN, "/contexts", "/runs")
+ROUTES = (
+    f"/api/runs/{RUN}/timeline",
+    f"/api/runs/{RUN}/search?text=x",
+    f"/report/{RUN}",
+    "/_stcore/health",
+    "/_stcore/host-config",
+    "/_stcore/metrics",
+    "/static/index.html",
+    "/media/x",
+)
+SOCKETS = ("/_stcore/stream", f"/api/runs/{RUN}/stream")
+_NOBODY = "nobody"
+
+
+def framing(lab: Victim) -> None:
+    """A foreign page shows the lab in a frame, to have the person click through it."""
+    frame = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    for target in (*PAGES, *ROUTES):
+        shown = lab.ask(target, lab.cookie)
+        assert "frame-ancestors 'none'" in shown.headers["content-security-policy"], target
+        assert shown.headers["x-frame-options"] == "DENY", target
+        refuse(lab.ask(target, lab.cookie | frame | {"Sec-Fetch-Dest": "iframe"}), 403)
+
+
+def cross_site_requests(lab: Victim) -> None:
+    """A foreign page, or one of another port, sends forms, images and fetches with the cookie."""
+    origins = ("https://evil.example", "http://127.0.0.1:9", "http://localhost:9", "null")
+    for target in (*PAGES, *ROUTES):
+        for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
+            for origin in origins:
+                answer = lab.ask(target, lab.cookie | {"Origin": origin}, method=method)
+                refuse(answer, 403)
+                assert "access-control-allow-origin" not in answer.headers
+        for site in ("cross-site", "same-site"):
+            image = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+            refuse(lab.ask(target, lab.cookie | image), 403)
+
+
+def cross_port_websockets(lab: Victim) -> None:
+    """A page of another port of 127.0.0.1 connects; a browser sends the lab's cookie to it."""
+    for path in SOCKETS:
+        for origin in ("http://127.0.0.1:9", "http://localhost:9", "https://evil.example", "null"):
+            outcome = lab.listen(path, lab.cookie | {"Origin": origin})
+            assert outcome == "HTTP 403", f"{path} {origin}: {outcome}"
+
+
+def no_origin_and_no_token(lab: Victim) -> None:
+    """A program of this machine sends no Origin, which a browser's rules let pass."""
+    for target in (*PAGES, *ROUTES):
+        refuse(lab.ask(target), 401)
+    for path in SOCKETS:
+        for origin in ("", f"http://{lab.host}"):
+            outcome = lab.listen(path, {"Origin": origin})
+            assert outcome in ("HTTP 403", "closed 4401"), f"{path}: {outcome}"
+
+
+def dns_rebinding(lab: Victim) -> None:
+    """The attacker's own name is made to point at 127.0.0.1: Host and Origin agree."""
+    for name in (f"evil.example:{lab.port}", "evil.example", f"127.0.0.1.evil.example:{lab.port}"):
+        same = {"Host": name, "Origin": f"http://{name}", "Sec-Fetch-Site": "same-origin"}
+        for target in (*PAGES, *ROUTES, "/healthz"):
+            refuse(lab.ask(target, lab.cookie | same), 403)
+        for path in SOCKETS:
+            assert lab.listen(path, lab.cookie | same) == "HTTP 403"
+
+
+def wrong_tokens(lab: Victim) -> None:
+    """A token of another launch, part of the token, an empty one, the cookie of another port."""
+    token = str(lab.token)
+    for wrong in ("x", token[:-1], token + "x", token.swapcase(), "", "%00", "%C3%A9"):
+        refuse(lab.ask(f"/?token={wrong}"), 401)
+        refuse(lab.ask("/", {"Authorization": f"Bearer {wrong}"}), 401)
+        refuse(lab.ask("/", {"Cookie": f"strategy-lab-{lab.port}={wrong}"}), 401)
+    value = lab.cookie["Cookie"].partition("=")[2]
+    refuse(lab.ask("/", {"Cookie": f"strategy-lab-{lab.port + 1}={value}"}), 401)
+    refuse(lab.ask("/", {"Cookie": f"strategy-lab-{lab.port}={token}"}), 401)
+
+
+def token_in_the_address(lab: Victim) -> None:
+    """The token is looked for in a Referer, in a cookie that scripts read, and in answers."""
+    visit = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    entered = lab.ask(f"/?run={RUN}&token={lab.token}", visit | {"Sec-Fetch-Site": "cross-site"})
+    assert entered.status == 200
+    assert entered.headers["referrer-policy"] == "no-referrer"
+    assert entered.headers["cache-control"] == "no-store"
+    cookie = entered.headers["set-cookie"]
+    attributes = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert {"httponly", "samesite=strict", "path=/"} <= attributes, cookie
+    assert not any(part.startswith("domain") for part in attributes), cookie
+    assert f"strategy-lab-{lab.port}=" in cookie
+    assert str(lab.token) not in cookie
+    assert str(lab.token).encode() not in entered.body
+    for target in (*PAGES, *ROUTES):
+        policy = lab.ask(target, lab.cookie).headers["referrer-policy"]
+        assert policy in ("same-origin", "no-referrer"), target
+    followed = lab.ask(f"//evil.example/?token={lab.token}", visit)
+    assert "location" not in followed.headers
+
+
+def path_traversal(lab: Victim) -> None:
+    """Names that lead out of the runs folder, by whoever is in."""
+    secret = lab.runs.parent / "secret"
+    secret.mkdir(exist_ok=True)
+    (secret / "run.json").write_text('{"secret": "of-the-owner"}')
+    names = ("../secret", "..%2fsecret", "%2e%2e%2fsecret", "..%5csecret", "..%252fsecret")
+    for name in (*names, "%2e%2e", ".", "%00", "/etc/passwd", "%2fetc%2fpasswd"):
+        for route in ("/api/runs/{}/timeline", "/report/{}", "/static/{}", "/media/{}"):
+            answer = lab.ask(route.format(name), lab.cookie)
+            assert b"of-the-owner" not in answer.body, route.format(name)
+            assert b"root:" not in answer.body, route.format(name)
+            assert answer.status < 500, route.format(name)
+
+
+def another_user(lab: Victim) -> None:
+    """Another user of this machine looks for the token, and connects without it.
+
+    Needs root, to become that user.
+    """
+    if os.getuid() != 0:
+        print("  (not tried: becoming another user needs root)")
+        return
+    context = get_context("fork")
+    mine, theirs = context.Pipe()
+    child = context.Process(target=_as_nobody, args=(lab, theirs))
+    child.start()
+    found = mine.recv() if mine.poll(60) else ["the other user's program gave no answer"]
+    child.join(60)
+    assert found == [], found
+
+
+def _as_nobody(lab: Victim, answer: object) -> None:
+    found: list[str] = []
+    try:
+        user = pwd.getpwnam(_NOBODY)
+        os.setgroups([])
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+        found = _search(lab)
+    except BaseException as error:  # told to the parent: the test fails with it
+        found = [repr(error)]
+    finally:
+        answer.send(found)  # type: ignore[attr-defined]
+        os._exit(0)
+
+
+def _search(lab: Victim) -> list[str]:
+    """What another user finds: nothing, where all is well."""
+    token = str(lab.token).encode()
+    told = [
+        path
+        for process in Path("/proc").glob("[0-9]*")
+        for path in (process / "cmdline", process / "environ")
+        if token in _bytes(path)
+    ]
+    own = [Path("/proc", str(lab.pid), name) for name in ("mem", "fd", "environ", "cwd")]
+    readable = [path for path in own if os.access(path, os.R_OK)]
+    answering = [target for target in (*PAGES, *ROUTES) if lab.ask(target).status != 401]
+    listening = [path for path in SOCKETS if lab.listen(path) == "open"]
+    return [
+        *(f"the token is in {path}" for path in told),
+        *(f"{path} can be read" for path in readable),
+        *(f"{target} answers without the token" for target in answering),
+        *(f"{path} is open without the token" for path in listening),
+    ]
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def refuse(answer: Answer, status: int) -> None:
+    assert answer.status == status, answer
+    assert b"<title>Streamlit" not in answer.body
+
+
+def every_address(lab: Victim) -> None:
+    """A lab on 0.0.0.0: only with its token, and under the addresses that are its own."""
+    own = [f"127.0.0.1:{lab.port}", f"localhost:{lab.port}"]
+    for name in own:
+        refuse(lab.ask("/", {"Host": name}), 401)
+        assert lab.ask("/", {"Host": name, "Authorization": f"Bearer {lab.token}"}).status == 200
+    for name in (f"evil.example:{lab.port}", f"198.51.100.7:{lab.port}", "127.0.0.1:9"):
+        refuse(lab.ask("/", {"Host": name, "Authorization": f"Bearer {lab.token}"}), 403)
+
+
+def every_address_without_a_token(lab: Victim) -> None:
+    """--host 0.0.0.0 --no-token: the lab is open, but to no foreign page and no foreign name."""
+    assert lab.ask("/").status == 200
+    refuse(lab.ask("/", {"Host": f"evil.example:{lab.port}"}), 403)
+    refuse(lab.ask("/", {"Origin": "http://127.0.0.1:9"}), 403)
+    for path in SOCKETS:
+        assert lab.listen(path, {"Origin": "http://127.0.0.1:9"}) == "HTTP 403"
+
+
+Attack = Callable[[Victim], None]
+ON_LOOPBACK: tuple[Attack, ...] = (
+    framing,
+    cross_site_requests,
+    cross_port_websockets,
+    no_origin_and_no_token,
+    dns_rebinding,
+    wrong_tokens,
+    token_in_the_address,
+    path_traversal,
+    *([another_user] if sys.platform == "linux" else []),
+)
+EVERYWHERE: tuple[Attack, ...] = (every_address, *ON_LOOPBACK)
+WITHOUT_TOKEN: tuple[Attack, ...] = (
+    framing,
+    cross_site_requests,
+    cross_port_websockets,
+    dns_rebinding,
+    path_traversal,
+    every_address_without_a_token,
+)

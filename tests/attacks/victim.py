@@ -1,0 +1,152 @@
+"""A real lab to attack, and the raw requests of an attacker, who sends what no browser would."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_lab.app.access import TOKEN_VARIABLE, Access, cookie_name
+from tests.patience import PATIENCE_S
+from tests.synthetic import write_run
+
+RUN = "victim"
+ANSWER_WITHIN_S = 30.0
+SILENCE_S = 3.0
+"""A WebSocket that was accepted and is not closed by then is open."""
+_CLOSE = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of an HTTP request; `headers` has lower-case names."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A lab as its owner started it: with a random token, or without one."""
+
+    pid: int
+    port: int
+    token: str | None
+    runs: Path
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        """What the owner's browser sends with every request to 127.0.0.1, whichever the port."""
+        value = Access(token=self.token).cookie_value()
+        return {"Cookie": f"{cookie_name(self.host)}={value}"}
+
+    def ask(
+        self,
+        target: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        method: str = "GET",
+        address: str = "127.0.0.1",
+    ) -> Answer:
+        """Send exactly these bytes: no library mends the path or adds a header except Host."""
+        sent = {"Host": self.host, "Connection": "close", "Accept": "text/html", **(headers or {})}
+        data = b""
+        with socket.create_connection((address, self.port), ANSWER_WITHIN_S) as connection:
+            connection.sendall(_request(method, target, sent))
+            while received := connection.recv(65536):
+                data += received
+        head, _, body = data.partition(b"\r\n\r\n")
+        return _answer(head, body)
+
+    def listen(self, path: str, headers: Mapping[str, str] | None = None) -> str:
+        """What comes of a WebSocket: `HTTP 403`, `closed 4401`, or `open`."""
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+        key = {"Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode()}
+        sent = {"Host": self.host, **upgrade, **key, **(headers or {})}
+        with socket.create_connection(("127.0.0.1", self.port), ANSWER_WITHIN_S) as connection:
+            connection.sendall(_request("GET", path, sent))
+            with connection.makefile("rb") as stream:
+                status = int(stream.readline().split()[1])
+                if status != HTTPStatus.SWITCHING_PROTOCOLS:
+                    return f"HTTP {status}"
+                while stream.readline().strip():
+                    pass
+                connection.settimeout(SILENCE_S)
+                try:
+                    first, length = stream.read(2)
+                    is_close = first & 0xF == _CLOSE and length >= 2
+                    return f"closed {int.from_bytes(stream.read(2))}" if is_close else "open"
+                except TimeoutError:
+                    return "open"
+
+
+def _request(method: str, target: str, headers: Mapping[str, str]) -> bytes:
+    lines = [f"{method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items() if v)]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def _answer(head: bytes, body: bytes) -> Answer:
+    first, *rest = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in rest)
+    found = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    return Answer(int(first.split()[1]), found, body)
+
+
+@contextmanager
+def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[Victim]:
+    """A lab of its own process over one made-up run; gone at the end."""
+    runs = folder / "runs"
+    if not runs.exists():
+        write_run(runs / RUN, steps=20, windows=1)
+    log = folder / "lab.log"
+    command = [*module_command("strategy_lab.app"), "--port", "0", "--host", host]
+    environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
+    with log.open("wb") as output:
+        lab = subprocess.Popen(
+            [*command, "--runs", str(runs), *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=with_own_code(environment),
+            start_new_session=True,
+        )
+    try:
+        yield _when_well(lab, log, runs)
+    finally:
+        lab.send_signal(signal.SIGTERM)
+        try:
+            lab.wait(60)
+        except subprocess.TimeoutExpired:
+            lab.kill()
+            lab.wait()
+
+
+def _when_well(lab: subprocess.Popen[bytes], log: Path, runs: Path) -> Victim:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and lab.poll() is None:
+        if printed := re.search(r"http://\S+", log.read_text()):
+            parts = urlsplit(printed[0])
+            token = parts.query.removeprefix("token=") or None
+            found = Victim(lab.pid, parts.port or 80, token, runs)
+            try:
+                if found.ask("/healthz").status == 200:
+                    return found
+            except OSError:
+                pass
+        time.sleep(0.1)
+    raise RuntimeError(f"the lab did not start:\n{log.read_text()}")

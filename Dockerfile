@@ -1,6 +1,8 @@
 # The lab in a container: CPU by default, NVIDIA GPUs with
 #   docker build --build-arg ACCELERATOR=cuda -t strategy-lab:cuda .
 #   docker run --gpus all -p 127.0.0.1:8501:8501 -v "$PWD/runs:/runs" strategy-lab:cuda
+# It prints the address to open, with a token (docs/security.md). Another port than 8501 outside
+# needs --allow-host 127.0.0.1:PORT after `strategy-lab ui ...`.
 FROM debian:bookworm-slim
 
 # cpu or cuda: which lock file is installed
@@ -41,6 +43,7 @@ WORKDIR /home/lab
 VOLUME /runs
 EXPOSE 8501
 
+# Answers without the token, and says nothing but ok.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
     CMD ["python3", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8501/healthz', timeout=2)"]
 

@@ -100,14 +100,17 @@ class Access:
         """Compare in constant time. False where the lab has no token."""
         return self.token is not None and _equal(given, self.token)
 
-    def is_cookie(self, given: str) -> bool:
-        """Whether the value of the cookie was made from this lab's token."""
-        return self.token is not None and _equal(given, self.cookie_value())
+    def is_cookie(self, given: str, uid: int | None) -> bool:
+        """Whether the cookie's value was made from this lab's token for this user."""
+        return self.token is not None and _equal(given, self.cookie_value(uid))
 
-    def cookie_value(self) -> str:
-        """What the cookie holds: made from the token, which it does not reveal."""
+    def cookie_value(self, uid: int | None) -> str:
+        """What the cookie holds: made from the token, which it does not reveal.
+
+        It is of use to the user who came in with the token alone (`app.peer`).
+        """
         key = (self.token or "").encode()
-        return hmac.new(key, b"strategy-lab cookie", hashlib.sha256).hexdigest()
+        return hmac.new(key, f"cookie of user {uid}".encode(), hashlib.sha256).hexdigest()
 
 
 def cookie_name(host: str) -> str:

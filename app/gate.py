@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from strategy_lab.app import gate_pages
 from strategy_lab.app.access import Access, cookie_name
+from strategy_lab.app.peer import uid_of
 
 HEALTH = "/healthz"
 """Asked by containers and load balancers, which have no token; says `ok` and nothing else."""
@@ -121,7 +122,8 @@ def _judge_token(
     if access.token is None:
         return Verdict.ENTER if in_address and is_visit else Verdict.PASS
     in_cookie = connection.cookies.get(cookie_name(host), "")
-    if access.is_cookie(in_cookie) or _is_right_header(connection, access):
+    is_known = bool(in_cookie) and access.is_cookie(in_cookie, _peer(connection))
+    if is_known or _is_right_header(connection, access):
         return Verdict.ENTER if in_address and is_visit else Verdict.PASS
     if len(in_address) == 1 and access.is_token(in_address[0]):
         return Verdict.ENTER if is_visit else Verdict.PASS
@@ -133,6 +135,11 @@ def _judge_token(
 def _is_right_header(connection: HTTPConnection, access: Access) -> bool:
     kind, _, given = connection.headers.get("authorization", "").partition(" ")
     return kind.lower() in ("bearer", "token") and access.is_token(given.strip())
+
+
+def _peer(connection: HTTPConnection) -> int | None:
+    client, server = connection.client, connection.scope.get("server")
+    return uid_of(client and (client.host, client.port), server)
 
 
 def _is_visit(connection: HTTPConnection) -> bool:
@@ -156,7 +163,7 @@ def _answer(verdict: Verdict, connection: HTTPConnection, access: Access) -> ASG
             if access.is_token(given):
                 answer.set_cookie(
                     cookie_name(host),
-                    access.cookie_value(),
+                    access.cookie_value(_peer(connection)),
                     path="/",
                     httponly=True,
                     samesite="strict",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,12 +26,18 @@ def with_token(url: str) -> str:
     return parts._replace(path=parts.path or "/", query=query).geturl()
 
 
+def cookie_value(token: str | None) -> str:
+    """The cookie of who runs this program, at an address of this machine."""
+    uid = os.getuid() if sys.platform == "linux" else None
+    return Access(token=token).cookie_value(uid)
+
+
 def cookie(url: str) -> dict[str, Any]:
     """What a browser keeps that was let in, for Playwright's `add_cookies`."""
     parts = urlsplit(url)
     return {
         "name": cookie_name(parts.netloc),
-        "value": Access(token=TOKEN).cookie_value(),
+        "value": cookie_value(TOKEN),
         "url": f"{parts.scheme}://{parts.netloc}",
         "httpOnly": True,
         "sameSite": "Strict",

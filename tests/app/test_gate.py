@@ -18,7 +18,7 @@ from tests.app.asgi import Client
 
 HOST = "localhost:8501"
 LAB = Access(token="0123456789-0123456789")
-COOKIE = {"cookie": f"{cookie_name(HOST)}={LAB.cookie_value()}"}
+COOKIE = {"cookie": f"{cookie_name(HOST)}={LAB.cookie_value(None)}"}
 BEARER = {"authorization": f"Bearer {LAB.token}"}
 TAB = {"accept": "text/html", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 FOREIGN = [
@@ -88,8 +88,9 @@ def test_only_the_health_is_told_without_a_token() -> None:
         {"authorization": f"Basic {LAB.token}"},
         {"authorization": "Bearer ü"},
         {"cookie": f"{cookie_name(HOST)}={LAB.token}"},
-        {"cookie": f"{cookie_name('localhost:8502')}={LAB.cookie_value()}"},
-        {"cookie": f"{cookie_name(HOST)}={Access(token='another').cookie_value()}"},
+        {"cookie": f"{cookie_name(HOST)}={LAB.cookie_value(65534)}"},
+        {"cookie": f"{cookie_name('localhost:8502')}={LAB.cookie_value(None)}"},
+        {"cookie": f"{cookie_name(HOST)}={Access(token='another').cookie_value(None)}"},
     ],
 )
 def test_a_wrong_token_is_refused(headers: dict[str, str]) -> None:
@@ -132,7 +133,7 @@ def test_the_address_with_the_token_sets_a_cookie_that_scripts_cannot_read() -> 
     headers = answer.headers or {}
     cookie = headers["set-cookie"].lower()
     assert answer.status == 200
-    assert cookie.startswith(f"strategy-lab-8501={LAB.cookie_value()};")
+    assert cookie.startswith(f"strategy-lab-8501={LAB.cookie_value(None)};")
     assert {"httponly", "path=/", "samesite=strict"} <= set(cookie.split("; "))
     assert "domain" not in cookie
     assert str(LAB.token) not in answer.text + cookie

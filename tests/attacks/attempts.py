@@ -131,7 +131,9 @@ def path_traversal(lab: Victim) -> None:
 
 
 def another_user(lab: Victim) -> None:
-    """Another user of this machine looks for the token, and connects without it.
+    """Another user looks for the token, connects without it, and with a cookie that came to them.
+
+    The owner's browser sends the lab's cookie to every port of 127.0.0.1, theirs included.
 
     Needs root, to become that user.
     """
@@ -149,12 +151,13 @@ def another_user(lab: Victim) -> None:
 
 def _as_nobody(lab: Victim, answer: object) -> None:
     found: list[str] = []
+    stolen = lab.cookie
     try:
         user = pwd.getpwnam(_NOBODY)
         os.setgroups([])
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
-        found = _search(lab)
+        found = _search(lab, stolen)
     except BaseException as error:  # told to the parent: the test fails with it
         found = [repr(error)]
     finally:
@@ -162,7 +165,7 @@ def _as_nobody(lab: Victim, answer: object) -> None:
         os._exit(0)
 
 
-def _search(lab: Victim) -> list[str]:
+def _search(lab: Victim, stolen: dict[str, str]) -> list[str]:
     """What another user finds: nothing, where all is well."""
     token = str(lab.token).encode()
     told = [
@@ -173,8 +176,15 @@ def _search(lab: Victim) -> list[str]:
     ]
     own = [Path("/proc", str(lab.pid), name) for name in ("mem", "fd", "environ", "cwd")]
     readable = [path for path in own if os.access(path, os.R_OK)]
-    answering = [target for target in (*PAGES, *ROUTES) if lab.ask(target).status != 401]
-    listening = [path for path in SOCKETS if lab.listen(path) == "open"]
+    tries = [{}, stolen, stolen | {"Origin": f"http://{lab.host}"}]
+    answering = [
+        target
+        for target in (*PAGES, *ROUTES)
+        if any(lab.ask(target, headers).status != 401 for headers in tries)
+    ]
+    listening = [
+        path for path in SOCKETS if any(lab.listen(path, headers) == "open" for headers in tries)
+    ]
     return [
         *(f"the token is in {path}" for path in told),
         *(f"{path} can be read" for path in readable),

@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_lab.app.access import TOKEN_VARIABLE, Access, cookie_name
+from strategy_lab.app.access import TOKEN_VARIABLE, cookie_name
+from tests.lab_access import cookie_value
 from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
 
@@ -53,8 +54,7 @@ class Victim:
     @property
     def cookie(self) -> dict[str, str]:
         """What the owner's browser sends with every request to 127.0.0.1, whichever the port."""
-        value = Access(token=self.token).cookie_value()
-        return {"Cookie": f"{cookie_name(self.host)}={value}"}
+        return {"Cookie": f"{cookie_name(self.host)}={cookie_value(self.token)}"}
 
     def ask(
         self,

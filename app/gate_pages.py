@@ -13,7 +13,7 @@ from strategy_lab.app.access import TOKEN_VARIABLE, Access, bracketed
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:12vh auto;padding:0 1.5rem;"
-    "color:#1f2430;background:#fff}h1{font-size:1.5rem}code{font-size:.95em}"
+    "color:#1f2430;background:#fff}h1{font-size:1.5rem}code{font-size:.95em;white-space:nowrap}a{color:inherit}"
     "input,button{font:inherit;padding:.45rem .7rem;border:1px solid #8a90a0;border-radius:.4rem;"
     "background:inherit;color:inherit;box-sizing:border-box}input{width:100%;margin:.3rem 0 .8rem}"
     "@media(prefers-color-scheme:dark){body{color:#e8eaf0;background:#0e1117}}"

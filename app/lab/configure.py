@@ -89,8 +89,9 @@ def configure_page() -> None:
             key="run_button",
             shortcut="Ctrl+Enter",
             disabled=waits,
-            help="Confirm the path that came with the link first." if waits else None,
         )
+        if waits:
+            st.caption("First confirm, below, the path that came with the link.")
     if pressed and spec is not None:
         try:
             launch(spec)

@@ -5,18 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
+from strategy_core.cli._comparison_document import comparison_document
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.comparison import CONFIDENCE
-from strategy_lab.profiles.analysis.limits import LimitCheck, check_limit, parse_limit
-from strategy_lab.profiles.analysis.run_comparison import (
-    METRICS,
-    ComparedRun,
-    RunComparison,
-    compare_sets,
-)
+from strategy_lab.profiles.analysis.limits import check_limit, parse_limit
+from strategy_lab.profiles.analysis.run_comparison import METRICS, compare_sets
 from strategy_lab.profiles.errors import LabError
 
 HELP = "is run B faster than run A, or is it noise?"
@@ -68,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps({"schema_version": 1, "comparable": False, "reason": str(error)}))
         raise
     if args.json:
-        print(json.dumps(_document(compared, checks), indent=1, allow_nan=False))
+        print(json.dumps(comparison_document(compared, checks), indent=1, allow_nan=False))
     else:
         from strategy_core.cli._comparison_text import print_comparison
 
@@ -85,55 +78,3 @@ def _sides(runs: Sequence[str], against: Sequence[str] | None) -> tuple[list[str
             advice="Several runs a side: strategy-lab compare A1 A2 A3 --against B1 B2 B3",
         )
     return [runs[0]], [runs[1]]
-
-
-def _side(runs: Sequence[ComparedRun]) -> dict[str, Any]:
-    """The first run under the names it had when there was only one, then all of them."""
-    return {
-        "run": runs[0].name,
-        "segment": runs[0].segment,
-        "runs": [
-            {
-                "run": run.name,
-                "segment": run.segment,
-                "started_ns": run.timed.started_ns,
-                **asdict(run.timed.time),
-            }
-            for run in runs
-        ],
-    }
-
-
-def _document(compared: RunComparison, checks: list[LimitCheck]) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "comparable": True,
-        "confidence": CONFIDENCE,
-        "a": _side(compared.a),
-        "b": _side(compared.b),
-        "verdict": compared.times.verdict,
-        "unit": compared.times.unit,
-        "step_time": asdict(compared.times),
-        "run_spread": _spread(compared),
-        "metrics": [asdict(item) | {"change": item.change} for item in compared.metrics],
-        "checks": [
-            {
-                "limit": check.limit.text,
-                "metric": check.limit.metric,
-                "a": check.found.a,
-                "b": check.found.b,
-                "change": check.found.change,
-                "beyond": check.is_beyond,
-                "remark": check.remark,
-            }
-            for check in checks
-        ],
-        "warnings": list(compared.warnings),
-    }
-
-
-def _spread(compared: RunComparison) -> dict[str, Any] | None:
-    """How much runs of these specs differ on this machine; null if no other runs tell it."""
-    if compared.spread is None:
-        return None
-    return asdict(compared.spread) | {"usual_difference": compared.spread.usual_difference}

@@ -6,9 +6,11 @@ import argparse
 import time
 from pathlib import Path
 
+from strategy_core.cli._repeat import add_repeat_arguments, repeat
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import report, watch
 from strategy_core.launcher import Launcher
+from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.events import CommandAnswered
 from strategy_lab.profiles.spec import RunSpec
 
@@ -17,6 +19,7 @@ HELP = "run a strategy and record it"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_spec_arguments(parser)
+    add_repeat_arguments(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -30,8 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 where the run did what was asked, 1 where it failed, 2 where the request was wrong."""
     spec = build_spec(args)
+    folder = args.output or _default_folder(spec)
+    if args.repeat is not None:
+        return repeat(args, spec, folder)
+    if args.interleave:
+        raise SpecError("--interleave is of no use without --repeat", advice="Add --repeat auto")
     with Launcher() as launcher:
-        handle = launcher.launch(spec, args.output or _default_folder(spec))
+        handle = launcher.launch(spec, folder)
         events = watch(handle, args.json)
     code = report(handle, args.json)
     answers = (event for event in events if isinstance(event, CommandAnswered))

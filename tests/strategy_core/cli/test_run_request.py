@@ -122,3 +122,29 @@ def test_a_folder_in_use_is_told_before_anything_starts(
     (tmp_path / "notes.txt").write_text("mine")
     assert main(["run", "--steps", "5", "-o", str(tmp_path)]) == 2
     assert "holds other files" in capsys.readouterr().err
+
+
+REPEATED_WRONG = {
+    "no number": (["--repeat", "often"], "'often' is no number of runs"),
+    "none at all": (["--repeat", "0"], "Give 1 to 1000, or auto"),
+    "auto without another spec": (["--repeat", "auto"], "nothing to compare with"),
+    "another spec without a number": (["--interleave", "devices=cpu:4"], "without --repeat"),
+    "two other files": (
+        ["--repeat", "2", "--interleave", "x.yaml", "--interleave", "y.yaml"],
+        "names 2 spec files",
+    ),
+    "a change that cannot be": (
+        ["--repeat", "2", "--interleave", "devices=cpu:none"],
+        "devices",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPEATED_WRONG)
+def test_a_repetition_that_cannot_be_is_refused_before_anything_runs(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, said = REPEATED_WRONG[case]
+    assert main(["run", "--devices", "cpu:2", *arguments, "-o", str(tmp_path / "x")]) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

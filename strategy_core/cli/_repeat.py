@@ -1,0 +1,115 @@
+"""`strategy-lab run --repeat`: many runs of one spec or two, then their comparison."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from strategy_core import preflight
+from strategy_core.cli._comparison_document import comparison_document
+from strategy_core.cli._run_request import read_changes
+from strategy_core.cli._watching import watch
+from strategy_core.launcher import Launcher
+from strategy_core.repetition import Outcome, Repetition, new_plan
+from strategy_lab.profiles.errors import AnalysisError, SpecError
+from strategy_lab.profiles.spec import RunSpec, load_spec
+from strategy_lab.profiles.user_text import whole_or_none
+
+AUTO = "auto"
+_MOST = 1000
+
+
+def add_repeat_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repeat",
+        metavar="N|auto",
+        help="record so many runs, RUN-a-1, RUN-a-2, ...; auto (with --interleave): as many as "
+        "find a difference of 5 %% with 90 %% probability, given how much the first ones differ. "
+        "The same command goes on if it was stopped",
+    )
+    parser.add_argument(
+        "--interleave",
+        action="append",
+        default=[],
+        metavar="OTHER.yaml|KEY=VALUE",
+        help="with --repeat: a second spec, whose runs RUN-b-1, RUN-b-2, ... take turns with "
+        "those of the first in random order: a file of its own, or what it changes of the first",
+    )
+
+
+def repeat(args: argparse.Namespace, spec: RunSpec, folder: Path) -> int:
+    """0 if every run finished, 1 if one did not, 130 if stopped; raises LabError."""
+    number = _number(args.repeat, bool(args.interleave))
+    specs = [spec, _other(spec, args.interleave)] if args.interleave else [spec]
+    plan = new_plan(folder, specs)
+    with Launcher() as launcher:
+
+        def record(asked: RunSpec, run: Path) -> None:
+            handle = launcher.launch(asked, run)
+            watch(handle, args.json)
+            if handle.message:
+                print(f"strategy-lab: {' '.join(handle.message.split())}", file=sys.stderr)
+
+        outcome = Repetition(plan, record, _say).go(number)
+    _show(outcome, args.json)
+    if not outcome.is_complete and any("(stopped)" in run for run in outcome.failed):
+        _say("Stopped. The same command goes on from here.")
+        return 128 + signal.SIGINT
+    return 1 if outcome.failed or not outcome.is_complete else 0
+
+
+def _number(text: str, has_other: bool) -> int | None:
+    if text == AUTO:
+        if not has_other:
+            raise SpecError(
+                "--repeat auto has nothing to compare with",
+                advice="Add --interleave OTHER.yaml, or give a number of runs",
+            )
+        return None
+    number = whole_or_none(text)
+    if number is None or not 1 <= number <= _MOST:
+        raise SpecError(
+            f"--repeat {text!r} is no number of runs", advice=f"Give 1 to {_MOST}, or {AUTO}"
+        )
+    return number
+
+
+def _other(spec: RunSpec, texts: Sequence[str]) -> RunSpec:
+    """The second spec: from a file, else the first one; with the changes that are given."""
+    files = [text for text in texts if "=" not in text]
+    if len(files) > 1:
+        raise SpecError(
+            f"--interleave names {len(files)} spec files: {', '.join(files)}",
+            advice="Name one, and changes of it as KEY=VALUE",
+        )
+    base = load_spec(files[0]) if files else spec
+    changes = read_changes([text for text in texts if "=" in text], "--interleave")
+    other = base.with_changes(changes)
+    preflight.check(other)
+    return other
+
+
+def _show(outcome: Outcome, is_json: bool) -> None:
+    if outcome.failed:
+        _say(f"Not finished: {', '.join(outcome.failed)}")
+    try:
+        compared = outcome.comparison()
+    except AnalysisError as error:
+        _say(str(error))
+        return
+    if compared is None:
+        return
+    if is_json:
+        print(json.dumps({"kind": "comparison", **comparison_document(compared, [])}))
+    else:
+        from strategy_core.cli._comparison_text import print_comparison
+
+        print_comparison(compared, [])
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

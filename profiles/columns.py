@@ -16,6 +16,9 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 def of_segment(table: pa.Table, segment: int) -> pa.Table:
     """The rows of one segment."""
+    found = pc.min_max(table["segment"]).as_py()
+    if found["min"] == found["max"] == segment and not table["segment"].null_count:
+        return table  # as nearly always: a copy of a million rows takes time and memory
     return table.filter(pc.equal(table["segment"], segment))
 
 
@@ -40,6 +43,23 @@ def bools(table: pa.Table, name: str) -> Bools:
 def texts(table: pa.Table, name: str) -> list[str | None]:
     values: list[str | None] = table[name].cast(pa.string()).to_pylist()
     return values
+
+
+def distinct(values: Ints) -> tuple[Ints, Ints]:
+    """The distinct values in order, and per entry of `values` the place of its own among them.
+
+    `np.unique` with `return_inverse`, but without sorting if the values lie close together, as step
+    and replica numbers do.
+    """
+    low = int(values.min()) if values.size else 0
+    span = int(values.max()) - low + 1 if values.size else 0
+    if span > 4 * len(values) + 1024:
+        names, place = np.unique(values, return_inverse=True)
+        return names, place
+    offset = values - low
+    is_there = np.zeros(span, np.bool_)
+    is_there[offset] = True
+    return np.flatnonzero(is_there) + low, (np.cumsum(is_there) - 1)[offset]
 
 
 def mean(values: Floats) -> float | None:

@@ -103,37 +103,34 @@ def _is_among(segment: Ints, step: Ints, in_segment: Ints, in_step: Ints) -> Boo
 
 
 def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> pa.Table:
-    examples = steps.examples[chosen]
+    if not chosen.all():
+        steps = steps.only(chosen)
     columns: dict[str, Any] = {
-        "segment": steps.segment[chosen].astype(np.int32),
-        "step": steps.step[chosen],
-        "start_ns": steps.start_ns[chosen],
-        "wall_ms": steps.wall_ms[chosen],
-        "loss": pa.array(steps.loss[chosen], from_pandas=True),
-        "examples": pa.array(examples, mask=examples == UNKNOWN),
-        "captured": steps.captured[chosen],
-        "input_ms": pa.array(steps.input_ms[chosen], from_pandas=True),
-        "traced": _is_among(steps.segment[chosen], steps.step[chosen], *traced),
+        "segment": steps.segment.astype(np.int32),
+        "step": steps.step,
+        "start_ns": steps.start_ns,
+        "wall_ms": steps.wall_ms,
+        "loss": pa.array(steps.loss, from_pandas=True),
+        "examples": pa.array(steps.examples, mask=steps.examples == UNKNOWN),
+        "captured": steps.captured,
+        "input_ms": pa.array(steps.input_ms, from_pandas=True),
+        "traced": _is_among(steps.segment, steps.step, *traced),
     }
     return pa.table(columns, schema=TABLES["steps"])
 
 
 def memory_table(sources: Sequence[EventSource]) -> pa.Table:
     """One row per sample of a worker's memory."""
-    rows = [
-        {
-            "worker": source.worker,
-            "device": event.device,
-            "step": event.step,
-            "bytes_in_use": event.bytes_in_use,
-            "peak_bytes": event.peak_bytes,
-            "source": event.source,
-        }
+    found = [
+        (source.worker, event)
         for source in sources
         if source.worker is not None
         for event in source.of_kind(MemorySampled)
     ]
-    return pa.Table.from_pylist(rows, schema=TABLES["memory"])
+    samples = [event for _, event in found]
+    names = ("device", "step", "bytes_in_use", "peak_bytes", "source")
+    columns = {name: [getattr(event, name) for event in samples] for name in names}
+    return pa.table({"worker": [worker for worker, _ in found], **columns}, TABLES["memory"])
 
 
 def links_table(sources: Sequence[EventSource]) -> pa.Table:

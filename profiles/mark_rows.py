@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from strategy_lab.profiles.columns import distinct
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.hosts import is_pod, worker_of
 from strategy_lab.profiles.sources import EventSource
@@ -84,11 +85,14 @@ def _blocks(
 ) -> Iterator[MarkRows]:
     """The rows of steps that are alike: of one segment and number of replicas."""
     first_mark = np.cumsum(steps.num_marks) - steps.num_marks
-    alike = np.unique(np.stack([steps.segment, steps.num_marks]), axis=1).T.tolist()
-    for segment, num_replicas in alike:
+    numbers, of_segment = distinct(steps.segment)
+    counts, of_count = distinct(steps.num_marks)
+    alike, kind = distinct(of_segment * len(counts) + of_count)
+    for place, pair in enumerate(alike.tolist()):
+        segment, num_replicas = int(numbers[pair // len(counts)]), int(counts[pair % len(counts)])
         if not num_replicas:
             continue
-        chosen = np.flatnonzero((steps.segment == segment) & (steps.num_marks == num_replicas))
+        chosen = np.flatnonzero(kind == place)
         opened = layout.get(segment)
         replica = first_replica(worker, num_replicas, opened) + np.arange(num_replicas)
         rows = (first_mark[chosen, None] + np.arange(num_replicas)).reshape(-1)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_lab.profiles.clocks import Clocks
+from strategy_lab.profiles.columns import distinct
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.mark_rows import MarkRows
 from strategy_lab.profiles.marks import between_marks
@@ -60,22 +61,24 @@ def _compared(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened
     among = np.where(alone, np.iinfo(np.int32).max + rows.worker, clocks.groups(rows.worker))
     group = np.zeros(len(rows), np.int64)
     for part in (rows.segment, among, rows.step):
-        _, place = np.unique(part, return_inverse=True)
-        _, group = np.unique(group * (int(place.max(initial=0)) + 1) + place, return_inverse=True)
-    return group.astype(np.int64)
+        names, place = distinct(part)
+        _, group = distinct(group * len(names) + place)
+    return group
 
 
 def replica_devices(
     segments: Ints, replicas: Ints, layout: Mapping[int, SegmentOpened]
 ) -> pa.Array:
     """Full device name by segment and replica; null where the segment does not name it."""
-    pairs, place = np.unique(segments << 32 | replicas, return_inverse=True)
+    numbers, of_segment = distinct(segments)
+    locals_, of_replica = distinct(replicas)
     names: list[str | None] = []
-    for pair in pairs.tolist():
-        opened, replica = layout.get(pair >> 32), pair & 0xFFFFFFFF
+    for number in numbers.tolist():
+        opened = layout.get(number)
         known = opened.replica_devices if opened else []
-        names.append(known[replica] if replica < len(known) else None)
-    return pa.array(names, pa.string()).take(pa.array(place))
+        names += [known[at] if at < len(known) else None for at in locals_.tolist()]
+    place = (of_segment * len(locals_) + of_replica).astype(np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(place), pa.array(names, pa.string()))
 
 
 def _ms(length_ns: Ints) -> npt.NDArray[np.float64]:

@@ -129,7 +129,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("step", STEP.required),
         ("worker", WORKER.required),
         ("replica", REPLICA.required),
-        ("device", TEXT),
+        ("device", NAME),
         ("compute_ms", MS, "gradients ready - inputs ready"),
         ("wait_ms", MS, "last replica's gradients ready - own gradients ready"),
         ("reduce_ms", MS, "own reduced - last replica's gradients ready"),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_decoder import LeftOut, decode_lines, read_chunks
@@ -33,10 +33,18 @@ class EventSource:
     steps: StepColumns = field(default_factory=lambda: StepColumns.of(()))
     left_out: LeftOut = field(default_factory=Counter)
     """Lines that are no event, the cut last one included."""
+    _sorted: dict[type | None, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Events by class, and under None how many events those are: a followed run grows."""
 
     def of_kind(self, kind: type[Kind]) -> list[Kind]:
         """The events of a class, in order."""
-        return [event for event in self.events if isinstance(event, kind)]
+        if self._sorted.get(None) != len(self.events):
+            self._sorted.clear()
+            for event in self.events:
+                self._sorted.setdefault(type(event), []).append(event)
+            self._sorted[None] = len(self.events)
+        found: list[Kind] = self._sorted.get(kind, [])
+        return found
 
     @property
     def last_ns(self) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -45,21 +46,27 @@ class StepColumns:
     def of(cls, steps: Sequence[StepDone]) -> StepColumns:
         """The columns of some steps."""
         marks = [step.marks_ns or () for step in steps]
-        nan = float("nan")
         flat = chain.from_iterable(chain.from_iterable(marks))
         return cls(
-            at_ns=_ints(step.at_ns for step in steps),
-            segment=_ints(step.segment for step in steps),
-            step=_ints(step.step for step in steps),
-            start_ns=_ints(step.start_ns for step in steps),
-            wall_ms=_floats(step.wall_ms for step in steps),
-            loss=_floats(nan if step.loss is None else step.loss for step in steps),
-            examples=_ints(UNKNOWN if step.examples is None else step.examples for step in steps),
-            captured=np.fromiter((step.captured for step in steps), np.bool_),
-            input_ms=_floats(nan if step.input_ms is None else step.input_ms for step in steps),
-            num_marks=_ints(map(len, marks)),
+            at_ns=_ints(steps, "at_ns"),
+            segment=_ints(steps, "segment"),
+            step=_ints(steps, "step"),
+            start_ns=_ints(steps, "start_ns"),
+            wall_ms=_floats(steps, "wall_ms"),
+            loss=_floats(steps, "loss"),
+            examples=_ints_or_unknown(steps, "examples"),
+            captured=np.array([step.captured for step in steps], np.bool_),
+            input_ms=_floats(steps, "input_ms"),
+            num_marks=np.fromiter(map(len, marks), np.int64, len(marks)),
             marks_ns=np.fromiter(flat, np.int64).reshape(-1, 3),
         )
+
+    def only(self, chosen: Bools) -> StepColumns:
+        """The steps of a mask, with their marks."""
+        of_mark = np.repeat(chosen, self.num_marks)
+        names = [column.name for column in fields(self) if column.name != "marks_ns"]
+        kept = {name: getattr(self, name)[chosen] for name in names}
+        return StepColumns(**kept, marks_ns=self.marks_ns[of_mark])
 
     @classmethod
     def together(cls, parts: Sequence[StepColumns]) -> StepColumns:
@@ -71,9 +78,18 @@ class StepColumns:
         return cls(*(np.concatenate([getattr(part, name) for part in every]) for name in names))
 
 
-def _ints(values: Iterable[int]) -> Ints:
-    return np.fromiter(values, np.int64)
+def _ints(steps: Sequence[StepDone], name: str) -> Ints:
+    return np.fromiter(map(attrgetter(name), steps), np.int64, len(steps))
 
 
-def _floats(values: Iterable[float]) -> Floats:
-    return np.fromiter(values, np.float64)
+def _ints_or_unknown(steps: Sequence[StepDone], name: str) -> Ints:
+    try:
+        return _ints(steps, name)
+    except TypeError:  # one of them is None
+        known = (UNKNOWN if (value := getattr(step, name)) is None else value for step in steps)
+        return np.fromiter(known, np.int64, len(steps))
+
+
+def _floats(steps: Sequence[StepDone], name: str) -> Floats:
+    """NaN for None."""
+    return np.array([*map(attrgetter(name), steps)], np.float64)

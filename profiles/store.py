@@ -8,11 +8,11 @@ A profile of a run that still runs is what was there when it was loaded; `profil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -42,6 +42,8 @@ from strategy_lab.profiles.served_tables import closures_table, served_table
 from strategy_lab.profiles.sources import EventSource, Kind, read_sources
 from strategy_lab.profiles.status import Status, derive_status
 
+Answer = TypeVar("Answer")
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -56,6 +58,7 @@ class Profile:
     status: Status
     _notes: list[str] = field(default_factory=list, repr=False)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -121,6 +124,13 @@ class Profile:
         Steps are many: they are in the table `steps`.
         """
         return [event for source in self.sources for event in source.of_kind(kind)]
+
+    def once(self, key: tuple[str, int], make: Callable[[], Answer]) -> Answer:
+        """What `make` returns, computed the first time that `key` is asked for."""
+        if key not in self._answers:
+            self._answers[key] = make()
+        answer: Answer = self._answers[key]
+        return answer
 
     def table(self, name: str) -> pa.Table:
         """A table of `profiles.schema`, with exactly its columns; raises RunFolderError."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.served_phases import served_phases
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
-from strategy_lab.profiles.columns import Floats, floats, ints, mean, of_segment, texts
+from strategy_lab.profiles.columns import Floats, distinct, floats, ints, mean, of_segment
 from strategy_lab.profiles.hosts import worker_of
 from strategy_lab.profiles.marks import fill_step
 from strategy_lab.profiles.schema import CATEGORIES
@@ -136,21 +136,20 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
     typical = np.isin(ints(rows, "step"), typical_steps(ints(rows, "step"), values["wall"]))
     rows = rows.filter(pa.array(typical))
     values = {name: column[typical] for name, column in values.items()}
-    replicas, workers, devices = ints(rows, "replica"), ints(rows, "worker"), texts(rows, "device")
+    replicas, workers = ints(rows, "replica"), ints(rows, "worker")
     is_told = "source" in rows.column_names
-    sources = texts(rows, "source") if is_told else ["marks"] * rows.num_rows
     found = []
-    for replica in np.unique(replicas):
+    for replica in distinct(replicas)[0]:
         chosen = replicas == replica
         first = int(np.argmax(chosen))
         found.append(
             ReplicaBreakdown(
                 replica=int(replica),
                 worker=int(workers[first]),
-                device=devices[first],
+                device=rows["device"][first].as_py(),
                 num_steps=int(chosen.sum()),
                 **{f"{name}_ms": mean(column[chosen]) for name, column in values.items()},
-                source=sources[first],
+                source=rows["source"][first].as_py() if is_told else "marks",
             )
         )
     return tuple(found)

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.columns import Bools, Floats, Ints, bools, floats, ints, of_segment
+from strategy_lab.profiles.columns import (
+    Bools,
+    Floats,
+    Ints,
+    bools,
+    distinct,
+    floats,
+    ints,
+    of_segment,
+)
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -82,7 +91,11 @@ class StepTimes:
 
 
 def step_times(profile: Profile, segment: int) -> StepTimes:
-    """The steps of a segment whose length is known, by step number."""
+    """The steps of a segment whose length is known, by step number; computed once per profile."""
+    return profile.once(("step_times", segment), lambda: _step_times(profile, segment))
+
+
+def _step_times(profile: Profile, segment: int) -> StepTimes:
     rows = of_segment(profile.table("steps"), segment)
     rows = rows.filter(pa.array(np.isfinite(floats(rows, "wall_ms"))))
     order = np.argsort(ints(rows, "step"), kind="stable")
@@ -124,7 +137,7 @@ def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
     parts would not.
     """
     known = np.isfinite(wall_ms)
-    numbers, place = np.unique(step[known], return_inverse=True)
+    numbers, place = distinct(step[known])
     if len(numbers) < 4:
         return numbers
     wall = np.bincount(place, wall_ms[known]) / np.bincount(place)

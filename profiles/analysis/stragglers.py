@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
-from strategy_lab.profiles.columns import Floats, floats, ints, of_segment
+from strategy_lab.profiles.columns import Floats, Ints, distinct, floats, ints, of_segment
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
@@ -141,8 +141,8 @@ def _matrices(
     """Columns of `rows` by step and replica; steps that trace are left out."""
     counts = steps.settled if source == "measured" else steps.timed
     timed = ~np.isin(ints(rows, "step"), steps.step[~counts])
-    replicas, column = np.unique(ints(rows, "replica")[timed], return_inverse=True)
-    number, row = np.unique(ints(rows, "step")[timed], return_inverse=True)
+    replicas, column = distinct(ints(rows, "replica")[timed])
+    number, row = distinct(ints(rows, "step")[timed])
     shape = (len(number), len(replicas))
     filled = []
     for values in (floats(rows, "wait_ms"), work, wall):
@@ -152,9 +152,16 @@ def _matrices(
     waits, works, walls = filled
     whole = np.isfinite(waits + works).all(axis=1) & (walls > 0).all(axis=1)
     longest = walls[whole].max(axis=1, initial=0.0)
-    workers = ints(rows, "worker")[timed][np.unique(column, return_index=True)[1]]
+    workers = ints(rows, "worker")[timed][_first_rows(column, len(replicas))]
     known = (replicas.tolist(), workers.tolist())
     return _Work(source, *known, waits[whole], works[whole], longest)
+
+
+def _first_rows(place: Ints, count: int) -> Ints:
+    """By number below `count` the first row of `place` that holds it."""
+    first = np.zeros(count, np.int64)
+    first[place[::-1]] = np.arange(len(place))[::-1]
+    return first
 
 
 def _compare(

@@ -11,7 +11,7 @@ import streamlit as st
 from strategy_lab.app.parts.text import as_markdown
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.sql import run_query
+from strategy_lab.profiles.sql_apart import ask
 from strategy_lab.profiles.store import Profile
 
 MAX_ROWS = 10_000
@@ -45,7 +45,8 @@ class Answer:
     query: str
     rows: pa.Table | None = None
     """The first of them; None where the query failed."""
-    num_rows: int = 0
+    is_cut: bool = False
+    """Whether there are more rows."""
     error: str = ""
 
 
@@ -68,19 +69,19 @@ def show_sql(profile: Profile) -> None:
 def _answer(profile: Profile, query: str) -> Answer:
     try:
         with st.spinner("Asking DuckDB …"):
-            found = run_query(profile, query, timeout_s=TIMEOUT_S)
+            found = ask(profile, query, timeout_s=TIMEOUT_S, most_rows=MAX_ROWS)
     except LabError as error:
         return Answer(profile.path, query, error=str(error))
-    return Answer(profile.path, query, _plain(found.slice(0, MAX_ROWS)), found.num_rows)
+    return Answer(profile.path, query, _plain(found.rows), found.is_cut)
 
 
 def _show_answer(answer: Answer) -> None:
     if answer.rows is None:
         st.error(as_markdown(answer.error, 2000))
         return
-    rows = f"{answer.num_rows:,} rows"
-    if answer.num_rows > MAX_ROWS:
-        rows += f"; the first {MAX_ROWS:,} are shown"
+    rows = f"{answer.rows.num_rows:,} rows"
+    if answer.is_cut:
+        rows = f"The first {rows}; there are more"
     st.caption(f"{rows} · {as_markdown(answer.query, 120)}")
     st.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
 

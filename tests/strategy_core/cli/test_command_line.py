@@ -50,7 +50,7 @@ def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         (["summary", "nowhere"], "A run is read from its folder. Received: nowhere (not there)."),
         (["summary", "RUN", "--jsn"], "unrecognized arguments: --jsn"),
         (["sql", "RUN", "select * from nope"], "Table with name nope does not exist"),
-        (["sql", "RUN", "drop table steps"], "A query is one SELECT"),
+        (["sql", "RUN", "drop table steps"], "Write one SELECT"),
         (["compare", "RUN", "RUN", "--fail-on", "loss"], "is no limit. Write METRIC:+N%"),
         (["compare", "RUN", "RUN", "--segment-a", "7"], "has no segment 7"),
     ],

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import psutil
 
-from strategy_core.processes import family, protocol
+from strategy_core.processes import family, protocol, reaper
 from strategy_core.processes.entrance import Entrance
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.keeper import Keeper
@@ -28,14 +30,21 @@ from strategy_lab.profiles.liveness import process_started_ns
 Message = dict[str, Any]
 WORKER_COMMAND = tuple(module_command("strategy_core.worker"))
 _TAIL_BYTES = 64_000
+_LOOK_EVERY_S = 0.5
+_REAPER_S = 15.0
+"""So long may a reaper take to end what its worker has left."""
+_STARTED_WITHIN_S = 60.0
 
 
 class WorkerProcess:
     """A child process that speaks the worker protocol. Its methods may be called by any thread."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], stderr: BinaryIO, mark: str) -> None:
-        self.pid = popen.pid
-        self.started_ns = process_started_ns(popen.pid) or 0
+    def __init__(
+        self, popen: subprocess.Popen[bytes], stderr: BinaryIO, mark: str, pid: int | None = None
+    ) -> None:
+        self.pid = pid or popen.pid
+        """Of the worker itself: `popen` is its reaper where it has one."""
+        self.started_ns = process_started_ns(self.pid) or 0
         self.ready: Message | None = None
         """What it said when TensorFlow was imported; None until then."""
         self.said_ready = threading.Event()
@@ -117,18 +126,47 @@ class WorkerProcess:
         return text
 
     def _listen(self) -> None:
-        assert self._popen.stdout is not None
-        for line in self._popen.stdout:
+        for line in self._lines():
             message = protocol.parse_line(line)
             if message.get("ready"):
                 self.ready = message
                 self.said_ready.set()
             elif message:
                 self._tell(message)
-        self._popen.wait()
+        self._wait_for_end()
         family.end_family(self._mark)
         self.said_ready.set()
         self._tell({"gone": True})
+
+    def _lines(self) -> Iterator[bytes]:
+        """What the worker writes, until its pipe or the worker ends.
+
+        A child that the user's code forked has a copy of the pipe: its end alone might never come.
+        """
+        assert self._popen.stdout is not None
+        fd, unread = self._popen.stdout.fileno(), b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(fd, selectors.EVENT_READ)
+            while True:
+                has_ended = self._popen.poll() is not None
+                if not selector.select(0 if has_ended else _LOOK_EVERY_S):
+                    if has_ended:
+                        return
+                    continue
+                data = os.read(fd, 1 << 16)
+                if not data:
+                    return
+                *lines, unread = (unread + data).split(b"\n")
+                yield from lines
+
+    def _wait_for_end(self) -> None:
+        """Wait for the worker and its reaper, for a stopped reaper only so long."""
+        looks_left = round(_REAPER_S / _LOOK_EVERY_S)
+        while self.wait(_LOOK_EVERY_S) is None:
+            if self.state() in ("zombie", "dead", "gone"):
+                looks_left -= 1
+                if not looks_left:
+                    self._popen.kill()
 
     def _tell(self, message: Message) -> None:
         with self._listen_lock:
@@ -143,7 +181,7 @@ class Spawner:
     """Starts worker processes. `nice` is how far they step back behind the page (0: not at all)."""
 
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
-        self._command = [*command, "--parent", str(os.getpid()), "--nice", str(nice)]
+        self._command = [*command, "--nice", str(nice)]
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         self._mark = family.new_mark()
         self._keeper: Keeper | None = None
@@ -166,17 +204,56 @@ class Spawner:
         self._keeper = self._keeper or Keeper(self._mark)
         self._num_spawned += 1
         mark = f"{self._mark}-{self._num_spawned}."
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        popen = subprocess.Popen(
-            [*self._command, *(entrance.arguments if entrance else [])],
-            pass_fds=entrance.namespaces if entrance else (),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=worker_environment(os.environ) | {family.VARIABLE: mark},
-            start_new_session=True,  # its own group: Ctrl-C is the launcher's to hear
-        )
+        command = [*self._command, *(entrance.arguments if entrance else [])]
+        namespaces = entrance.namespaces if entrance else ()
+        if sys.platform == "linux":
+            return _start_with_reaper(command, namespaces, mark)
+        environment = worker_environment(os.environ) | {family.VARIABLE: mark}
+        command += ["--parent", str(os.getpid())]
+        popen, stderr = _start(command, namespaces, environment)
         return WorkerProcess(popen, stderr, mark)
+
+
+def _start_with_reaper(
+    command: Sequence[str], namespaces: Sequence[int], mark: str
+) -> WorkerProcess:
+    """Start a worker below a process that ends what it leaves behind; raises OSError."""
+    told, tell = os.pipe()
+    with os.fdopen(told, "rb", buffering=0) as pid_pipe:
+        try:
+            # The mark is for the worker alone: whoever ends its family leaves the reaper at work.
+            reaped = [str(os.getpid()), str(tell), f"{family.VARIABLE}={mark}", *command]
+            popen, stderr = _start(
+                [sys.executable, "-I", "-S", reaper.__file__, *reaped],
+                (tell, *namespaces),
+                family.without_mark(worker_environment(os.environ)),
+            )
+        finally:
+            os.close(tell)
+        with selectors.DefaultSelector() as selector:
+            selector.register(pid_pipe, selectors.EVENT_READ)
+            answer = pid_pipe.read(32) if selector.select(_STARTED_WITHIN_S) else b""
+    if not answer:
+        popen.kill()
+        raise OSError("its process ended before it began")
+    return WorkerProcess(popen, stderr, mark, int(answer))
+
+
+def _start(
+    command: Sequence[str], descriptors: Sequence[int], environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+    """A process that can be spoken to, and the file that it writes its errors to."""
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+    popen = subprocess.Popen(
+        command,
+        pass_fds=descriptors,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment,
+        start_new_session=True,  # its own group: Ctrl-C is the launcher's to hear
+    )
+    return popen, stderr
 
 
 def worker_environment(inherited: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,6 @@ from typing import Any
 
 import psutil
 
-from strategy_core.processes.family import without_mark
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.capture.helper import Job
 
@@ -46,8 +45,7 @@ class HelperProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # It ends with its stdin, and may finish its last window first.
-            env=with_own_code(without_mark(os.environ)),
+            env=with_own_code(os.environ),
             bufsize=0,
         )
         assert self._popen.stdin is not None

@@ -145,7 +145,29 @@ class PretendedRun:
             case "child that left":
                 child = subprocess.Popen(["sleep", "3600"], start_new_session=True)
                 (self.folder.path / "child.pid").write_text(str(child.pid))
+            case "child without a mark":
+                child = subprocess.Popen(["/bin/sleep", "3600"], start_new_session=True, env={})
+                (self.folder.path / "child.pid").write_text(str(child.pid))
+            case "forked child":
+                self.fork(forked_again=False)
+            case "forked child of a child that left":
+                self.fork(forked_again=True)
         return None
+
+    def fork(self, forked_again: bool) -> None:
+        """A child without `exec`, which holds every descriptor of the worker."""
+        pid = os.fork()
+        if pid:
+            if forked_again:
+                os.waitpid(pid, 0)
+            return
+        if forked_again:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+        (self.folder.path / "child.pid").write_text(str(os.getpid()))
+        time.sleep(3600)
+        os._exit(0)
 
     def answer(self, number: int, status: str, message: str | None) -> None:
         self.log.write(CommandAnswered(number, "reconfigure", status, self.step, message, 1.0))

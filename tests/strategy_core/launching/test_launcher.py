@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from strategy_core.launcher import Launcher, RunHandle
@@ -299,6 +300,56 @@ def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) ->
     assert handle.status == "finished"
     pid = int((handle.folder / "worker-0-0" / "child.pid").read_text())
     wait_until(lambda: not is_living(pid))
+
+
+LEFT_BEHIND = ["child without a mark", "forked child", "forked child of a child that left"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child subreaper is Linux's")
+@pytest.mark.parametrize("accident", LEFT_BEHIND)
+def test_a_run_ends_whatever_its_code_leaves_behind(
+    launch: Callable[..., RunHandle], accident: str
+) -> None:
+    handle = launch(accident)
+    assert handle.wait(PATIENCE_S)
+    assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
+    child = handle.folder / "worker-0-0" / "child.pid"
+    assert not is_living(int(child.read_text()))
+
+
+@pytest.mark.parametrize("accident", LEFT_BEHIND)
+def test_stop_ends_a_run_whatever_its_code_leaves_behind(
+    launch: Callable[..., RunHandle], accident: str
+) -> None:
+    handle = launch(accident, steps=1_000_000)
+    wait_until(lambda: (handle.step or 0) > 5)
+    handle.stop()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "stopped"
+
+
+def reaper_of(worker: int) -> psutil.Process:
+    reaper = psutil.Process(worker).parent()
+    assert reaper is not None
+    assert "reaper.py" in " ".join(reaper.cmdline())
+    return reaper
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child subreaper is Linux's")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_losing_the_reaper_ends_the_run_and_its_children(
+    launch: Callable[..., RunHandle], how: signal.Signals
+) -> None:
+    handle = launch("child that left", steps=1_000_000)
+    child_file = handle.folder / "worker-0-0" / "child.pid"
+    wait_until(lambda: child_file.exists() and child_file.read_text() != "")
+    (worker,) = handle.pids
+    reaper_of(worker).send_signal(how)
+    handle.kill()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "failed"
+    assert not is_living(worker)
+    assert not is_living(int(child_file.read_text()))
 
 
 def test_close_ends_everything(tmp_path: Path) -> None:

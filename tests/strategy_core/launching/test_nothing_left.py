@@ -76,13 +76,16 @@ def wait_until_gone(pids: list[int]) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("accident", ["none", "silence", "child", "child that left"])
+@pytest.mark.parametrize(
+    "accident",
+    ["none", "silence", "child", "child that left", "child without a mark", "forked child"],
+)
 def test_workers_end_with_their_launcher(
     tmp_path: Path, how: signal.Signals, accident: str
 ) -> None:
     run = tmp_path / "run"
     with launching(run, accident) as (process, pids):
-        if accident.startswith("child"):
+        if "child" in accident:
             pids.append(child_pid(run))
         os.kill(process.pid, how)
         process.wait(PATIENCE_S)

@@ -1,0 +1,178 @@
+"""The parent of one worker (Linux): ends with it, and leaves nothing behind that it had started.
+
+    python -I -S reaper.py LAUNCHER_PID STATUS_FD NAME=VALUE COMMAND...
+
+Runs COMMAND as a session of its own with `--parent` and this process's id appended, and with NAME
+in its environment. Writes the worker's process id to STATUS_FD, waits, and ends as the worker did:
+with its exit code, or by its signal. Before that it kills every descendant of the worker.
+
+A user's code can start processes that get away from everything a launcher could tell them by:
+
+- the process group and the session: `setsid` leaves both;
+- the parent: an orphan goes to the init process, whose children are not ours to kill;
+- a mark in the environment: `subprocess.Popen(..., env={})` drops it;
+- the end of a pipe: `os.fork` without `exec` copies every descriptor, so a pipe that the worker
+  wrote to stays open when the worker has ended. A launcher that waits for the end of that pipe
+  waits for the child.
+
+A child subreaper (`prctl(2)`, PR_SET_CHILD_SUBREAPER) needs no privilege: an orphan goes to its
+nearest ancestor of that kind, so every descendant stays in the tree below this process. The
+launcher cannot be the subreaper: when it is killed, its orphans go to the init process, and while
+it lives it cannot tell which worker an orphan is of. The worker cannot be it either, because its
+death is the moment in question. A control group (cgroup v2) would do, but few users may write to
+theirs.
+
+Only the standard library, and no package of the lab: it starts in milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LAUNCHER_ENDED = signal.SIGUSR2
+_AWAITED = (signal.SIGCHLD, signal.SIGTERM, _LAUNCHER_ENDED)
+_SWEEP_S = 10.0
+"""A process that waits for a disk cannot be killed before that answers; it is left then."""
+
+
+def main() -> NoReturn:
+    launcher, status_fd, variable, *command = sys.argv[1:]
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(_PR_SET_PDEATHSIG, _LAUNCHER_ENDED)
+    if os.getppid() != int(launcher):
+        os._exit(1)  # it ended before the kernel was asked to tell
+    worker = _start(command, int(status_fd), variable)
+    _let_go_of_descriptors()
+    status = _wait_for(worker)
+    _end_descendants()
+    _end_like(status)
+
+
+def _start(command: list[str], status_fd: int, variable: str) -> int:
+    reaper = os.getpid()
+    worker = os.fork()
+    if worker:
+        return worker
+    try:
+        os.setsid()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != reaper:
+            os._exit(1)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+        os.set_inheritable(status_fd, False)
+        os.write(status_fd, b"%d\n" % os.getpid())
+        name, _, value = variable.partition("=")
+        environment = os.environ | {name: value}
+        os.execve(command[0], [*command, "--parent", str(reaper)], environment)
+    finally:
+        os._exit(127)
+
+
+def _let_go_of_descriptors() -> None:
+    """What the worker was given is its own: its pipes have to end with it."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    os.closerange(3, max(int(name) for name in os.listdir("/proc/self/fd")) + 1)  # noqa: PTH208
+
+
+def _wait_for(worker: int) -> int:
+    """The worker's status as `waitpid` has it, once it has ended."""
+    while True:
+        number = signal.sigwaitinfo(_AWAITED).si_signo
+        if number == signal.SIGTERM:
+            os.kill(worker, signal.SIGTERM)
+        elif number == _LAUNCHER_ENDED:
+            os.kill(worker, signal.SIGKILL)
+        status = _reap(worker)
+        if status is not None:
+            return status
+
+
+def _reap(worker: int = 0) -> int | None:
+    """Take leave of every child that has ended; the worker's status where it is one of them."""
+    found = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
+            found = status if pid == worker else found
+    return found
+
+
+def _end_descendants() -> None:
+    """Kill all there are. They are stopped first: one that forks all the time would get away."""
+    deadline = time.monotonic() + _SWEEP_S
+    while time.monotonic() < deadline:
+        stopped: set[int] = set()
+        while new := set(_descendants()) - stopped:
+            _send(signal.SIGSTOP, new)
+            stopped |= new
+        if not stopped:
+            return
+        _send(signal.SIGKILL, stopped)
+        _reap()
+        time.sleep(0.002)
+
+
+def _descendants() -> Iterator[int]:
+    """Every process below this one that has not ended."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # The name in parentheses may have any characters.
+            state, parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state not in (b"Z", b"X"):
+            children.setdefault(int(parent), []).append(int(entry.name))
+    below = children.get(os.getpid(), [])
+    while below:
+        yield from below
+        below = [child for pid in below for child in children.get(pid, [])]
+
+
+def _send(number: int, pids: set[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _end_like(status: int) -> NoReturn:
+    """End as the worker did; a signal of its own leaves no second core file."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+        os.kill(os.getpid(), number)
+        os._exit(128 + number)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(option, value)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,11 +2,15 @@
 
     python -m tests.drill --kills 30 --seed 1 [--first 8]
 
-Each round starts a cluster (MultiWorkerMirroredStrategy, or ParameterServerStrategy) from the
-command line or from the page, and kills one of its processes (a worker, a parameter server, the
-launcher, the page's server) with SIGKILL: some time while it starts, or well into its steps. Then
-every process has to be gone, the profile has to open, and its status has to be right: where a
-process of the cluster was the one, it is named.
+Each round starts a run from the command line or from the page, and ends one of its processes with
+SIGKILL, or stops it: some time while the run starts, or well into its steps.
+
+- Of a worker, a parameter server, a worker's reaper, the launcher or the page's server, every
+  process has to be gone afterwards. Where a process of the cluster was the one, it is named.
+- The run goes on without its keeper, and without a converter that was killed or stopped. Then it
+  is ended by Ctrl-C (by SIGKILL to the launcher where the keeper is gone).
+
+In all rounds the profile has to open, and its status has to be right.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -47,14 +51,29 @@ MARK = "STRATEGY_LAB_DRILL"
 """Environment variable that every process of a round inherits: what is left is found by it."""
 GONE_WITHIN_S = 30.0
 """On a machine that is busy with other things, too: what a process holds takes time to free."""
+STOPPED_WITHIN_S = 60.0
+"""A stopped converter is given up after 3 s; the last capture's conversion takes time, too."""
 STARTING_S = 12.0
 STEPPING_S = 6.0
-VICTIMS = ("worker", "parameter server", "launcher", "page")
+VICTIMS = (
+    "worker",
+    "parameter server",
+    "launcher",
+    "page",
+    "reaper",
+    "keeper",
+    "converter",
+    "stopped converter",
+)
 CLUSTERS = {
     "worker": ("multi-worker-mirrored", "--workers", "3"),
     "parameter server": ("parameter-server", "--workers", "1", "--parameter-servers", "1"),
     "launcher": ("multi-worker-mirrored", "--workers", "2"),
+    "reaper": ("multi-worker-mirrored", "--workers", "2"),
+    "keeper": ("multi-worker-mirrored", "--workers", "2"),
 }
+STEPS_ON = 20
+"""A run goes on that does so many more steps."""
 
 
 @dataclass(frozen=True)
@@ -84,25 +103,84 @@ def rounds(
         run = folder / f"round-{number}"
         if victim == "page":
             yield kill_the_page(run, chance, browser)
+        elif victim.endswith(("converter", "keeper")):
+            yield lose_a_helper(victim, run, chance)
         else:
             yield kill_from_the_command_line(victim, run, chance)
 
 
 def kill_from_the_command_line(victim: str, run: Path, chance: random.Random) -> Round:
-    strategy, *size = CLUSTERS[victim]
-    lab = [sys.executable, "-m", "strategy_core", "run", "--strategy", strategy, *size]
-    work = ["--workload", "digits-mlp", "--global-batch-size", "48", "--steps", "1000000"]
-    command = [*lab, "--devices", "cpu:1", *work, "-o", str(run)]
-    with started(command) as (process, mark):
-        wait_until(lambda: bool(launched(run)) or process.poll() is not None)
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
-        began = time.monotonic()
-        tasks = launched(run)
-        pids = [pid for task, pid in tasks.items() if task.startswith(victim)]
+    with started(command_of(victim, run)) as (process, mark):
+        tasks, began = wait_for_launch(process, run)
+        called = "worker" if victim == "reaper" else victim
+        pids = [pid for task, pid in tasks.items() if task.startswith(called)]
         pid = process.pid if victim == "launcher" else chance.choice(pids)
         name = next((task for task, held in tasks.items() if held == pid), "launcher")
+        if victim == "reaper":
+            pid = psutil.Process(pid).ppid()
         wait_for_the_moment(run, chance)
-        return killed(name, pid, run, mark, began)
+        done = killed(name, pid, run, mark, began)
+        return replace(done, victim=f"reaper of {name}") if victim == "reaper" else done
+
+
+def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
+    """Kill or stop a process that a run can do without, see it go on, and end it."""
+    with started(command_of(victim, run)) as (process, mark):
+        _, began = wait_for_launch(process, run)
+        wait_for_the_moment(run, chance)
+        module = "processes.keeper" if victim == "keeper" else "capture.helper"
+        wait_until(lambda: bool(running(module, mark)))
+        after_s = time.monotonic() - began
+        for pid in running(module, mark):
+            os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
+        at = num_steps_of(run)
+        wait_until(lambda: num_steps_of(run) > at + STEPS_ON or process.poll() is not None)
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        if victim == "keeper":
+            return replace(killed("launcher", process.pid, run, mark, began), victim=victim)
+        before = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        while left := living(mark):
+            is_late = time.monotonic() - before > STOPPED_WITHIN_S
+            assert not is_late, f"{victim} lost, still there after Ctrl-C: {described(left)}"
+            process.poll()
+            time.sleep(0.05)
+        gone_s = time.monotonic() - before
+        status = profiles.load(run).status
+        assert status.state == "stopped", status
+        return Round(victim, after_s, num_steps_of(run), gone_s, "stopped")
+
+
+def command_of(victim: str, run: Path) -> list[str]:
+    """The command line of a run that goes on for as long as it is let."""
+    lab = [sys.executable, "-m", "strategy_core", "run", "--steps", "1000000", "-o", str(run)]
+    work = [*lab, "--workload", "digits-mlp", "--global-batch-size", "48"]
+    if victim not in CLUSTERS:
+        every = ["--set", "capture.every_step=true"]
+        return [*work, "--strategy", "mirrored", "--devices", "cpu:2", *every]
+    strategy, *size = CLUSTERS[victim]
+    return [*work, "--strategy", strategy, *size, "--devices", "cpu:1"]
+
+
+def wait_for_launch(process: subprocess.Popen[str], run: Path) -> tuple[dict[str, int], float]:
+    """The pids of a run's processes, and when they were there."""
+    wait_until(lambda: bool(launched(run)) or process.poll() is not None)
+    assert process.poll() is None, process.stderr.read() if process.stderr else ""
+    return launched(run), time.monotonic()
+
+
+def running(module: str, mark: str) -> list[int]:
+    """Processes of a round that run a module of the lab."""
+    found = []
+    for pid in living(mark):
+        with contextlib.suppress(psutil.Error):
+            if module in " ".join(psutil.Process(pid).cmdline()):
+                found.append(pid)
+    return found
+
+
+def num_steps_of(run: Path) -> int:
+    return sum(record["kind"] == "step" for record in Tail(run).read())
 
 
 def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
@@ -242,7 +320,7 @@ def main(say: Callable[[str], object] = print) -> None:
         for number, done in enumerate(drill, args.first):
             status = re.sub(r"\s+", " ", done.status)
             say(
-                f"{number:3} {done.victim:18} after {done.after_s:4.1f} s, "
+                f"{number:3} {done.victim:20} after {done.after_s:4.1f} s, "
                 f"{done.num_steps:5} steps kept, all gone in {done.gone_s:.2f} s; {status}"
             )
         browser.close()

@@ -16,6 +16,7 @@ from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.scribe import Scribe
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.recorder.wall_clock import WallClock
 from strategy_core.recorder.windows import Windows
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_log import EventLog
@@ -84,7 +85,9 @@ class Recorder:
         self._took_ns = 0
         """The recorder's own time around steps, as far as it was not told yet."""
         self._is_closed = False
-        self.write(WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns()))
+        started = WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns())
+        self._wall_clock = WallClock(started.realtime_ns, started.monotonic_ns)
+        self.write(started)
 
     def write(self, event: Event) -> None:
         """Append an event of one's own to the worker's log."""
@@ -296,6 +299,8 @@ class Recorder:
     def _sample(self, step: RecordedStep) -> None:
         assert self._segment is not None
         self._sample_due_ns = step.begin_ns + SAMPLE_EVERY_NS
+        if jumped := self._wall_clock.look(step.step):
+            self.write(jumped)
         self._write_all(memory.sample(self._segment.replica_devices, step.step))
         self._write_all(self._clock_events())
 

@@ -1,0 +1,40 @@
+"""Notices that the system's wall clock was set while a run goes on.
+
+Lengths are measured on the monotonic clock and stay right. Times of day are not: TensorFlow's own
+timestamps and captures follow the wall clock, so nothing here corrects it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from strategy_lab.profiles.events import Note
+
+JUMP_NS = 1_000_000_000
+"""NTP corrects up to half a second a quarter of an hour; between two looks more was set."""
+
+
+class WallClock:
+    """Compared with the monotonic clock, look by look: slow corrections never add up."""
+
+    def __init__(self, realtime_ns: int, monotonic_ns: int) -> None:
+        self._ahead_ns = realtime_ns - monotonic_ns
+
+    def look(self, step: int) -> Note | None:
+        """What to note after `step`; None where the clock goes on as before."""
+        return self.compare(time.time_ns(), time.monotonic_ns(), step)
+
+    def compare(self, realtime_ns: int, monotonic_ns: int, step: int) -> Note | None:
+        """The same of readings that were taken together."""
+        ahead_ns = realtime_ns - monotonic_ns
+        jump_ns, self._ahead_ns = ahead_ns - self._ahead_ns, ahead_ns
+        if abs(jump_ns) < JUMP_NS:
+            return None
+        way = "forward" if jump_ns > 0 else "back"
+        return Note(
+            "warning",
+            f"The wall clock of this machine went {way} by {abs(jump_ns) / 1e9:.1f} s before the "
+            f"end of step {step}: it was set, or the machine was suspended. Times of day after "
+            "that cannot be compared with those before; lengths of steps stay right",
+            {"step": step, "jump_ns": jump_ns},
+        )

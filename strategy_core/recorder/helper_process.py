@@ -33,6 +33,7 @@ ASLEEP_S = 30.0
 _FEWEST_LOOKS = 3
 """Between two looks the training itself may have been stopped, the converter with it."""
 _END_S = 2.0
+_LOWEST_PRIORITY = 19
 
 
 class HelperProcess:
@@ -48,6 +49,9 @@ class HelperProcess:
             env=with_own_code(os.environ),
             bufsize=0,
         )
+        # Before its imports, which take a second: the helper's own `os.nice` comes after them.
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self._popen.pid, _LOWEST_PRIORITY)
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._stdin, self._stdout = self._popen.stdin.fileno(), self._popen.stdout.fileno()

@@ -94,7 +94,7 @@ def one_run(folder: Path, num_burners: int, nice: int) -> Side:
 
 def held_up(folder: Path) -> tuple[float, float]:
     """Seconds that the first steps of a run took more than usual ones, and a usual one's ms."""
-    records = Tail(folder).read()
+    records = [told.to_json() for told in Tail(folder).read()]
     steps = sorted((r for r in records if r["kind"] == "step"), key=lambda r: r["step"])
     told_ns = next(r["at_ns"] for r in records if r["kind"] == "window")
     near = [step for step in steps[1:] if step["start_ns"] < told_ns]

@@ -180,7 +180,7 @@ def running(module: str, mark: str) -> list[int]:
 
 
 def num_steps_of(run: Path) -> int:
-    return sum(record["kind"] == "step" for record in Tail(run).read())
+    return sum(told.event.kind == "step" for told in Tail(run).read())
 
 
 def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:

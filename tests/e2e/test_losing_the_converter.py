@@ -11,6 +11,7 @@ import pytest
 
 from strategy_core.launcher import Launcher
 from strategy_lab import profiles
+from strategy_lab.profiles.events import StepDone
 from strategy_lab.profiles.spec import RunSpec
 from strategy_lab.profiles.tail import Tail
 from tests.event_records import run_records
@@ -29,7 +30,8 @@ def converters() -> list[psutil.Process]:
 
 
 def last_step(run: Path) -> int:
-    return max((r["step"] for r in Tail(run).read() if r["kind"] == "step"), default=-1)
+    events = [told.event for told in Tail(run).read()]
+    return max((event.step for event in events if isinstance(event, StepDone)), default=-1)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])

@@ -16,6 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from strategy_core.cluster import namespaces
 from strategy_core.processes import lifeline, protocol, whereabouts
 from strategy_core.processes.command_reader import CommandReader
@@ -174,7 +176,7 @@ class PretendedRun:
 
     def fail(self, message: str, code: int) -> int:
         failed = Failed(message, "details")
-        self.say({"failed": asdict(failed)})
+        self.say({"failed": msgspec.to_builtins(failed)})
         self.log.write(failed)
         return code
 

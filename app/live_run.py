@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_lab.app.across_workers import AcrossWorkers
+from strategy_lab.app.activity import Activity
 from strategy_lab.app.changes import describe
 from strategy_lab.app.crew_view import CrewView
 from strategy_lab.app.plain import dumps, plain
@@ -97,6 +98,7 @@ class LiveRun:
         self._across = AcrossWorkers()
         self._rows = StepRows(self._across.split, recent_rows)
         self._news: list[str] = []
+        self._activity = Activity()
         self._crew = CrewView()
         self._leader_generation: int | None = None
         self._sources: dict[tuple[int | None, int | None], EventSource] = {}
@@ -176,6 +178,7 @@ class LiveRun:
 
     def _take(self, told: Told) -> None:
         event = told.event
+        self._activity.take(told)
         if self._origin_ns is None:
             self._origin_ns = event.at_ns
         if isinstance(event, StepDone):
@@ -249,7 +252,8 @@ class LiveRun:
     def _status_text(self) -> str:
         spec = self.applied_spec or {}
         asked = {"steps": spec.get("steps"), "workload": spec.get("workload")}
-        return dumps(plain(asdict(self.status) | asked))
+        doing = self._activity.text if self.status.state == "running" else None
+        return dumps(plain(asdict(self.status) | asked | {"doing": doing}))
 
     def _since_start_ms(self, at_ns: int) -> float:
         return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)

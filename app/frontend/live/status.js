@@ -28,8 +28,9 @@ export class Status {
     this.chip = el("span", { class: "chip", role: "status" });
     this.what = el("span", { class: "what" });
     this.banner = el("div", { class: "banner", role: "alert", hidden: "" });
+    this.doing = el("span", { class: "doing" });
     this.link = el("span", { class: "connection" });
-    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.link), this.banner);
+    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.link), this.banner);
   }
 
   connection(state) {
@@ -43,6 +44,7 @@ export class Status {
     this.chip.dataset.state = starting || changing ? "starting" : state;
     setText(this.chip, starting ? "Starting" : changing ? "Changing" : (WORDS[state] ?? "Waiting"));
     setText(this.what, segment ? this.describe(status, segment) : starting ? (crew?.processes?.length > 1 ? GATHERING : GETTING_READY) : "");
+    setText(this.doing, segment ? (status?.doing ?? "") : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || state === "running";
     const advice = crew?.loss?.length ? KEPT : ADVICE[state];

@@ -11,7 +11,7 @@ from strategy_core.launcher import Launcher
 from strategy_lab.profiles import load
 from strategy_lab.profiles.analysis.comparison import TimedRun
 from strategy_lab.profiles.analysis.repetitions import DIFFERENCE
-from strategy_lab.profiles.analysis.run_comparison import compared_run
+from strategy_lab.profiles.analysis.run_comparison import timed_run
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec import RunSpec
 
@@ -44,7 +44,7 @@ def _more_ms(folder: Path, launcher: Launcher) -> float:
     for number in range(3):
         run = folder / f"calibrate-{number}"
         _record(run, _spec(0.0), launcher)
-        medians.append(compared_run(load(run), "A").timed.time.median_ms)
+        medians.append(timed_run(load(run), "A").time.median_ms)
     more_ms = DIFFERENCE * sorted(medians)[1]
     file.write_text(json.dumps({"more_ms": more_ms, "medians_ms": medians}) + "\n")
     return more_ms
@@ -91,7 +91,7 @@ def _block(folder: Path, number: str) -> Block | None:
             run = load(folder / f"{number}-{side}")
             if run.status.state != "finished":
                 return None
-            block[side] = compared_run(run, side).timed
+            block[side] = timed_run(run, side)
         except LabError:
             return None
     return block

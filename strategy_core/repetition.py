@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from strategy_lab.profiles.analysis.comparison import compare_sides
 from strategy_lab.profiles.analysis.repetitions import PILOT_RUNS
-from strategy_lab.profiles.analysis.run_comparison import RunComparison, compare_sets
+from strategy_lab.profiles.analysis.run_comparison import RunComparison, compare_sets, timed_run
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.rename import rename_run
 from strategy_lab.profiles.spec import RunSpec
@@ -194,8 +195,9 @@ class Repetition:
 
     def _needed(self) -> int:
         """Runs a side that find the planned difference, given the spread of those so far."""
-        compared = self._outcome(0, True, None).comparison()
-        return (compared.times.runs_needed if compared else None) or PILOT_RUNS
+        a, b = ([timed_run(run, side) for run in runs] for side, runs in self._finished.items())
+        found = compare_sides(a, b).runs_needed if a and b else None
+        return found or PILOT_RUNS
 
     def _tell(self, needed: int, number: int, wanted: int) -> None:
         if wanted > number:

@@ -103,6 +103,6 @@ def _noise(compared: RunComparison, found: MetricChange) -> str | None:
 
 def _rests_on_times(compared: RunComparison, metric: str) -> bool:
     """Whether the metric can only change as the step times do."""
-    batches = {run.opened.global_batch_size for run in (*compared.a, *compared.b)}
+    batches = {run.global_batch_size for run in (*compared.a, *compared.b)}
     is_throughput = metric == "examples_per_second" and len(batches) == 1
     return metric == "step_time_ms" or is_throughput

@@ -6,8 +6,7 @@ Of each run one segment is compared: the one asked for, else the one with the mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from strategy_lab.profiles.analysis.comparison import Comparison, TimedRun, compare_sides
@@ -29,29 +28,24 @@ __all__ = [
     "RunComparison",
     "compare_runs",
     "compare_sets",
-    "compared_run",
+    "timed_run",
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, and what its chosen segment brings to a comparison."""
+    """What the chosen segment of a run brings to a comparison; its tables are not kept."""
 
-    profile: Profile
-    opened: SegmentOpened
+    name: str
+    segment: int
     timed: TimedRun
-
-    @property
-    def name(self) -> str:
-        return self.profile.name
-
-    @property
-    def segment(self) -> int:
-        return self.opened.segment
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        return summarize_segment(self.profile, self.opened)
+    state: str
+    """Of the run: `finished`, `stopped`, ..."""
+    workload: str | None
+    host: str | None
+    global_batch_size: int | None
+    has_spec: bool
+    summary: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -123,34 +117,48 @@ def compare_sets(
     """
     _check_named_once([*a, *b])
     one, other = (
-        [compared_run(run, side, segment) for run in runs]
+        [_compared_run(run, side, segment) for run in runs]
         for side, runs, segment in (("A", a, a_segment), ("B", b, b_segment))
     )
-    return compare_compared(one, other)
-
-
-def compare_compared(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> RunComparison:
-    """The same of runs whose segments were chosen before."""
-    _check_same_workload([*a, *b])
-    times = compare_sides([run.timed for run in a], [run.timed for run in b])
-    is_single = times.unit == "step"
-    pair = [(run.profile, run.segment) for run in (a[0], b[0])]
+    _check_same_workload([*one, *other])
+    times = compare_sides([run.timed for run in one], [run.timed for run in other])
+    pair = [(a[0], one[0].segment), (b[0], other[0].segment)]
     return RunComparison(
-        a=tuple(a),
-        b=tuple(b),
+        a=tuple(one),
+        b=tuple(other),
         times=times,
-        spread=known_spread(pair) if is_single else None,
-        warnings=tuple(_warnings(a, b)),
+        spread=known_spread(pair) if times.unit == "step" else None,
+        warnings=tuple(_warnings(one, other)),
     )
 
 
-def compared_run(run: Profile, side: str, segment: int | None = None) -> ComparedRun:
-    """A run with its chosen segment; raises AnalysisError if no step of it can be compared."""
+def timed_run(run: Profile, side: str, segment: int | None = None) -> TimedRun:
+    """A run's step time alone; raises AnalysisError if no step of it can be compared."""
+    return _timed(run, side, segment)[1]
+
+
+def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
+    opened, timed = _timed(run, side, segment)
+    workload = (run.spec or {}).get("workload")
+    return ComparedRun(
+        name=run.name,
+        segment=opened.segment,
+        timed=timed,
+        state=run.status.state,
+        workload=None if workload is None else str(workload),
+        host=run.environment.host.name if run.environment else None,
+        global_batch_size=opened.global_batch_size,
+        has_spec=run.spec is not None,
+        summary=summarize_segment(run, opened),
+    )
+
+
+def _timed(run: Profile, side: str, segment: int | None) -> tuple[SegmentOpened, TimedRun]:
     opened, steps = _choose(run, side, segment)
     time = run_time(steps)
     if time is None:
         raise _no_steps(run, side)
-    return ComparedRun(run, opened, TimedRun(time, int(steps.start_ns[0])))
+    return opened, TimedRun(time, int(steps.start_ns[0]))
 
 
 def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened, StepTimes]:
@@ -186,8 +194,7 @@ def _check_named_once(runs: Sequence[Profile]) -> None:
 
 
 def _check_same_workload(runs: Sequence[ComparedRun]) -> None:
-    names = [(run.profile.spec or {}).get("workload") for run in runs]
-    known = list(dict.fromkeys(str(name) for name in names if name is not None))
+    known = list(dict.fromkeys(run.workload for run in runs if run.workload is not None))
     if len(known) > 1:
         raise AnalysisError(
             f"The runs train different workloads: {' and '.join(known)}",
@@ -199,25 +206,21 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     found = []
     runs = [("A", run) for run in a] + [("B", run) for run in b]
     several = len(runs) > 2
-    batches = {str(run.opened.global_batch_size): None for _, run in runs}
+    batches = {str(run.global_batch_size): None for _, run in runs}
     if len(batches) > 1:
         found.append(
             f"The global batches differ ({' and '.join(batches)}): compare examples per second, "
             "not step times."
         )
-    hosts = dict.fromkeys(host for _, run in runs if (host := _host(run.profile)) is not None)
+    hosts = dict.fromkeys(run.host for _, run in runs if run.host is not None)
     if len(hosts) > 1:
         found.append(f"The runs are from different machines ({' and '.join(hosts)}).")
     for side, run in runs:
         name = f"Run {run.name} of {side}" if several else f"Run {side}"
-        if run.profile.status.state != "finished":
-            found.append(f"{name} is {run.profile.status.state}, not finished.")
+        if run.state != "finished":
+            found.append(f"{name} is {run.state}, not finished.")
         if run.timed.time.uses_captured:
             found.append(f"{name} has few steps outside of captures: captured steps count, too.")
-    if any(run.profile.spec is None for _, run in runs):
+    if not all(run.has_spec for _, run in runs):
         found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found
-
-
-def _host(run: Profile) -> str | None:
-    return run.environment.host.name if run.environment else None

@@ -35,9 +35,10 @@ def why_unreadable(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
 
 
-def read_file(name: str, path: Path) -> tuple[pa.Table, list[str]]:
+def read_file(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Table, list[str]]:
     """The rows of a file that fit the table, and what was left out of it, in words.
 
+    `num_rows` is how many were written, if that is known.
     Raises UnreadableTableError if the file is damaged, too large, or of another form.
     """
     reason = why_unreadable(path)
@@ -45,6 +46,9 @@ def read_file(name: str, path: Path) -> tuple[pa.Table, list[str]]:
         raise UnreadableTableError(reason)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            if num_rows is not None and file.metadata.num_rows != num_rows:
+                found = file.metadata.num_rows
+                raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
             notes = _check_form(name, file)
             known = [field.name for field in TABLES[name]]
             table = file.read([column for column in known if column in file.schema_arrow.names])

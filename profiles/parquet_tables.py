@@ -6,7 +6,7 @@ the others are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from strategy_lab.profiles.parquet_file import UnreadableTableError, read_file
 from strategy_lab.profiles.schema import TABLES, WINDOW_TABLES
 
 Noted = Callable[[str], None]
+_ANY: Mapping[Path, int] = {}
 
 
 def table_files(run: Path) -> dict[str, list[Path]]:
@@ -47,13 +48,18 @@ def window_folders(folder: WorkerFolder) -> list[Path]:
     )
 
 
-def read_table(name: str, files: list[Path], noted: Noted) -> pa.Table:
-    """All rows of a table, with exactly the columns, types and ranges of its schema."""
+def read_table(
+    name: str, files: list[Path], noted: Noted, num_rows: Mapping[Path, int] = _ANY
+) -> pa.Table:
+    """All rows of a table, with exactly the columns, types and ranges of its schema.
+
+    `num_rows` are those that the events tell of: a file with another number is left out.
+    """
     parts = []
     for path in files:
         where = f"{path.name} in {path.parent.name}"
         try:
-            part, left_out = read_file(name, path)
+            part, left_out = read_file(name, path, num_rows.get(path))
         except UnreadableTableError as error:
             noted(f"{where} {error}: left out of {name}")
             continue

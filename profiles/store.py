@@ -36,6 +36,7 @@ from strategy_lab.profiles.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.marks_table import last_gradients_ns, marks_table
 from strategy_lab.profiles.parquet_file import why_unreadable
 from strategy_lab.profiles.parquet_tables import read_table, table_files
+from strategy_lab.profiles.recorded_tables import missing_files, recorded_files
 from strategy_lab.profiles.run_file import RunIdentity, read_run_file
 from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.served_tables import closures_table, served_table
@@ -74,7 +75,8 @@ class Profile:
             sources=sources,
             files=files,
             status=derive_status(sources),
-            _notes=_first_notes(identity, sources, files),
+            _notes=_first_notes(identity, sources, files)
+            + missing_files(recorded_files(run, sources)),
         )
 
     @property
@@ -142,7 +144,8 @@ class Profile:
 
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
-            found = read_table(name, self.files[name], self._notes.append)
+            rows = self._num_rows
+            found = read_table(name, self.files[name], self._notes.append, rows)
             return self._completed(name, found) if name in COMPLETED else found
         if name == "marks":
             return marks_table(self.mark_rows, self.clocks, self.segments)
@@ -156,6 +159,12 @@ class Profile:
         }
         return made[name]()
 
+    @cached_property
+    def _num_rows(self) -> dict[Path, int]:
+        """Rows of each file whose event tells of them."""
+        files = recorded_files(self.path, self.sources)
+        return {file.path: file.num_rows for file in files if file.num_rows is not None}
+
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
         """A table of captured steps with what the marks of other workers add to it."""
         # A pod's captures have the replicas of all its hosts already.
@@ -164,7 +173,9 @@ class Profile:
         if len({source.worker for source in self.sources} - {None}) < 2 or not len(marked):
             return found
         raw = {
-            other: found if other == name else read_table(other, self.files[other], _unheard)
+            other: found
+            if other == name
+            else read_table(other, self.files[other], _unheard, self._num_rows)
             for other in COMPLETED
         }
         layout = {segment.segment: segment for segment in self.segments}

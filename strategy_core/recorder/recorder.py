@@ -16,6 +16,7 @@ from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.scribe import Scribe
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.recorder.tracing_watch import TracingWatch
 from strategy_core.recorder.wall_clock import WallClock
 from strategy_core.recorder.windows import Windows
 from strategy_lab.profiles.errors import RunFolderError
@@ -62,6 +63,8 @@ class Recorder:
         """Why nothing is recorded any more, where that is so."""
         self._scribe = Scribe(log or EventLog(folder.events))
         self._is_guest = is_guest
+        self._tracing = TracingWatch() if is_guest else None
+        """Of somebody else's functions; the lab's own are traced once per segment."""
         self._segment: SegmentOpened | None = None
         self._next_step = 0
         self._windows = Windows(folder, self.capture)
@@ -187,6 +190,8 @@ class Recorder:
             self._next_step = step.step + 1
             self._rested_ns.append(end_ns - step.begin_ns)
             self._hand(self._scribe.leave, step)
+            if self._tracing is not None:
+                self._write_all(self._tracing.step_done(step.segment, step.step))
             self._took_ns += time.monotonic_ns() - end_ns
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -274,12 +279,22 @@ class Recorder:
         """What there is to do behind a step that is attended."""
         self._next_step = step.step + 1
         self._hand(self._scribe.leave, step)
+        self._watch_tracing(step)
         is_due = step.begin_ns >= self._sample_due_ns
         if is_due:
             self._write_all(self._count_links())  # before anything else passes the links
         self._write_all(self._windows.step_done(step.wall_ms))
         if is_due:
             self._sample(step)
+
+    def _watch_tracing(self, step: RecordedStep) -> None:
+        """What was traced in a step that is not the first one; that one traces everything."""
+        if self._tracing is None or self._segment is None:
+            return
+        if step.step == self._segment.first_step:
+            self._tracing.find()
+        else:
+            self._write_all(self._tracing.step_done(step.segment, step.step))
 
     def _tell_rest(self) -> None:
         """The rest is over: what its steps took."""

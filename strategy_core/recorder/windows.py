@@ -14,6 +14,7 @@ from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
 from strategy_core.recorder.pod_window import PodWindow
+from strategy_core.recorder.python_sampler import PythonSampler
 from strategy_core.recorder.window import FollowedWindow, Window
 from strategy_lab.profiles.capture.helper import Job
 from strategy_lab.profiles.events import Event, Note, PlacementRecorded, WindowCaptured
@@ -34,6 +35,7 @@ class _Captured:
     window: Window
     trace: GraphTrace
     cost_ms: float
+    sampler: PythonSampler | None
     event: WindowCaptured | None = None
     """Once it is written and handed over."""
 
@@ -56,6 +58,7 @@ class Windows:
         self._converter = Converter()
         self._trace: GraphTrace | None = None
         self._open: Window | None = None
+        self._sampler: PythonSampler | None = None
         self._to_submit: list[_Captured] = []
         self._submitted: dict[int, _Captured] = {}
         self._number = 0
@@ -176,16 +179,22 @@ class Windows:
         self._number += 1
         self._planner.window_begun()
         self._open.start()
+        if not self.hosts and self._open.error is None:
+            self._sampler = PythonSampler()
+            self._sampler.start()
         self._aside_ms += self._open.start_ms
 
     def _stop(self) -> list[Event]:
         window, self._open = self._open, None
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.stop()
         if window is None or self._trace is None:
             return []
         window.stop()
         self._aside_ms += window.stop_ms
         cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
-        self._to_submit.append(_Captured(window, self._trace, cost_ms))
+        self._to_submit.append(_Captured(window, self._trace, cost_ms, sampler))
         return self._submit_ready()
 
     def _submit_ready(self) -> list[Event]:
@@ -217,6 +226,7 @@ class Windows:
                     trace.replica_devices,
                     trace.core_devices,
                     [str(host) for host in kept_hosts or hosts],
+                    captured.sampler.samples() if captured.sampler else {},
                 )
             )
         return events

@@ -1,0 +1,115 @@
+"""Which `tf.function` is traced again in a step, and because of which argument.
+
+A program's functions are found once, when its first step is done: Python's collector knows every
+object that is alive. From then on one number per function tells (its public tracing count), and
+what changed is read from the signatures that TensorFlow prints.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_lab.profiles.events import Retraced
+
+MOST_FUNCTIONS = 64
+"""As many are watched at most."""
+MOST_COMPARED = 50
+"""A function with more signatures is not asked for them any more: printing takes long."""
+_SHOWN = 3
+
+
+class TracingWatch:
+    """Counts traces per step. For the thread that does the steps."""
+
+    def __init__(self) -> None:
+        self._functions: list[tuple[weakref.ref[Any], str]] = []
+        self._counts: list[int] = []
+        self._argument: dict[int, str | None] = {}
+
+    def find(self) -> None:
+        """Take the program's functions that are alive, once the first step is done."""
+        kind = type(tf.function(lambda: None))
+        alive = [item for item in gc.get_objects() if type(item) is kind and _is_programs(item)]
+        chosen = sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS]
+        # Weak references: a model that the program deletes goes as it would without a recorder.
+        self._functions = [(weakref.ref(item), _name(item)) for item in chosen]
+        self._counts = self._count()
+
+    def step_done(self, segment: int, step: int) -> list[Retraced]:
+        """The functions that were traced since this was asked last."""
+        counts = self._count()
+        if counts == self._counts:
+            return []
+        before, self._counts = self._counts, counts
+        return [
+            Retraced(segment, step, name, now - old, self._what_changed(at, function()))
+            for at, ((function, name), old, now) in enumerate(
+                zip(self._functions, before, counts, strict=True)
+            )
+            if now > old
+        ]
+
+    def _count(self) -> list[int]:
+        return [_num_traces(item()) for item, _ in self._functions]
+
+    def _what_changed(self, at: int, function: Any) -> str | None:
+        """In words; asked anew as long as there are few signatures to compare."""
+        if 1 < _num_traces(function) <= MOST_COMPARED:
+            try:
+                self._argument[at] = what_changed(function.pretty_printed_concrete_signatures())
+            except Exception:  # a signature that cannot be printed costs the reason alone
+                self._argument[at] = None
+        return self._argument.get(at)
+
+
+def what_changed(signatures: str) -> str | None:
+    """The argument that differs between the signatures of a function, in words; None where none
+    does, or several do and nothing is to be said of one.
+
+    `signatures` is what `tf.function.pretty_printed_concrete_signatures` gives.
+    """
+    every = [_arguments(part) for part in re.split(r"\n\s*\n", signatures)]
+    every = [arguments for arguments in every if arguments]
+    changed = []
+    for name in dict.fromkeys(name for arguments in every for name in arguments):
+        values = list(dict.fromkeys(arguments.get(name, "nothing") for arguments in every))
+        if len(values) > 1:
+            changed.append((name, values))
+    if not changed:
+        return None
+    return "; ".join(_told(name, values) for name, values in changed[:_SHOWN])
+
+
+def _arguments(signature: str) -> dict[str, str]:
+    """By name what is given for an argument."""
+    inside = signature.partition("Input Parameters:")[2].partition("Output Type:")[0]
+    found = re.findall(r"^ {2,4}(\w+) \([A-Z_]+\): (.+)$", inside, re.MULTILINE)
+    return {name: " ".join(value.split()) for name, value in found}
+
+
+def _told(name: str, values: list[str]) -> str:
+    literals = [match[1] for value in values if (match := re.match(r"Literal\[(.*)\]$", value))]
+    shown = ", ".join((literals or values)[-_SHOWN:])
+    if literals:
+        return f"argument `{name}` is a Python value, and a new one each time ({shown})"
+    return f"argument `{name}` comes in another form ({shown})"
+
+
+def _is_programs(function: Any) -> bool:
+    """Whether it was traced already, or is none of TensorFlow's own helpers."""
+    module = str(getattr(function.python_function, "__module__", ""))
+    is_library = module.partition(".")[0] in ("tensorflow", "keras")
+    return not is_library or _num_traces(function) > 0
+
+
+def _num_traces(function: Any) -> int:
+    return 0 if function is None else int(function.experimental_get_tracing_count())
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or getattr(function, "_name", "a tf.function"))

@@ -1,0 +1,60 @@
+"""What a thread is doing, and at which line of the program."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from strategy_core.recorder.python_sampler import PythonSampler, place_of
+
+
+def _frame() -> FrameType:
+    return sys._getframe(1)
+
+
+def _as_if_in(path: str, source: str, **names: Any) -> dict[str, Any]:
+    space: dict[str, Any] = dict(names)
+    exec(compile(source, path, "exec"), space)
+    return space
+
+
+def test_the_programs_own_line_is_named() -> None:
+    space = _as_if_in("/work/train.py", "def step():\n    return look()\n", look=_frame)
+    assert place_of(space["step"]()) == ("python", "/work/train.py", 2)
+
+
+def test_a_library_that_the_program_calls_is_blamed_on_its_line() -> None:
+    library = _as_if_in(
+        "/usr/lib/site-packages/pandas/core.py", "def mean():\n    return look()\n", look=_frame
+    )
+    space = _as_if_in("/work/train.py", "def step():\n\n    return mean()\n", mean=library["mean"])
+    assert place_of(space["step"]()) == ("python", "/work/train.py", 3)
+
+
+def test_a_tensor_copied_to_python_is_told_from_tensorflows_own_work() -> None:
+    ops = "/usr/lib/site-packages/tensorflow/python/framework/ops.py"
+    source = "def numpy():\n    return look()\ndef run():\n    return look()\n"
+    library = _as_if_in(ops, source, look=_frame)
+    for name, kind in (("numpy", "read-back"), ("run", "call")):
+        space = _as_if_in("/work/train.py", "def step():\n    return f()\n", f=library[name])
+        assert place_of(space["step"]()) == (kind, "/work/train.py", 2)
+
+
+def test_tracing_is_told_wherever_the_programs_code_is_within_it() -> None:
+    graph = "/usr/lib/site-packages/tensorflow/python/framework/func_graph.py"
+    body = _as_if_in("/work/train.py", "def body():\n    return look()\n", look=_frame)
+    source = "def func_graph_from_py_func():\n    return body()\n"
+    outer = _as_if_in(graph, source, body=body["body"])
+    assert place_of(outer["func_graph_from_py_func"]()) == ("tracing", "/work/train.py", 2)
+
+
+def test_samples_are_in_order_and_name_places_once() -> None:
+    sampler = PythonSampler()
+    sampler._look()
+    sampler._look()
+    samples = sampler.samples()
+    assert samples["at_ns"] == sorted(samples["at_ns"])
+    assert len(samples["at_ns"]) == len(samples["place"]) == 2
+    assert all(len(place) == 3 for place in samples["places"])
+    assert any(name.startswith("test_python_sampler.py:") for _, name, _ in samples["places"])

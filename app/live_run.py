@@ -16,6 +16,7 @@ from strategy_lab.app.across_workers import AcrossWorkers
 from strategy_lab.app.activity import Activity
 from strategy_lab.app.changes import describe
 from strategy_lab.app.crew_view import CrewView
+from strategy_lab.app.live_numbers import LiveNumbers, whole_numbers
 from strategy_lab.app.plain import dumps, plain
 from strategy_lab.app.step_rows import RECENT_ROWS, StepRows
 from strategy_lab.profiles.events import (
@@ -40,6 +41,8 @@ MAX_NEWS = 2_000
 FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
 """Events that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
+NUMBERS_EVERY_S = 0.2
+"""Key numbers are computed once for all viewers, and no more often than people can read them."""
 JUDGED_WITHIN_S = 3.0
 """So long may a launcher take, after a loss, to say who was lost or that the run begins again."""
 TOLD: dict[str, tuple[str, ...]] = {
@@ -96,28 +99,47 @@ class LiveRun:
         """Since when the run looks lost, and its launcher has yet to say so."""
         self._origin_ns: int | None = None
         self._across = AcrossWorkers()
-        self._rows = StepRows(self._across.split, recent_rows)
+        self._numbers = LiveNumbers(self._across.split)
+        self._rows = StepRows(self._numbers.split, recent_rows)
         self._news: list[str] = []
         self._activity = Activity()
         self._crew = CrewView()
         self._leader_generation: int | None = None
+        self._numbers_text = "null"
+        self._numbers_at = -math.inf
+        self._are_numbers_old = True
+        self._is_settled = False
+        """Whether the numbers of the whole run were asked for since its last event."""
         self._sources: dict[tuple[int | None, int | None], EventSource] = {}
 
     def advance(self) -> int:
         """Read what is new; the number of changes so far, whoever read them."""
+        changes, is_over = self._advance()
+        if is_over:  # reads the whole run: not under the lock, which viewers wait for
+            whole = whole_numbers(self.folder)
+            with self._lock:
+                self._numbers.settle(whole)
+                self._tell_numbers()
+                self._num_changes += 1
+                return self._num_changes
+        return changes
+
+    def _advance(self) -> tuple[int, bool]:
+        """The changes so far, and whether the numbers of the whole run are to be asked for now."""
         with self._lock:
             if self._is_replaced:
-                return self._num_changes
+                return self._num_changes, False
             every = self._tail.read()
             # Compared after reading: what was read before another run began is still of this one.
             if (every or self._is_status_due()) and self._find_replaced():
-                return self._num_changes
+                return self._num_changes, False
             for told in every:
                 self._take(told)
             is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
             if self._refresh_status(force=is_news) or every:
                 self._num_changes += 1
-            return self._num_changes
+            is_over = self._refresh_numbers(has_grown=bool(every))
+            return self._num_changes, is_over
 
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.
@@ -136,7 +158,7 @@ class LiveRun:
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
                 f'"memory":{dumps(self._crew.memory)},"served":{dumps(self._crew.served.told())},'
-                f'"crew":{crew},'
+                f'"crew":{crew},"numbers":{self._numbers_text},'
                 f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )
             return text, after
@@ -187,6 +209,7 @@ class LiveRun:
             return
         self._crew.take(told)
         self._across.take(told)
+        self._numbers.take(told)
         if not isinstance(event, FREQUENT):
             self._remember(told)
         if event.kind in TOLD and len(self._news) < MAX_NEWS:
@@ -210,6 +233,23 @@ class LiveRun:
                 return  # it came with the leader
         at_ms = self._since_start_ms(event.at_ns)
         self._news.append(dumps({"kind": event.kind, "at_ms": at_ms} | plain(news)))
+
+    def _refresh_numbers(self, *, has_grown: bool) -> bool:
+        """Tell the key numbers anew if steps came. Returns whether nothing comes any more, so that
+        those of the whole run are to be told, once."""
+        self._are_numbers_old |= has_grown
+        self._is_settled &= not has_grown
+        if self.status.is_over and not has_grown and not self._is_settled:
+            self._is_settled = True
+            return True
+        if self._are_numbers_old and self._clock() - self._numbers_at >= NUMBERS_EVERY_S:
+            self._tell_numbers()
+            self._num_changes += not has_grown
+        return False
+
+    def _tell_numbers(self) -> None:
+        self._numbers_at, self._are_numbers_old = self._clock(), False
+        self._numbers_text = dumps(plain(self._numbers.told()))
 
     def _remember(self, told: Told) -> None:
         """Keep what the status is derived from."""

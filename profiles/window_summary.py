@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.across_workers import COMPLETED
 from strategy_lab.profiles.analysis.breakdown import captured_breakdown
-from strategy_lab.profiles.analysis.communication import collective_uses
+from strategy_lab.profiles.analysis.communication import collective_uses, main_collective
 from strategy_lab.profiles.parquet_file import UnreadableTableError, read_file
 
 Tables = dict[str, pa.Table]
@@ -23,14 +23,16 @@ def summarise_window(
     """Phases per replica and traffic per collective of the window in `folder`.
 
     `complete` may add what other workers say of the same steps (`profiles.across_workers`).
-    Returns `{"replicas": [...], "collectives": [...]}` with the fields of `ReplicaBreakdown` and
-    `CollectiveUse`, and `notes` if rows were left out. Raises OSError if a file is missing or
-    damaged.
+    Returns `{"replicas": [...], "collectives": [...], "main": {...}}` with the fields of
+    `ReplicaBreakdown` and `CollectiveUse`, `main` being the main collective or None; and `notes` if
+    rows were left out. Raises OSError if a file is missing or damaged.
     """
     notes: list[str] = []
     tables = complete({name: _read(name, folder, notes) for name in COMPLETED})
     uses = collective_uses(tables["collectives"], tables["replica_steps"])
+    main = main_collective(uses)
     return {
+        "main": asdict(main) if main else None,
         "replicas": [asdict(item) for item in captured_breakdown(tables["replica_steps"])],
         "collectives": [asdict(use) for use in uses],
         **({"notes": notes} if notes else {}),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.columns import Floats, Ints, floats, ints
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.columns import Floats, ints
 from strategy_lab.profiles.status import Status
 from strategy_lab.profiles.store import Profile
 
@@ -26,7 +27,7 @@ class Glance:
     num_workers: int | None
     num_steps: int
     step_ms: float | None
-    """Median wall time of all steps but those that trace (the first of each segment)."""
+    """Median wall time of the timed steps of all segments."""
     last_loss: float | None
     spark_ms: tuple[float, ...]
     """Median step time of up to 60 equal parts of the run, in order."""
@@ -35,7 +36,7 @@ class Glance:
 def glance(profile: Profile) -> Glance:
     """Read the steps of a run, and nothing larger."""
     steps = profile.table("steps")
-    wall = _timed(floats(steps, "wall_ms"), ints(steps, "segment"))
+    wall = _timed(profile)
     losses = steps["loss"].drop_null()
     segments = profile.segments
     titles = [f"{segment.strategy} ×{segment.num_replicas}" for segment in segments]
@@ -59,10 +60,8 @@ def glance(profile: Profile) -> Glance:
     )
 
 
-def _timed(wall_ms: Floats, segment: Ints) -> Floats:
-    """The lengths of the steps that count; where only tracing steps are there, of those."""
-    finite = np.isfinite(wall_ms)
-    first = np.ones(segment.size, bool)
-    first[1:] = segment[1:] != segment[:-1]
-    counted: Floats = wall_ms[finite & ~first]
-    return counted if counted.size else wall_ms[finite]
+def _timed(profile: Profile) -> Floats:
+    """The lengths of the steps that count, segment by segment (see `steps`)."""
+    numbers = np.unique(ints(profile.table("steps"), "segment")).tolist()
+    parts = [step_times(profile, number).timed_ms for number in numbers]
+    return np.concatenate([np.zeros(0), *parts])

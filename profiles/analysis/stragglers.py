@@ -80,7 +80,7 @@ class Stragglers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work:
     """The steps in which every replica's time is known: `[step, replica]`, and `[step]`."""
 
     source: Literal["measured", "marks"]
@@ -97,7 +97,11 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
 
     From the light marks or from the captured steps, whichever has more steps.
     """
-    found = _gather(profile, segment)
+    return lateness(_gather(profile, segment), segment)
+
+
+def lateness(found: Work, segment: int) -> Stragglers:
+    """The same of steps that somebody else gathered: the live page's newest ones."""
     if len(found.replicas) < 2:
         return _unanswered(segment, "a straggler needs two replicas with measured times")
     if len(found.wall) < MIN_STEPS:
@@ -119,7 +123,7 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
     )
 
 
-def _gather(profile: Profile, segment: int) -> _Work:
+def _gather(profile: Profile, segment: int) -> Work:
     steps = step_times(profile, segment)
     marks = of_segment(profile.table("marks"), segment)
     captured = of_segment(profile.table("replica_steps"), segment)
@@ -137,7 +141,7 @@ def _matrices(
     steps: StepTimes,
     work: Floats,
     wall: Floats,
-) -> _Work:
+) -> Work:
     """Columns of `rows` by step and replica; steps that trace are left out."""
     counts = steps.settled if source == "measured" else steps.timed
     timed = ~np.isin(ints(rows, "step"), steps.step[~counts])
@@ -154,7 +158,7 @@ def _matrices(
     longest = walls[whole].max(axis=1, initial=0.0)
     workers = ints(rows, "worker")[timed][_first_rows(column, len(replicas))]
     known = (replicas.tolist(), workers.tolist())
-    return _Work(source, *known, waits[whole], works[whole], longest)
+    return Work(source, *known, waits[whole], works[whole], longest)
 
 
 def _first_rows(place: Ints, count: int) -> Ints:
@@ -165,7 +169,7 @@ def _first_rows(place: Ints, count: int) -> Ints:
 
 
 def _compare(
-    found: _Work, ideal: float
+    found: Work, ideal: float
 ) -> tuple[tuple[ReplicaLateness, ...], tuple[ReplicaLateness, ...]]:
     """Every replica by its number, and those that stand out, the latest first.
 
@@ -192,7 +196,7 @@ def _compare(
 
 
 def _lateness(
-    found: _Work,
+    found: Work,
     at: int,
     on_time: Sequence[int],
     among: Sequence[int],

@@ -2,7 +2,7 @@
 
 Milliseconds (`_ms`), integer nanoseconds (`_ns`), bytes, and 10^9 bytes per second (`_gbps`).
 A value that could not be had is None, and `<name>_reason` beside it says why. `steps.count`
-counts every step; times leave out `steps.warm_up` steps (the first of a segment traces).
+counts every step; times are of the `steps.timed` ones (see `steps`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,12 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             "no step recorded a finite loss",
         ),
         "input": _missing(
-            {"mean_ms": facts.input.mean_ms, "share": facts.input.share}, facts.input.reason
+            {
+                "mean_ms": facts.input.mean_ms,
+                "median_ms": facts.input.median_ms,
+                "share": facts.input.share,
+            },
+            facts.input.reason,
         ),
         "efficiency": _missing(
             {
@@ -132,6 +137,7 @@ def _steps(steps: StepTimes) -> Json:
     return {
         "count": steps.count,
         "warm_up": steps.num_warm_up,
+        "timed": int(steps.timed.sum()),
         "wall_ms": _missing(wall, why),
         **_missing(rest, "no step recorded its examples" if steps.count else why),
     }
@@ -178,9 +184,12 @@ def _busbw(communication: Communication) -> Json:
     main = main_collective(communication.collectives)
     if main is None:
         why = communication.reason or "no collective in the captured steps"
-        return _missing({"busbw_gbps": None}, why)
+        return _missing({"main_collective": None, "busbw_gbps": None}, why)
     known = _collective(main)
-    return {name: known[name] for name in ("busbw_gbps", "busbw_gbps_reason") if name in known}
+    told: Json = {
+        name: known[name] for name in ("busbw_gbps", "busbw_gbps_reason") if name in known
+    }
+    return {"main_collective": main.op, **told}
 
 
 def _bytes_per_step(communication: Communication) -> Json:
@@ -235,6 +244,7 @@ def _straggler(found: Stragglers) -> Json:
     latest = found.latest
     document: Json = {
         "straggler": asdict(worst) if worst else None,
+        "late": [asdict(item) for item in found.late],
         **_missing({"lateness": asdict(latest) if latest else None}, found.reason),
         "what_if": _missing(
             {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.reason

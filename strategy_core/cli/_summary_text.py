@@ -67,6 +67,7 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
             f"loss {units.number(loss['first'])} to {units.number(loss['last'])}"
         )
     )
+    _print_slowest(segment, out)
     for finding in segment["findings"]:
         out.print(plain_text(f"• {finding['sentence']}"), plain_text(finding["advice"], "dim"))
     _print_replicas(segment, out)
@@ -74,6 +75,22 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_collectives(segment, out)
     _print_links(segment, out)
     _print_servers(segment, out)
+
+
+def _print_slowest(segment: dict[str, Any], out: Console) -> None:
+    """The replica that the others wait for, and the bus bandwidth of the main collective."""
+    late = segment["straggler"]
+    if late:
+        slowest = f"{late['name']}, late by {units.milliseconds(late['late_ms'])}"
+    else:
+        slowest = f"none ({segment['straggler_reason']})"
+    parts = [f"Slowest replica: {slowest}"]
+    if segment["busbw_gbps"] is not None:
+        parts.append(
+            f"bus bandwidth of {segment['main_collective']}: "
+            f"{units.bandwidth(segment['busbw_gbps'])}"
+        )
+    out.print(plain_text("; ".join(parts) + "."))
 
 
 def _print_servers(segment: dict[str, Any], out: Console) -> None:

@@ -109,9 +109,10 @@ export class Charts {
     this.redraw();
   }
 
-  draw(theme, boundaries) {
+  // `slowest` is the replica that the others wait for, as the server found it; null where none is.
+  draw(theme, boundaries, slowest) {
     const width = this.stack.clientWidth;
-    this.odd = this.history.oddOneOut();
+    this.odd = slowest;
     this.axis.update(width);
     const at = this.axis.cursor ?? this.history.settled();
     const own = this.charts.find(({ canvas }) => canvas.dataset.chart === "replicas");

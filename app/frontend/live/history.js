@@ -2,7 +2,7 @@
 
 const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "throughput", "low", "middle", "high"];
 const MAX_STEPS = 16384;
-const RECENT = 50; // steps over which the odd one out is judged
+const RECENT = 50; // steps in which a row of every worker is looked for
 const PACE = 10; // steps over which throughput is taken: workers with paces of their own end steps back to back
 
 export class History {
@@ -126,19 +126,6 @@ export class History {
 
   isFirst(at) {
     return at === 0 || this.segment[at] !== this.segment[at - 1];
-  }
-
-  // The replica whose own time is longest of late, and by how much it exceeds the others' median.
-  oddOneOut() {
-    const last = this.settled();
-    const typicals = this.present(last).map((replica) => ({
-      replica,
-      typical: median(this.recent((at) => this.own(replica, at), last)),
-    }));
-    if (typicals.length < 2) return null;
-    typicals.sort((a, b) => b.typical - a.typical);
-    const others = typicals.slice(1).map(({ typical }) => typical);
-    return { replica: typicals[0].replica, lateMs: typicals[0].typical - median(others) };
   }
 
   // Time of a replica until its gradients are ready: what is its own doing, before any waiting.

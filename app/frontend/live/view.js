@@ -19,7 +19,7 @@ import { Tiles } from "./tiles.js";
 const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
-const LEVEL_MS = 0.01; // nobody is slower than the others by less
+const LEVEL_MS = 0.01; // a worker of parameter servers that takes less longer is level
 const NOT_TOLD = "The workload's own train_step pulls and pushes as it goes: its parts cannot be told apart.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can end the others.";
 
@@ -118,6 +118,7 @@ export class LiveView {
     this.crew = null;
     this.memory = {};
     this.served = {};
+    this.numbers = null; // computed by the server, as for every other page
     this.capture = null;
     this.newsList.replaceChildren();
     this.shownCapture = undefined;
@@ -140,6 +141,7 @@ export class LiveView {
     this.crew = message.crew ?? this.crew;
     this.memory = message.memory ?? this.memory;
     this.served = message.served ?? this.served;
+    this.numbers = message.numbers ?? this.numbers;
     this.redraw();
   }
 
@@ -174,7 +176,7 @@ export class LiveView {
     this.status.draw(this.state, this.segment, last >= 0, this.crew);
     this.drawTiles(last);
     this.drawProcesses();
-    this.charts.draw(this.theme, this.boundaries);
+    this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
     this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
     this.servedBars.block.hidden = !this.hasServers;
     this.drawBars(this.axis.cursor ?? this.history.settled());
@@ -187,21 +189,35 @@ export class LiveView {
   }
 
   drawTiles(last) {
-    const { history, tiles } = this;
-    const recent = (get) => (last < 0 ? [] : history.recent(get, last, AVERAGED));
-    const walls = recent((at) => history.wall[at]);
-    const isFirst = last >= 0 && history.isFirst(last);
-    const of = isFirst ? "first step of the segment: traced and compiled" : `median of the last ${walls.length} steps`;
-    tiles.set("step_time", units.ms(median(walls)), last < 0 ? "" : of);
-    tiles.set("throughput", units.rate((sum(recent((at) => history.examples[at])) / sum(walls)) * 1000));
+    const { history, tiles, numbers } = this;
+    tiles.set("step_time", units.ms(numbers?.step_ms), numbers?.num_timed ? this.timed(numbers) : "");
+    tiles.set("throughput", units.rate(numbers?.examples_per_second));
     const total = this.state?.steps; // of the lab's own runs, which tell every loss that is a number
     const isLost = last >= 0 && total && Number.isNaN(history.loss[last]);
     tiles.set("loss", units.loss(last < 0 ? NaN : history.loss[last]), isLost ? "NaN or infinity" : "");
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
     this.drawTraffic();
-    const odd = this.hasServers ? this.slowestServed() : history.oddOneOut();
-    tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], odd ? this.lateness(odd) : "needs two replicas with marks");
+    if (this.hasServers) this.drawSlowestServed();
+    else this.drawSlowest(numbers);
+  }
+
+  timed({ num_timed, of, is_first }) {
+    if (is_first) return "first step of the segment: traced and compiled";
+    return of === "all" ? `median of ${units.count(num_timed)[0]} steps` : `median of the last ${num_timed} steps`;
+  }
+
+  drawSlowest(numbers) {
+    const late = numbers?.slowest;
+    if (late) this.tiles.set("slowest", [String(late.replica), ""], this.lateness(late.replica, late.worker, late.late_ms));
+    else if (!numbers || numbers.slowest_reason) this.tiles.set("slowest", [MISSING, ""], numbers?.slowest_reason ?? "");
+    else this.tiles.set("slowest", ["none", ""], "no replica stands out");
+  }
+
+  drawSlowestServed() {
+    const odd = this.slowestServed();
+    const note = !odd ? "needs two workers" : odd.lateMs < LEVEL_MS ? "level with the others" : this.lateness(odd.replica, odd.worker, odd.lateMs);
+    this.tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], note);
   }
 
   // The worker of parameter servers whose steps take longest; its replica has its number.
@@ -213,8 +229,7 @@ export class LiveView {
     return { replica: worker - 1, worker, lateMs: wall - median(others.map((other) => other.wall)) };
   }
 
-  lateness({ replica, worker, lateMs }) {
-    if (lateMs < LEVEL_MS) return "level with the others";
+  lateness(replica, worker, lateMs) {
     const where = this.isCluster ? `, on ${this.titleOf(worker ?? this.processOf(replica))}` : "";
     return `+${joined(units.ms(lateMs))} over the others${where}`;
   }
@@ -245,12 +260,15 @@ export class LiveView {
 
   drawTraffic() {
     const { tiles, capture } = this;
+    const whole = this.numbers?.of === "all" ? this.numbers : null;
     const moved = capture?.collectives ?? [];
     const reason = this.hasServers ? "no collectives here" : capture ? "nothing was moved" : "after the first full capture";
-    const bytes = moved.map((row) => row.bytes).filter((value) => value !== null);
-    tiles.set("traffic", units.bytes(bytes.length ? sum(bytes) : null), bytes.length ? "per step" : reason);
-    const largest = moved.reduce((most, row) => ((row.bytes ?? 0) > (most?.bytes ?? 0) ? row : most), null);
-    tiles.set("busbw", units.bandwidth(largest?.busbw_gbps), largest ? largest.op : reason);
+    // Of the newest capture; once the run is over, of all captures of its last segment.
+    const isKnown = moved.length > 0 && moved.every((row) => row.bytes !== null);
+    const bytes = whole ? whole.collective_bytes : isKnown ? sum(moved.map((row) => row.bytes)) : null;
+    tiles.set("traffic", units.bytes(bytes), bytes === null ? reason : "per step");
+    const [op, busbw] = whole ? [whole.main_collective, whole.busbw_gbps] : [capture?.main?.op, capture?.main?.busbw_gbps];
+    tiles.set("busbw", units.bandwidth(busbw), op ?? reason);
   }
 
   drawBars(at) {

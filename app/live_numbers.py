@@ -22,8 +22,8 @@ from strategy_lab.profiles.analysis.communication import NO_WINDOW, Communicatio
 from strategy_lab.profiles.analysis.key_numbers import KeyNumbers, key_numbers, segment_numbers
 from strategy_lab.profiles.analysis.steps import StepTimes, settled_steps, timed_steps
 from strategy_lab.profiles.analysis.stragglers import Stragglers, Work, lateness
-from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.columns import Floats
+from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.events import Retraced, SegmentOpened, StepDone
 from strategy_lab.profiles.mark_rows import first_replica
 from strategy_lab.profiles.tail import Told

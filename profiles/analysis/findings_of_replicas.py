@@ -55,7 +55,12 @@ def late_replicas(facts: Facts) -> Iterator[Finding]:
 
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:
     if detour := _detour_behind(facts, late[0]):
-        return f"It waits for {detour.name} on {_short(detour.device)}: see the finding about it."
+        where = _short(detour.device)
+        if detour.replica == late[0].replica:
+            return f"It waits for {detour.name}, which runs on {where}: see the finding about it."
+        return (
+            f"Its device runs {detour.name} for replica {detour.replica}: see the finding about it."
+        )
     unexplained = [item for item in late if not _is_injected(facts, item, delays_ms)]
     if not unexplained:
         return "Remove the injected delay to see the program alone."

@@ -1,7 +1,8 @@
 """Where Python was while no replica ran anything: samples of the stack of the steps' thread.
 
 The recorder looks at that stack every few milliseconds of a capture window
-(`strategy_core.recorder.python_sampler`). A sample stands for the time until the next one.
+(`strategy_core.recorder.python_sampler`). A sample stands for the time since the one before: where
+Python's lock was not free in between, the thread ran Python until it was seen.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
     happened (`busy`)."""
     if len(samples.at_ns) < 2 or not len(steps):
         return []
-    start = np.asarray(samples.at_ns, np.int64)
-    end = np.minimum(np.append(start[1:], start[-1] + 1), start + LONGEST_NS)
+    end = np.asarray(samples.at_ns, np.int64)
+    start = np.maximum(np.append(end[0] - 1, end[:-1]), end - LONGEST_NS)
     place = np.asarray(samples.place, np.int64)
     rows = []
     for index, (kind, name, line) in enumerate(samples.places):
@@ -51,7 +52,7 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
                 "name": name,
                 "detail": line or None,
                 "step": step,
-                "count": int((steps.of(start[own]) == step).sum()),
+                "count": int((steps.of(end[own]) == step).sum()),
                 "total_ms": int(total[step]),
                 "held_ms": int(held[step]),
             }

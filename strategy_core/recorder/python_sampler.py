@@ -17,6 +17,10 @@ from types import FrameType
 from typing import Any
 
 EVERY_S = 0.002
+SWITCH_S = 0.001
+"""A thread that runs Python gives up the lock after so long, while somebody looks. Python's own
+5 ms would hide most of what happens in a step of 10 ms. `sys.setswitchinterval` is for the whole
+process, so it is set back when the window ends."""
 MOST_SAMPLES = 20_000
 _LINE_CHARACTERS = 100
 _DEEPEST = 200
@@ -42,17 +46,22 @@ class PythonSampler:
         """`thread` is the identifier of the thread that does the steps; the caller's by default."""
         self._thread = threading.get_ident() if thread is None else thread
         self._stopping = threading.Event()
+        self._switch_s = sys.getswitchinterval()
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="python-sampler")
         self._at_ns: list[int] = []
         self._place: list[int] = []
         self._places: dict[Place, int] = {}
 
     def start(self) -> None:
+        self._switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(min(SWITCH_S, self._switch_s))
         self._watcher.start()
 
     def stop(self) -> None:
         """Look no more, without waiting for a look that is under way."""
         self._stopping.set()
+        if sys.getswitchinterval() <= SWITCH_S:  # unless the program has set another one
+            sys.setswitchinterval(self._switch_s)
 
     def samples(self) -> dict[str, Any]:
         """What was seen, as `profiles.capture.python_samples.PythonSamples` has it."""

@@ -58,3 +58,13 @@ def test_samples_are_in_order_and_name_places_once() -> None:
     assert len(samples["at_ns"]) == len(samples["place"]) == 2
     assert all(len(place) == 3 for place in samples["places"])
     assert any(name.startswith("test_python_sampler.py:") for _, name, _ in samples["places"])
+
+
+def test_pythons_switch_interval_is_as_before_once_the_window_has_ended() -> None:
+    before = sys.getswitchinterval()
+    sampler = PythonSampler()
+    sampler.start()
+    assert sys.getswitchinterval() <= 0.001
+    sampler.stop()
+    sampler.samples()
+    assert sys.getswitchinterval() == before

@@ -1,0 +1,89 @@
+"""A cause that was planted in a program of somebody else's is the first that the lab tells."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
+
+pytestmark = [pytest.mark.run, pytest.mark.slow]
+
+HERE = Path(__file__).parents[2]
+Recorded = Callable[[str], list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """The findings of a planted program, run once in a process of its own."""
+    folder = tmp_path_factory.mktemp("planted")
+    found: dict[str, list[Finding]] = {}
+
+    def run(kind: str) -> list[Finding]:
+        if kind not in found:
+            path = folder / kind
+            command = [sys.executable, "-m", "tests.planted.program", kind, str(path)]
+            environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+            subprocess.run(command, check=True, timeout=240, env=environment, cwd=HERE)
+            profile = profiles.load(path)
+            found[kind] = list(findings(gather_facts(profile, profile.segments[0])))
+        return found[kind]
+
+    return run
+
+
+def first(found: list[Finding]) -> Finding:
+    """The first finding, that of recording's own cost aside: a short run always has that."""
+    return next(item for item in found if item.key != "costly-capture")
+
+
+def test_retracing_is_told_with_the_argument_and_its_length(recorded: Recorded) -> None:
+    told = first(recorded("retracing"))
+    assert told.key == "retracing"
+    assert re.match(
+        r"train_step is traced again in 23 of the 23 steps after the first", told.sentence
+    )
+    assert "argument `scale` is a Python value, and a new one each time (1.0" in told.sentence
+    assert re.search(r"Building its graph takes \d+ % of a typical captured step \(", told.sentence)
+
+
+def test_work_of_the_host_in_the_step_is_told_with_its_line(recorded: Recorded) -> None:
+    told = first(recorded("host-round-trip"))
+    assert told.key == "host-round-trip"
+    assert re.search(r"runs Python at program\.py:\d+ \(`(for number in|value \+=)", told.sentence)
+
+
+def test_ops_of_a_replica_on_another_device_are_told_with_device_and_bytes(
+    recorded: Recorded,
+) -> None:
+    told = first(recorded("pinned-op"))
+    assert told.key == "detour"
+    assert "of replica 0 runs on CPU:1, not on its own device" in told.sentence
+    there = back = 16 * 64 * 4
+    assert told.evidence["bytes"] == there + back
+
+
+@pytest.mark.parametrize("kind", ["generator", "generator-prefetched"])
+def test_a_slow_generator_under_fit_is_told_as_the_stage_that_limits(
+    kind: str, recorded: Recorded
+) -> None:
+    told = first(recorded(kind))
+    assert told.key == "input-bound"
+    assert "asks for inside the step" in told.sentence
+    assert "The stage that limits is the Python generator (from_generator)" in told.sentence
+    assert told.evidence["stage_ms"] >= 50.0
+    assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
+
+
+def test_a_healthy_program_is_blamed_for_nothing(recorded: Recorded) -> None:
+    blamed = {item.key for item in recorded("healthy")}
+    assert not blamed & {
+        "retracing", "host-round-trip", "detour", "input-bound", "idle", "dispatch", "python-op",
+    }  # fmt: skip

@@ -12,6 +12,10 @@ IDLE_SHARE = 0.3
 HELD_SHARE = 0.1
 """A cause of idling is named from this share of a step on."""
 FEWEST_RETRACES = 2
+INJECTED_OP = "injected_delay"
+"""The lab's own op, which sleeps; the late replica's finding names the delay."""
+UNLIKE_THE_OTHERS = 0.5
+"""Captured steps that take less than this part of the median step say little of it."""
 
 
 def retracing(facts: Facts) -> Iterator[Finding]:
@@ -65,7 +69,8 @@ def _about_tracing(argument: str | None) -> str:
 def python_ops(facts: Facts) -> Iterator[Finding]:
     """Ops that leave the graph to run Python."""
     wall = facts.breakdown.mean_ms("wall")
-    for cause in facts.held_up.of_kind("python-op")[:1]:
+    every = facts.held_up.of_kind("python-op")
+    for cause in [cause for cause in every if INJECTED_OP not in cause.name][:1]:
         if not wall or cause.held_ms / wall < HELD_SHARE:
             continue
         yield finding(
@@ -114,6 +119,10 @@ def idle(facts: Facts) -> Iterator[Finding]:
         if idle_ms / wall >= IDLE_SHARE:
             yield _without_closure(facts, idle_ms, wall)
         return
+    median = facts.steps.median_ms
+    if facts.breakdown.source == "measured" and median and wall / median < UNLIKE_THE_OTHERS:
+        yield _not_captured(facts, wall, median)
+        return
     calls = facts.held_up.of_kind("call")
     calls_ms = facts.held_up.held_ms("call")
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
@@ -145,6 +154,20 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         calls_ms / wall,
         place=calls[0].name,
         held_ms=calls_ms,
+    )
+
+
+def _not_captured(facts: Facts, wall: float, median: float) -> Finding:
+    return finding(
+        facts,
+        "not-captured",
+        f"A typical captured step took {units.milliseconds(wall)}, the median step "
+        f"{units.milliseconds(median)}: what makes the others longer was not captured.",
+        "Record more steps, or capture every one of them (capture.every_step): the first window "
+        "comes early, when buffers of the input may still be full.",
+        1 - wall / median,
+        captured_ms=wall,
+        median_ms=median,
     )
 
 

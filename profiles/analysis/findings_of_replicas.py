@@ -104,7 +104,9 @@ def detours(facts: Facts) -> Iterator[Finding]:
             continue
         late = facts.stragglers.straggler
         is_reason = late is not None and _detour_behind(facts, late) is cause
-        cost_ms = max(cause.held_ms, late.late_ms) if is_reason and late else cause.held_ms
+        share = cause.held_ms / wall
+        if is_reason and late:  # told before the lateness that comes from it
+            share = max(share, late.late_ms / (facts.steps.median_ms or wall) + 1e-6)
         moved = "an unknown number of bytes" if cause.bytes is None else units.size(cause.bytes)
         yield finding(
             facts,
@@ -114,8 +116,7 @@ def detours(facts: Facts) -> Iterator[Finding]:
             f"the two, and running there takes {units.milliseconds(cause.held_ms)} of "
             f"{units.milliseconds(wall)}.",
             "Look for tf.device(...) around this op, and let the strategy place it.",
-            # Lateness of a replica that comes from it is named after it.
-            cost_ms / wall * (1 + 1e-9) + (1e-9 if is_reason else 0.0),
+            share,
             op=cause.name,
             device=cause.device,
             replica=cause.replica,

@@ -146,3 +146,79 @@ def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
     assert found.share is None, "it is in no headline"
     assert found.advice.startswith("This is not a fault")
+
+
+CALL = {"kind": "call", "name": "train.py:7", "detail": "loss = step(batch)", "count": 9}
+LINE = {"kind": "python", "name": "train.py:9", "detail": "score(loss.numpy())", "count": 9}
+
+
+def _idle_for(*causes: tuple[dict[str, Any], float]) -> dict[str, Any]:
+    rows = [{**row, "total_ms": held_ms, "held_ms": held_ms} for row, held_ms in causes]
+    return {"replicas": 2, "steps": 300, "idle_ms": 40.0, "causes": rows}
+
+
+def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", **_idle_for())["idle"]
+    assert found.sentence.endswith("no replica runs anything, and this recording does not say why.")
+    assert "Timeline" in found.advice
+
+
+def test_the_programs_own_python_is_told_with_its_line_and_is_not_unknown(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", **_idle_for((LINE, 30.0), (CALL, 4.0)))
+    assert "idle" not in found
+    assert "at train.py:9 (`score(loss.numpy())`)" in found["host-round-trip"].sentence
+    assert "dispatch" not in found
+
+
+def test_tensorflows_own_python_around_the_calls_asks_for_more_work_per_call(
+    tmp_path: Path,
+) -> None:
+    found = found_in(tmp_path / "run", **_idle_for((CALL, 35.0)))
+    assert "steps_per_execution" in found["dispatch"].advice
+    assert "idle" not in found
+
+
+def test_retracing_is_told_with_function_argument_and_length(tmp_path: Path) -> None:
+    row = {"kind": "tracing", "name": "train_step", "count": 1}
+    why = "argument `scale` is a Python value, and a new one each time (1.0, 1.5)"
+    again = {"function": "train_step", "num_traces": 1, "argument": why}
+    options = _idle_for((row, 30.0), (CALL, 9.0))
+    retraced = [{"step": step, **again} for step in range(1, 300)]
+    found = found_in(tmp_path / "run", retraced=retraced, **options)
+    assert next(iter(found)) == "retracing"
+    assert found["retracing"].sentence.startswith(
+        f"train_step is traced again in 299 of the 299 steps after the first: {why}. Building"
+    )
+    assert not {"idle", "dispatch"} & set(found)
+
+
+def test_a_function_that_is_traced_once_more_is_no_finding(tmp_path: Path) -> None:
+    again = [{"step": 7, "function": "train_step", "num_traces": 1}]
+    assert "retracing" not in found_in(tmp_path / "run", replicas=2, steps=300, retraced=again)
+
+
+def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
+    stage = "Iterator::Root::Prefetch::Rebatch::ParallelMapV2"
+    row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
+    options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
+    found = found_in(tmp_path / "run", **options)["input-bound"]
+    assert "The stage that limits is the function of map(), Prefetch > Rebatch" in found.sentence
+    assert "12.0 ms for each element" in found.sentence
+
+
+def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_path: Path) -> None:
+    device = "/job:localhost/replica:0/task:0/device:CPU:1"
+    row = {"kind": "detour", "name": "MatMul", "detail": "The op MatMul (MatMul)", "replica": 0}
+    row |= {"device": device, "count": 1, "total_ms": 28.0, "held_ms": 28.0, "bytes": 8_192}
+    found = found_in(tmp_path / "run", replicas=2, straggler=(1, 30.0), causes=[row])
+    assert list(found)[:2] == ["detour", "straggler"]
+    assert "8.19 kB cross between" in found["detour"].sentence
+    assert found["straggler"].advice.startswith("Its device runs MatMul for replica 0")
+
+
+def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
+    row = {"kind": "python-op", "name": "replica_1/injected_delay", "detail": "PyFunc", "count": 1}
+    row |= {"total_ms": 30.0, "held_ms": 30.0}
+    delay = [{"replica": 1, "ms": 30.0}]
+    found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=delay, causes=[row])
+    assert "python-op" not in found

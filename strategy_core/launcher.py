@@ -15,6 +15,7 @@ import contextlib
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,8 @@ from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.spec import RunSpec
 
 __all__ = ["Launcher", "RunHandle"]
+
+_LOOK_EVERY_S = 0.02
 
 SpareState = Literal["none", "starting", "ready"]
 
@@ -88,9 +91,16 @@ class Launcher:
         return self._inventory
 
     def wait_for_spare(self, timeout_s: float) -> bool:
-        """Wait until the spare worker is ready; False where it is not by then."""
-        spare = self._spare
-        return spare is not None and spare.said_ready.wait(timeout_s) and spare.ready is not None
+        """Wait until there is a spare worker, and it is ready; False where it is not by then."""
+        deadline = time.monotonic() + timeout_s
+        while self._may_get_spare and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY_S)
+        spare, left_s = self._spare, max(0.0, deadline - time.monotonic())
+        return spare is not None and spare.said_ready.wait(left_s) and spare.ready is not None
+
+    @property
+    def _may_get_spare(self) -> bool:
+        return self._spare is None and self._wants_spare and not self._closed
 
     def launch(self, spec: RunSpec, run_folder: str | Path) -> RunHandle:
         """Start a run in a new folder; raises LabError where it cannot start.

@@ -43,6 +43,8 @@ STOP_GRACE_S = 20.0
 """So long may a worker take from Stop to its end: a step, and the last capture's conversion."""
 LEAVE_GRACE_S = 10.0
 """So long may a replaced worker take to convert its last capture."""
+VIEW_WITHIN_S = 10.0
+"""So long after its first step a run counts as under way, with or without a first capture."""
 _STATES: dict[str, State] = {"finished": "finished", "stopped": "stopped"}
 
 
@@ -79,7 +81,8 @@ class RunHandle:
         self._leaving: Crew | None = None
         self._leave_by = 0.0
         self._held: list[protocol.Command] = []
-        self._had_step = False
+        self._first_step_at: float | None = None
+        self._is_under_way = False
         self._restarts_left = spec.cluster.restarts
         self._comebacks: Counter[int] = Counter()
         self._over = threading.Event()
@@ -326,9 +329,7 @@ class RunHandle:
         if self.verdict is not None:
             return
         self._crew.observe(now)
-        if not self._had_step and self._crew.leader.step is not None:
-            self._had_step = True
-            self._on_progress()
+        self._look_for_first_view(now)
         if self._candidate is not None:
             self._candidate.observe(now)
             for member in self._crew.members:
@@ -340,6 +341,21 @@ class RunHandle:
             crew.end_if_hung(now, timeout_s)
             crew.end_if_lost(now)
         self._end_if_late(now)
+
+    def _look_for_first_view(self, now: float) -> None:
+        """Tell the launcher once that the run is under way.
+
+        It starts a spare worker then, whose imports use a core for seconds. At the first step that
+        core is wanted by the graph, the capture and its conversion: on a busy machine they took
+        several times as long beside it.
+        """
+        if self._is_under_way or self._crew.leader.step is None:
+            return
+        if self._first_step_at is None:
+            self._first_step_at = now
+        if self._crew.leader.has_view or now - self._first_step_at > VIEW_WITHIN_S:
+            self._is_under_way = True
+            self._on_progress()
 
     def _end_if_late(self, now: float) -> None:
         """End a crew that should have left by now."""

@@ -13,7 +13,14 @@ from strategy_core.processes.patience import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.verdict import Ending, KillReason, Verdict, judge
 from strategy_core.processes.worker_process import WorkerProcess
 from strategy_lab.profiles.event_log import read_events
-from strategy_lab.profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
+from strategy_lab.profiles.events import (
+    CommandAnswered,
+    Failed,
+    Finished,
+    SegmentOpened,
+    StepDone,
+    WindowCaptured,
+)
 from strategy_lab.profiles.layout import WorkerFolder
 
 _CPU_READ_EVERY_S = 1.0
@@ -41,6 +48,8 @@ class WatchedWorker:
     failed: Failed | None = None
     follows: bool = False
     """It failed because a peer was gone, by its own account."""
+    has_view: bool = False
+    """Whether the tables of its first capture are there."""
     is_done: bool = False
     """It closed its books and waits for leave to end."""
     is_gone: bool = False
@@ -80,6 +89,8 @@ class WatchedWorker:
                     self.step, self.building_since = event.step, None
                 case SegmentOpened():
                     self.spec, self.building_since = event.spec, now
+                case WindowCaptured():
+                    self.has_view = True
                 case CommandAnswered():
                     is_obeyed = event.status == "applied"
                     self.is_closing |= is_obeyed and event.command == "stop"

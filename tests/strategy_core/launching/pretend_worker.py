@@ -22,7 +22,14 @@ from strategy_core.cluster import namespaces
 from strategy_core.processes import lifeline, protocol, whereabouts
 from strategy_core.processes.command_reader import CommandReader
 from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import CommandAnswered, Failed, Finished, SegmentOpened, StepDone
+from strategy_lab.profiles.events import (
+    CommandAnswered,
+    Failed,
+    Finished,
+    SegmentOpened,
+    StepDone,
+    WindowCaptured,
+)
 from strategy_lab.profiles.layout import worker_folder
 
 STEP_S = 0.005
@@ -59,6 +66,7 @@ class PretendedRun:
             self.do_step()
             if self.step == first + 1:
                 self.say({"opened": True})
+                self.log.write(WindowCaptured(0, 0, 0, 1, "window-000000", 0, 0, 1.0, 1.0, 1.0))
                 if self.run.asked:
                     self.answer(self.run.asked["number"], "applied", None)
         return self.finish("finished")

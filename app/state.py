@@ -20,8 +20,10 @@ from strategy_lab.profiles.spec import RunSpec
 
 LOCAL = Access()
 _ANCHOR = "_strategy_lab_state"
-WORKER_NICE = 10
-"""Workers step back behind the server, so that the page stays smooth while they use every core."""
+WORKER_NICE = 1
+"""Workers step back behind the server, a little: see docs/decisions/processes.md."""
+PROGRAM_NICE = 10
+"""A program of the Contexts page steps back behind runs, too."""
 MAX_REMEMBERED = 50
 """Runs that are over whose handles are kept, and runs whose commands are."""
 HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
@@ -31,7 +33,7 @@ HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 def _make_recordings() -> ContextRecordings:
     def start(key: Key) -> child.ContextRecording:
         source, strategy, devices = key
-        return child.start(source, strategy=strategy, devices=devices, nice=WORKER_NICE)
+        return child.start(source, strategy=strategy, devices=devices, nice=PROGRAM_NICE)
 
     return ContextRecordings(start, is_connected)
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 from benchmarks.waiting import is_kind, line, wait_for
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_lab.app.state import WORKER_NICE
 from strategy_lab.profiles.spec import RunSpec
 
 LIMIT_S = 2.0
-NICE = 10
 SETTLE_S = 2.0
 ROUNDS_TAKE_S = 75.0
 """None begins later: the last one ends within 100 s."""
@@ -64,7 +64,10 @@ def main() -> None:
     parser.add_argument("--workload", default="digits-cnn")
     args = parser.parse_args()
     found: dict[str, list[Took]] = {what: [] for what in (*IN_WORKER, FRESH)}
-    with tempfile.TemporaryDirectory() as scratch, Launcher(spare=True, nice=NICE) as launcher:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        Launcher(spare=True, nice=WORKER_NICE) as launcher,
+    ):
         until = time.monotonic() + ROUNDS_TAKE_S
         for number in range(2 if args.quick else MOST_ROUNDS):
             one_round(launcher, args.workload, Path(scratch) / str(number), found)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.startup [--quick] [--workload digits-cnn]
 
-Both in turns in one process, as the page launches: workers at nice +10. The spare worker has been
+Both in turns in one process, as the page launches: workers at its nice value. The spare worker has been
 ready for a while, as it is for someone who reads before they press.
 """
 
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from benchmarks.waiting import is_kind, line, wait_for
 from strategy_core.launcher import Launcher
+from strategy_lab.app.state import WORKER_NICE
 from strategy_lab.profiles.spec import RunSpec
 
 LIMIT_S = 3.0
-NICE = 10
 SETTLE_S = 2.0
 """For what the spare worker still imports after it said that it is ready."""
 
@@ -33,8 +33,8 @@ def main() -> None:
     cold: dict[int, list[float]] = {2: [], 4: []}
     with (
         tempfile.TemporaryDirectory() as scratch,
-        Launcher(spare=True, nice=NICE) as with_spare,
-        Launcher(nice=NICE) as without,
+        Launcher(spare=True, nice=WORKER_NICE) as with_spare,
+        Launcher(nice=WORKER_NICE) as without,
     ):
         for turn in range(2 if args.quick else 7):
             for devices in (2, 4):

@@ -2,8 +2,8 @@
 
     python -m benchmarks.startup [--quick] [--workload digits-cnn]
 
-Both in turns in one process, as the page launches: workers at its nice value. The spare worker has been
-ready for a while, as it is for someone who reads before they press.
+Both in turns in one process, as the page launches: workers at its nice value. The spare worker has
+been ready for a while, as it is for someone who reads before they press.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step
 from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
 
+MOST_OF_WAIT = 0.5
+"""A stage limits if it is at work for this part of the wait for a batch."""
 _RUN_AHEAD = "Let the input run ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, cache()."
 _STAGES = {
     "Generator": (
@@ -41,6 +43,8 @@ def input_bound(facts: Facts) -> Iterator[Finding]:
     its batch inside the step and nobody else sees it."""
     stages = facts.held_up.of_kind("input-stage")
     stage = next((item for item in stages if item.name not in _OF_DISTRIBUTE), None)
+    if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
+        stage = None  # it is not what the step waits for
     if facts.input.share is not None and facts.input.is_input_bound:
         yield _measured_by_host(facts, stage)
         return

@@ -86,8 +86,8 @@ def _detour(graph: Graph, source: str, device: str, nodes: list[Node]) -> Detour
     """The detour, if something of it goes back to where it came from."""
     back = [node for node in nodes if node.op in SENDS and node.recv_device == source]
     known = {node.index for node in nodes}
-    there = [
-        node
+    there = [  # the send knows the size, the receive does not
+        graph.peer(node) or node
         for node in graph.nodes
         if node.op in RECEIVES and node.device == device and node.send_device == source
         if any(consumer.index in known for consumer in graph.consumers.get(node.index, []))

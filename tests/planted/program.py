@@ -107,10 +107,10 @@ def pinned(features: tf.Tensor) -> tf.Tensor:
     if tf.get_static_value(tf.convert_to_tensor(replica)) == 0:
         features = tf.ensure_shape(features, (BATCH // 2, FEATURES))
         with tf.device("CPU:1"):  # planted
-            large = tf.tile(features, [64, 1])
-            for _ in range(4):
+            large = tf.tile(features, [64, 8])
+            for _ in range(2):
                 large = tf.matmul(large, tf.matmul(large, large, transpose_a=True)) * 1e-6
-            features = features + large[: BATCH // 2]
+            features = features + large[: BATCH // 2, :FEATURES] * 1e-9
     return features
 
 

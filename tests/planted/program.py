@@ -52,12 +52,13 @@ def slow_generator() -> tf.data.Dataset:
     return tf.data.Dataset.from_generator(batches, output_signature=shapes)
 
 
-def fit(run: str, data: tf.data.Dataset) -> None:
-    with strategy().scope():
+def fit(run: str, data_of: Callable[[], tf.data.Dataset]) -> None:
+    mirrored = strategy()  # before TensorFlow's runtime starts, which data would do
+    with mirrored.scope():
         model = keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(1)])
         model.compile("sgd", "mse")
     recorder = lab.RecorderCallback(run, capture=CAPTURE, global_batch_size=BATCH)
-    model.fit(data, steps_per_epoch=STEPS, epochs=1, verbose=0, callbacks=[recorder])
+    model.fit(data_of(), steps_per_epoch=STEPS, epochs=1, verbose=0, callbacks=[recorder])
 
 
 def loop(
@@ -127,8 +128,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "retracing": lambda run: loop(run, scale_of=lambda step: 1.0 + step / 1000),
     "host-round-trip": lambda run: loop(run, after=host_work),
     "pinned-op": lambda run: loop(run, in_replica=pinned),
-    "generator": lambda run: fit(run, slow_generator()),
-    "generator-prefetched": lambda run: fit(run, slow_generator().prefetch(4)),
+    "generator": lambda run: fit(run, slow_generator),
+    "generator-prefetched": lambda run: fit(run, lambda: slow_generator().prefetch(4)),
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,98 @@
+"""What held up a step, from hand-drawn captures: only time in which no replica ran counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture.convert import WindowOf, to_tables
+from strategy_lab.profiles.capture.graph import Graph, Node
+from strategy_lab.profiles.capture.joined import join
+from strategy_lab.profiles.capture.python_samples import PythonSamples
+from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
+
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+NODES = [
+    Node(0, 0, "matmul", "MatMul", DEVICE, ()),
+    Node(1, 0, "EagerPyFunc", "EagerPyFunc", DEVICE, ()),
+]
+MS = 1_000_000
+
+
+def _causes(capture: CaptureBuilder, samples: PythonSamples | None = None) -> list[dict[str, Any]]:
+    joined = join(xspace.decode(capture.serialized()), Graph(NODES, [DEVICE]))
+    rows: list[dict[str, Any]] = to_tables(joined, WindowOf(0, 0), samples)["causes"].to_pylist()
+    return rows
+
+
+def _step(number: int = 7) -> CaptureBuilder:
+    """100 ms, of which the replica computes the last 10."""
+    capture = CaptureBuilder()
+    capture.step(number, 0, 100 * MS)
+    capture.add("matmul:MatMul", 90 * MS, 100 * MS)
+    return capture
+
+
+def test_tracing_is_named_after_the_function_that_is_new() -> None:
+    capture = _step()
+    capture.add("tf.function-graph_building", 10 * MS, 60 * MS)
+    capture.add("EagerLocalExecute: __inference_train_step_505", 60 * MS, 100 * MS)
+    (row,) = _causes(capture)
+    assert (row["kind"], row["name"], row["step"]) == ("tracing", "train_step", 7)
+    assert (row["count"], row["total_ms"], row["held_ms"]) == (1, 50.0, 50.0)
+
+
+def test_tracing_beside_a_replica_that_runs_holds_nothing_up() -> None:
+    capture = _step()
+    capture.add("tf.function-graph_building", 80 * MS, 100 * MS)
+    (row,) = _causes(capture)
+    assert (row["total_ms"], row["held_ms"]) == (20.0, 10.0)
+
+
+def test_the_stage_that_limits_is_the_deepest_at_work_while_the_step_waits() -> None:
+    capture = _step()
+    capture.add("IteratorGetNextOp::DoCompute", 0, 80 * MS)
+    capture.add("Iterator::Root::Prefetch", 0, 80 * MS)
+    capture.add("Iterator::Root::Prefetch::FlatMap[3]::Generator", -20 * MS, 70 * MS, "other")
+    stages = {row["name"]: row["held_ms"] for row in _causes(capture)}
+    assert stages == {
+        "Iterator::Root::Prefetch::FlatMap::Generator": 70.0,
+        "Iterator::Root::Prefetch": 10.0,
+    }
+
+
+def test_a_stage_that_works_ahead_of_the_step_holds_nothing_up() -> None:
+    capture = _step()
+    capture.add("Iterator::Root::Prefetch::FlatMap[0]::Generator", 0, 100 * MS, "other")
+    assert _causes(capture) == []
+
+
+def test_a_wait_for_a_batch_inside_the_step_is_input() -> None:
+    capture = _step()
+    capture.add("IteratorGetNextOp::DoCompute", 0, 80 * MS)
+    joined = join(xspace.decode(capture.serialized()), Graph(NODES, [DEVICE]))
+    (row,) = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
+    assert (row["input_ms"], row["compute_ms"], row["idle_ms"]) == (80.0, 10.0, 10.0)
+
+
+def test_samples_of_python_stand_for_the_time_before_them() -> None:
+    at_ms = (5, 10, 50, 95)
+    places = [["call", "train.py:3", "step(batch)"], ["python", "train.py:9", "score(loss)"]]
+    samples = PythonSamples([EPOCH_NS + at * MS for at in at_ms], [0, 0, 1, 0], places)
+    held = {
+        row["name"]: (row["kind"], row["detail"], row["held_ms"])
+        for row in _causes(_step(), samples)
+    }
+    assert held["train.py:9"] == ("python", "score(loss)", 40.0)
+    # From 5 to 10, and from 50 to 90: then the replica computes.
+    kind, _line, held_ms = held["train.py:3"]
+    assert kind == "call"
+    assert round(held_ms, 3) == 45.0
+
+
+def test_an_op_that_runs_python_is_told_with_its_length() -> None:
+    capture = _step()
+    capture.add("EagerPyFunc:EagerPyFunc", 20 * MS, 50 * MS)
+    (row,) = _causes(capture)
+    assert (row["kind"], row["name"], row["held_ms"]) == ("python-op", "EagerPyFunc", 30.0)
+    assert row["replica"] == 0

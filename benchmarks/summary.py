@@ -1,11 +1,13 @@
 """`python -m benchmarks.summary`: how long a run of 10,000 steps takes to sum up, and to follow.
 
-Each summary is a fresh process, interpreter start and printing included.
+`--steps 1000000` measures one long run of two replicas instead, with its peak memory. Each summary
+is a fresh process, interpreter start and printing included.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,7 +24,12 @@ LIMIT_S = 2.0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    repeats = 3 if parser.parse_args().quick else 11
+    parser.add_argument("--steps", type=int, metavar="N", help="one run of so many steps instead")
+    arguments = parser.parse_args()
+    repeats = 3 if arguments.quick or arguments.steps else 11
+    if arguments.steps:
+        _print_long_run(arguments.steps, repeats)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         for replicas in (1, 4, 16):
             run = Path(scratch) / f"run-{replicas}"
@@ -35,6 +42,19 @@ def main() -> None:
                 f"{median / LIMIT_S:.2f} of the {LIMIT_S} s allowed"
             )
         _print_tail_rate(Path(scratch) / "run-4")
+
+
+def _print_long_run(steps: int, repeats: int) -> None:
+    """Time and peak memory of the summary of a long run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Path(scratch) / "run"
+        write_run(run, steps=steps, replicas=2, windows=20)
+        times = [_summary_s(run) for _ in range(repeats)]
+    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6  # KiB on Linux
+    print(
+        f"summary, {steps:,} steps, 2 replicas: {statistics.median(times):.2f} s "
+        f"({min(times):.2f} to {max(times):.2f}), peak memory {peak_mb:,.0f} MB"
+    )
 
 
 def _summary_s(run: Path) -> float:

@@ -57,6 +57,14 @@ class InterfaceCounts(Struct, frozen=True):
     received_packets: Count | None = None
 
 
+class TableFile(Struct, frozen=True):
+    """A table of a capture window as it was written."""
+
+    num_rows: Count
+    crc32: Annotated[int, Meta(ge=0, lt=2**32)]
+    """Of the whole file."""
+
+
 class Fallback(Struct, frozen=True):
     """Ops of one type that were gathered to core 0."""
 

@@ -23,6 +23,7 @@ from strategy_lab.profiles.event_parts import (
     LinkCounts,
     ServedVariable,
     Server,
+    TableFile,
 )
 from strategy_lab.profiles.field_types import (
     Bytes,
@@ -85,6 +86,8 @@ class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
     pid: Pid
     realtime_ns: TimeNs
     monotonic_ns: TimeNs
+    run: Name = ""
+    """`uid` of the run's `run.json`; empty if that names none."""
 
 
 class Environment(Recorded, frozen=True, tag="environment"):
@@ -185,6 +188,8 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
     """Op events whose name belongs to nodes on several devices."""
     slower_ms: SignedMs = 0.0
     """How much longer the window's steps took than those before it, together."""
+    tables: Annotated[dict[Name, TableFile], Meta(max_length=64)] = {}
+    """By table its file in `folder`; empty in runs of earlier versions."""
 
 
 class PlacementRecorded(Recorded, frozen=True, tag="placement"):

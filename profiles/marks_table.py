@@ -24,8 +24,17 @@ APART = ("parameter-server",)
 """Strategies whose workers do not wait for each other: only replicas of one worker are compared."""
 
 
-def marks_table(rows: MarkRows, clocks: Clocks, segments: Sequence[SegmentOpened]) -> pa.Table:
-    """One row per step and replica that has marks."""
+def marks_table(
+    rows: MarkRows,
+    clocks: Clocks,
+    segments: Sequence[SegmentOpened],
+    incomplete: Sequence[int] = (),
+) -> pa.Table:
+    """One row per step and replica that has marks.
+
+    In `incomplete` segments a worker's records are missing: who waits for whom is unknown there.
+    """
+    is_unknown = np.isin(rows.segment, incomplete)
     layout = {segment.segment: segment for segment in segments}
     compute, wait, reduce = between_marks(
         rows.inputs_ns, rows.gradients_ns, rows.reduced_ns, last_gradients_ns(rows, clocks, layout)
@@ -37,8 +46,8 @@ def marks_table(rows: MarkRows, clocks: Clocks, segments: Sequence[SegmentOpened
         "replica": rows.replica.astype(np.int32),
         "device": replica_devices(rows.segment, rows.replica, layout),
         "compute_ms": _ms(compute),
-        "wait_ms": _ms(wait),
-        "reduce_ms": _ms(reduce),
+        "wait_ms": pa.array(_ms(wait), mask=is_unknown),
+        "reduce_ms": pa.array(_ms(reduce), mask=is_unknown),
         "start_ns": rows.inputs_ns,
     }
     return pa.table(columns, schema=TABLES["marks"])

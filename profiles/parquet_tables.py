@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from strategy_lab.profiles.layout import WorkerFolder, worker_folders
 from strategy_lab.profiles.parquet_file import UnreadableTableError, read_file
+from strategy_lab.profiles.recorded_tables import RecordedFile, checksum
 from strategy_lab.profiles.schema import TABLES, WINDOW_TABLES
 
 Noted = Callable[[str], None]
-_ANY: Mapping[Path, int] = {}
+_ANY: Mapping[Path, RecordedFile] = {}
 
 
 def table_files(run: Path) -> dict[str, list[Path]]:
@@ -49,19 +50,24 @@ def window_folders(folder: WorkerFolder) -> list[Path]:
 
 
 def read_table(
-    name: str, files: list[Path], noted: Noted, num_rows: Mapping[Path, int] = _ANY
+    name: str, files: list[Path], noted: Noted, recorded: Mapping[Path, RecordedFile] = _ANY
 ) -> pa.Table:
     """All rows of a table, with exactly the columns, types and ranges of its schema.
 
-    `num_rows` are those that the events tell of: a file with another number is left out.
+    `recorded` is what the events tell of the files: one with another number of rows, or another
+    checksum, is left out.
     """
     parts = []
     for path in files:
         where = f"{path.name} in {path.parent.name}"
         try:
-            part, left_out = read_file(name, path, num_rows.get(path))
+            wanted = recorded.get(path)
+            part, left_out = read_file(name, path, wanted.num_rows if wanted else None)
         except UnreadableTableError as error:
             noted(f"{where} {error}: left out of {name}")
+            continue
+        if wanted and wanted.crc32 is not None and checksum(path) != wanted.crc32:
+            noted(f"{where} is not what the run wrote: left out of {name}")
             continue
         for what in left_out:
             noted(f"{where}: {what}: left out of {name}")

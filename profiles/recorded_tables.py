@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.schema import WINDOW_TABLES
 from strategy_lab.profiles.sources import EventSource
 
+_CHUNK_BYTES = 1 << 20
 ADDED_LATER = ("causes",)
 """Tables that runs recorded by an earlier version do not have."""
 
@@ -23,6 +25,8 @@ class RecordedFile:
     path: Path
     num_rows: int | None = None
     """None if the event does not tell."""
+    crc32: int | None = None
+    """Of the whole file; None in runs of earlier versions."""
 
 
 def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedFile, ...]:
@@ -44,13 +48,29 @@ def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:
         return
     folder = worker_folder(run, source.worker, source.generation).path
     for window in source.of_kind(WindowCaptured):
-        for name in WINDOW_TABLES if window.error is None else ():
-            if name not in ADDED_LATER:
-                rows = window.num_spans if name == "spans" else None
-                yield RecordedFile(name, folder / window.folder / f"{name}.parquet", rows)
+        if window.error is None:
+            yield from _of_window(window, folder / window.folder)
     for placement in source.of_kind(PlacementRecorded):
         if placement.file is not None:
             yield RecordedFile("placement", folder / placement.file, placement.num_rows)
+
+
+def _of_window(window: WindowCaptured, folder: Path) -> Iterator[RecordedFile]:
+    for name, file in window.tables.items():
+        yield RecordedFile(name, folder / f"{name}.parquet", file.num_rows, file.crc32)
+    for name in WINDOW_TABLES if not window.tables else ():
+        if name not in ADDED_LATER:
+            rows = window.num_spans if name == "spans" else None
+            yield RecordedFile(name, folder / f"{name}.parquet", rows)
+
+
+def checksum(path: Path) -> int:
+    """The CRC-32 of a file; raises OSError."""
+    found = 0
+    with path.open("rb") as file:
+        while block := file.read(_CHUNK_BYTES):
+            found = zlib.crc32(block, found)
+    return found
 
 
 def _is_there(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +50,8 @@ class RunIdentity(Struct, frozen=True):
     cluster: ClusterIdentity | None = None
     uid: Name = ""
     """Random, kept when the run is renamed; empty in a `run.json` of an earlier version."""
+    parts: Annotated[list[Name], Meta(max_length=MOST_WORKERS)] = []
+    """The same of the folders that a run of several hosts was collected from."""
     schema_version: Small = RUN_VERSION
 
     def __post_init__(self) -> None:
@@ -64,6 +67,7 @@ def create_run_file(
     created_ns: int | None = None,
     cluster: dict[str, Any] | None = None,
     name: str | None = None,
+    parts: Sequence[str] = (),
 ) -> RunIdentity:
     """Make the run folder and its `run.json`; raises RunFolderError where one is there already."""
     identity = RunIdentity(
@@ -73,6 +77,7 @@ def create_run_file(
         recorded_by=recorded_by,
         cluster=None if cluster is None else msgspec.convert(cluster, ClusterIdentity),
         uid=uuid.uuid4().hex,
+        parts=list(parts),
     )
     draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"  # hosts that share a disk share no pids
     try:
@@ -109,6 +114,12 @@ def read_run_file(run: Path) -> RunIdentity | None:
         return _read(run)
     except ValueError:
         return None
+
+
+def uid_of(run: Path) -> str:
+    """The `uid` in `run.json`; empty if it names none."""
+    identity = read_run_file(run)
+    return identity.uid if identity else ""
 
 
 def why_damaged(run: Path) -> str | None:

@@ -30,14 +30,19 @@ from strategy_lab.profiles.event_tables import (
     steps_table,
 )
 from strategy_lab.profiles.events import Environment, SegmentOpened
+from strategy_lab.profiles.expected import (
+    absent_workers,
+    missing_pieces,
+    of_this_run,
+)
 from strategy_lab.profiles.hosts import is_pod
-from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, WORKER_EVENTS, worker_folders
 from strategy_lab.profiles.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.marks_table import last_gradients_ns, marks_table
 from strategy_lab.profiles.parquet_file import why_unreadable
 from strategy_lab.profiles.parquet_tables import read_table, table_files
-from strategy_lab.profiles.recorded_tables import missing_files, recorded_files
-from strategy_lab.profiles.run_file import RunIdentity, read_run_file
+from strategy_lab.profiles.recorded_tables import RecordedFile, missing_files, recorded_files
+from strategy_lab.profiles.run_file import RunIdentity, read_run_file, why_damaged
 from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.served_tables import closures_table, served_table
 from strategy_lab.profiles.sources import EventSource, Kind, read_sources
@@ -66,17 +71,21 @@ class Profile:
         """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
         run = Path(path)
         _check_is_run(run)
-        sources = read_sources(run)
-        files = table_files(run)
         identity = read_run_file(run)
+        sources, notes = of_this_run(identity, read_sources(run))
+        files = _files_of(run, sources)
+        notes += missing_pieces(run, sources, read_segments(sources))
         return cls(
             path=run,
             identity=identity,
             sources=sources,
             files=files,
             status=derive_status(sources),
-            _notes=_first_notes(identity, sources, files)
-            + missing_files(recorded_files(run, sources)),
+            _notes=[
+                *notes,
+                *_first_notes(run, identity, sources, files),
+                *missing_files(recorded_files(run, sources)),
+            ],
         )
 
     @property
@@ -115,6 +124,14 @@ class Profile:
         """The light marks as they were written; the table `marks` is made from them."""
         return read_mark_rows(self.sources, self.segments)
 
+    def _read(self, name: str, noted: Callable[[str], None]) -> pa.Table:
+        return read_table(name, self.files[name], noted, self._recorded)
+
+    @cached_property
+    def _recorded(self) -> dict[Path, RecordedFile]:
+        """What events tell of each file."""
+        return {file.path: file for file in recorded_files(self.path, self.sources)}
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be read, and what that means; empty for a sound run."""
@@ -134,6 +151,10 @@ class Profile:
         answer: Answer = self._answers[key]
         return answer
 
+    def absent_workers(self, segment: SegmentOpened) -> tuple[int, ...]:
+        """Workers that the segment's replicas wait for and whose records are not there."""
+        return absent_workers(self.sources, segment)
+
     def table(self, name: str) -> pa.Table:
         """A table of `profiles.schema`, with exactly its columns; raises RunFolderError."""
         if name not in TABLES:
@@ -144,11 +165,11 @@ class Profile:
 
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
-            rows = self._num_rows
-            found = read_table(name, self.files[name], self._notes.append, rows)
+            found = self._read(name, self._notes.append)
             return self._completed(name, found) if name in COMPLETED else found
         if name == "marks":
-            return marks_table(self.mark_rows, self.clocks, self.segments)
+            incomplete = [item.segment for item in self.segments if self.absent_workers(item)]
+            return marks_table(self.mark_rows, self.clocks, self.segments, incomplete)
         made = {
             "segments": lambda: segments_table(self.segments),
             "steps": lambda: steps_table(self.sources),
@@ -159,12 +180,6 @@ class Profile:
         }
         return made[name]()
 
-    @cached_property
-    def _num_rows(self) -> dict[Path, int]:
-        """Rows of each file whose event tells of them."""
-        files = recorded_files(self.path, self.sources)
-        return {file.path: file.num_rows for file in files if file.num_rows is not None}
-
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
         """A table of captured steps with what the marks of other workers add to it."""
         # A pod's captures have the replicas of all its hosts already.
@@ -173,10 +188,7 @@ class Profile:
         if len({source.worker for source in self.sources} - {None}) < 2 or not len(marked):
             return found
         raw = {
-            other: found
-            if other == name
-            else read_table(other, self.files[other], _unheard, self._num_rows)
-            for other in COMPLETED
+            other: found if other == name else self._read(other, _unheard) for other in COMPLETED
         }
         layout = {segment.segment: segment for segment in self.segments}
         last_ns = last_gradients_ns(marked, self.clocks, layout)
@@ -188,6 +200,18 @@ def _unheard(_note: str) -> None:
 
 
 load = Profile.load
+
+
+def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]]:
+    """The table files of the run's own workers."""
+    left_out = {folder.path for folder in worker_folders(run)}
+    left_out -= {(run / source.file).parent for source in sources}
+    silent = {path for path in left_out if not (path / WORKER_EVENTS).exists()}
+    left_out -= silent  # a folder without events names no run
+    return {
+        name: [path for path in paths if not left_out.intersection(path.parents)]
+        for name, paths in table_files(run).items()
+    }
 
 
 def _check_is_run(run: Path) -> None:
@@ -208,13 +232,16 @@ def _check_is_run(run: Path) -> None:
 
 
 def _first_notes(
+    run: Path,
     identity: RunIdentity | None,
     sources: Sequence[EventSource],
     files: dict[str, list[Path]],
 ) -> list[str]:
     notes = []
     if identity is None:
-        notes.append(f"{RUN_FILE} is missing or damaged: what was asked of the run is unknown")
+        why = why_damaged(run)
+        state = "missing" if why is None else f"damaged ({why})"
+        notes.append(f"{RUN_FILE} is {state}: what was asked of the run is unknown")
     for source in sources:
         notes += describe_left_out(source.file, source.left_out)
     notes += [

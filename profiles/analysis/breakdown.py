@@ -6,7 +6,7 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -60,7 +60,7 @@ class StepBreakdown:
     source: Literal["measured", "marks"] | None
     """`measured` where any replica was captured; each replica names its own."""
     reason: str | None
-    """Why there is none, where there is none."""
+    """Why it, or a part of it, is not known."""
     is_in_sync: bool = True
     """Whether all replicas do a step together; else each does steps of its own."""
 
@@ -85,13 +85,26 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     captured = without_warm_up(
         of_segment(profile.table("replica_steps"), segment.segment), segment, steps
     )
+    reason = why_waits_unknown(profile, segment)
     if captured.num_rows:
-        return StepBreakdown(segment.segment, captured_breakdown(captured), "measured", None)
+        found = captured_breakdown(captured)
+        if reason is not None:
+            found = tuple(replace(item, wait_ms=None, transfer_ms=None) for item in found)
+        return StepBreakdown(segment.segment, found, "measured", reason)
     marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
-        return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", None)
+        return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", reason)
     return StepBreakdown(segment.segment, _unknown(segment), None, NO_DATA)
+
+
+def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:
+    """Why nobody can say who waited for whom; None if the records of all workers are there."""
+    absent = profile.absent_workers(segment)
+    if not absent:
+        return None
+    names = ", ".join(map(str, absent))
+    return f"replicas wait for those of all workers, and the records of worker {names} are missing"
 
 
 def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:

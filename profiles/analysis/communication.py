@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,6 +95,9 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
     uses = collective_uses(collectives, captured)
+    if profile.absent_workers(segment):
+        # What looks like transfer may be waiting for a worker whose records are missing.
+        uses = tuple(map(_without_times, uses))
     sizes = floats(transfers, "bytes")
     known = [use.bytes for use in uses if use.bytes is not None]
     return Communication(
@@ -105,6 +108,18 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         collective_bytes=sum(known) if len(known) == len(uses) else None,
         transfer_bytes=float(sizes.sum()) / num_steps if np.isfinite(sizes).all() else None,
         reason=None if len(known) == len(uses) and np.isfinite(sizes).all() else SIZES_UNKNOWN,
+    )
+
+
+def _without_times(use: CollectiveUse) -> CollectiveUse:
+    return replace(
+        use,
+        wait_ms=None,
+        transfer_ms=None,
+        call_wait_ms=None,
+        call_transfer_ms=None,
+        algbw_gbps=None,
+        busbw_gbps=None,
     )
 
 

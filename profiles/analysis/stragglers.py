@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.analysis.breakdown import why_waits_unknown
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.columns import Floats, Ints, distinct, floats, ints, of_segment
 
@@ -97,6 +98,10 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
 
     From the light marks or from the captured steps, whichever has more steps.
     """
+    opened = [item for item in profile.segments if item.segment == segment]
+    unknown = why_waits_unknown(profile, opened[0]) if opened else None
+    if unknown is not None:
+        return _unanswered(segment, unknown)
     return lateness(_gather(profile, segment), segment)
 
 

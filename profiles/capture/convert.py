@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,6 +43,8 @@ class Converted:
     num_unmatched: int
     num_ambiguous: int
     num_steps: int
+    tables: dict[str, dict[str, int]]
+    """By table the fields of `events.TableFile`."""
     convert_ms: float
     """CPU time: beside a training on all cores the wall time says nothing of the cost."""
 
@@ -77,13 +80,14 @@ def convert(
     captured = decode_together(xplane.read_bytes(), [host.read_bytes() for host in hosts])
     joined = join(captured, known)
     tables = to_tables(joined, window, samples)
-    write_tables(tables, folder)
+    written = write_tables(tables, folder)
     return Converted(
         joined.columns.num_events,
         tables["spans"].num_rows,
         joined.num_unmatched,
         joined.num_ambiguous,
         len(joined.steps),
+        written,
         (time.process_time_ns() - begin) / 1e6,
     )
 
@@ -111,27 +115,33 @@ def to_tables(
     return {name: _table(name, found, window) for name, found in columns.items()}
 
 
-def write_tables(tables: dict[str, pa.Table], folder: Path) -> None:
+def write_tables(tables: dict[str, pa.Table], folder: Path) -> dict[str, dict[str, int]]:
     """Write beside the folder and rename: a window is complete, or it is not there.
 
-    A window that was converted before is replaced.
+    A window that was converted before is replaced. Returns rows and CRC-32 of each table's file.
     """
+    written = {}
     scratch = folder.with_name(f".{folder.name}.part")
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
             # Numbers are hardly ever the same twice, and one row group needs no statistics.
             few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+            buffer = pa.BufferOutputStream()
             pq.write_table(
                 table,
-                scratch / f"{name}.parquet",
+                buffer,
                 compression="lz4",
                 use_dictionary=few,
                 write_statistics=False,
                 write_page_checksum=True,
             )
+            data = buffer.getvalue()
+            (scratch / f"{name}.parquet").write_bytes(data)
+            written[name] = {"num_rows": table.num_rows, "crc32": zlib.crc32(data)}
         shutil.rmtree(folder, ignore_errors=True)
         scratch.rename(folder)
+        return written
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

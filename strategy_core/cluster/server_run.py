@@ -37,6 +37,7 @@ from strategy_lab.profiles.event_log import EventLog
 from strategy_lab.profiles.event_parts import Device
 from strategy_lab.profiles.events import Environment, Failed, Finished, WorkerStarted
 from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run_file import uid_of
 from strategy_lab.profiles.spec import parse_spec
 
 TELL_EVERY_S = 2.0
@@ -65,9 +66,9 @@ class ServerRun:
         folder = worker_folder(Path(command.run), command.worker, command.generation)
         lifeline.print_into(folder.path)
         self._log = EventLog(folder.events)
-        self._log.write(
-            WorkerStarted(command.worker, os.getpid(), time.time_ns(), time.monotonic_ns())
-        )
+        uid = uid_of(Path(command.run))
+        clocks = time.time_ns(), time.monotonic_ns()
+        self._log.write(WorkerStarted(command.worker, os.getpid(), *clocks, uid))
 
     def run(self) -> int:
         """Serve until told to leave; returns the exit code of the process."""

@@ -32,6 +32,7 @@ from strategy_lab.profiles.events import (
 )
 from strategy_lab.profiles.hosts import is_pod, is_served
 from strategy_lab.profiles.layout import WorkerFolder
+from strategy_lab.profiles.run_file import uid_of
 from strategy_lab.profiles.spec import Capture
 
 SAMPLE_EVERY_NS = 1_000_000_000
@@ -88,9 +89,9 @@ class Recorder:
         self._took_ns = 0
         """The recorder's own time around steps, as far as it was not told yet."""
         self._is_closed = False
-        started = WorkerStarted(folder.worker, os.getpid(), time.time_ns(), time.monotonic_ns())
-        self._wall_clock = WallClock(started.realtime_ns, started.monotonic_ns)
-        self.write(started)
+        clocks = time.time_ns(), time.monotonic_ns()
+        self._wall_clock = WallClock(*clocks)
+        self.write(WorkerStarted(folder.worker, os.getpid(), *clocks, uid_of(folder.path.parent)))
 
     def write(self, event: Event) -> None:
         """Append an event of one's own to the worker's log."""

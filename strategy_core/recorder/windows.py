@@ -277,7 +277,8 @@ class Windows:
             assert captured.event is not None
             error = answer["error"]
             found = {} if error else {key: answer[key] for key in _FOUND}
-            event = msgspec.structs.replace(captured.event, error=error, **found)
+            fields = msgspec.to_builtins(captured.event) | found | {"error": error}
+            event = msgspec.convert(fields, WindowCaptured)
             self._planner.window_converted(captured.cost_ms, event.convert_ms, event.num_steps)
             if error is None:
                 captured.window.discard()
@@ -285,4 +286,4 @@ class Windows:
         return events
 
 
-_FOUND = ("num_events", "num_spans", "convert_ms", "num_unmatched", "num_ambiguous")
+_FOUND = ("num_events", "num_spans", "convert_ms", "num_unmatched", "num_ambiguous", "tables")

@@ -18,6 +18,7 @@ import pytest
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.event_log import EventLog
 from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run_file import uid_of
 from strategy_lab.profiles.spec import Capture
 from tests.event_records import read_records
 from tests.patience import wait_until
@@ -94,6 +95,7 @@ def test_a_tutorial_loop(tmp_path: Path) -> None:
                 with recorder.step() as step:
                     step.result(loss=train_step(batch))
     events = _events(run)
+    assert _of(events, "worker_started")[0]["run"] == uid_of(run)
     steps = _of(events, "step")
     assert [s["step"] for s in steps] == list(range(12))
     assert all(np.isfinite(s["loss"]) for s in steps)

@@ -1,0 +1,87 @@
+"""What events say is in the run folder and is not, or is not what the run wrote.
+
+A worker's folder that was deleted, a table that is missing or was put in from another run: numbers
+made from the rest would look like those of a whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os.path import lexists
+from pathlib import Path
+
+from strategy_lab.profiles.events import (
+    Exited,
+    SegmentOpened,
+    WorkerStarted,
+)
+from strategy_lab.profiles.hosts import is_served
+from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run_file import RunIdentity
+from strategy_lab.profiles.sources import EventSource
+
+_CHUNK_BYTES = 1 << 20
+_ALWAYS = ("spans", "replica_steps")
+"""Tables that every window has, those of earlier versions included."""
+
+
+def of_this_run(
+    identity: RunIdentity | None, sources: Iterable[EventSource]
+) -> tuple[tuple[EventSource, ...], list[str]]:
+    """The sources without those of workers that started for another run, and a note for each."""
+    kept, notes = [], []
+    own = {"", identity.uid, *identity.parts} if identity and identity.uid else None
+    for source in sources:
+        named = {event.run for event in source.of_kind(WorkerStarted)}
+        if own is None or named <= own:
+            kept.append(source)
+        else:
+            notes.append(f"{Path(source.file).parent} belongs to another run: it is left out")
+    return tuple(kept), notes
+
+
+def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:
+    """Workers that a segment's replicas wait for and whose records are not in the folder."""
+    if segment.num_workers < 2 or is_served(segment):
+        return ()
+    present = {source.worker for source in sources}
+    return tuple(worker for worker in range(segment.num_workers) if worker not in present)
+
+
+def missing_pieces(
+    run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+) -> list[str]:
+    """A note for everything that events tell of and that is not there."""
+    return [
+        *_missing_processes(run, sources),
+        *_missing_workers(sources, segments),
+    ]
+
+
+def _missing_processes(run: Path, sources: Sequence[EventSource]) -> list[str]:
+    """Processes that their launcher saw end and whose folder is not there."""
+    notes = []
+    for source in sources:
+        for event in source.of_kind(Exited) if source.worker is None else ():
+            folder = worker_folder(run, event.worker, event.generation).path
+            if not lexists(folder):
+                notes.append(
+                    f"{folder.name} is missing, although {source.file} tells of that process: "
+                    "what it recorded is unknown"
+                )
+    return notes
+
+
+def _missing_workers(
+    sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+) -> list[str]:
+    notes = []
+    for segment in segments:
+        absent = absent_workers(sources, segment)
+        if absent:
+            names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
+            notes.append(
+                f"Segment {segment.segment} has {segment.num_workers} workers, and the records of "
+                f"{names} are not in this folder: waits across workers are unknown"
+            )
+    return notes

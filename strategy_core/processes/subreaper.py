@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import sys
 import time
 
@@ -52,10 +53,16 @@ def reap(pid: int) -> int | None:
 def end_descendants(timeout_s: float = _ENDING_S) -> bool:
     """Kill every process below this one; whether none is left.
 
-    It looks again at once and without a pause, because a process may have forked meanwhile.
+    It looks again at once and without a pause, because a process may have forked meanwhile. Killed
+    one by one, processes that fork all the time outrun it. The kernel ends a process group at once,
+    those that are being forked included, so whole groups come first.
     """
     deadline = time.monotonic() + timeout_s
     while living := psutil.Process().children(recursive=True):
+        for group in {_group_of(process) for process in living}:
+            if group is not None and group != os.getpgrp():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, signal.SIGKILL)
         for process in living:
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -63,3 +70,10 @@ def end_descendants(timeout_s: float = _ENDING_S) -> bool:
         if time.monotonic() > deadline:
             return False
     return True
+
+
+def _group_of(process: psutil.Process) -> int | None:
+    try:
+        return os.getpgid(process.pid)
+    except ProcessLookupError:
+        return None

@@ -50,6 +50,12 @@ def demonstrate(strategy):
     print("left")
     {then}
 """
+BOMB = """
+import os
+def demonstrate(strategy):
+    while True:
+        os.fork()
+"""
 WRITES = """
 def demonstrate(strategy):
     for number in range(10_000):
@@ -88,9 +94,10 @@ def test_a_program_is_recorded_with_what_it_printed() -> None:
         (LOOP, Limits(cpu_s=12), "more than 12 s of processor time"),
         (MEMORY, Limits(memory_bytes=1_500_000_000), r"GB of memory; 1.5 GB is the limit"),
         (FORKS, Limits(num_processes=8), r"processes; 8 is the limit"),
+        (BOMB, Limits(num_processes=8), r"processes; 8 is the limit"),
         (WRITES, Limits(disk_bytes=100_000_000), "to its folder; 100 MB is the limit"),
     ],
-    ids=["time", "processor time", "memory", "processes", "disk"],
+    ids=["time", "processor time", "memory", "processes", "fork bomb", "disk"],
 )
 def test_a_program_is_stopped_at_a_limit_which_is_named(
     program: str, limits: Limits, said: str

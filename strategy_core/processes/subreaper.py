@@ -53,9 +53,10 @@ def reap(pid: int) -> int | None:
 def end_descendants(timeout_s: float = _ENDING_S) -> bool:
     """Kill every process below this one; whether none is left.
 
-    It looks again at once and without a pause, because a process may have forked meanwhile. Killed
-    one by one, processes that fork all the time outrun it. The kernel ends a process group at once,
-    those that are being forked included, so whole groups come first.
+    The kernel ends a process group at once, those that are being forked included, so whole groups
+    come first. What fork bombs have moved to other groups is stopped before it is killed: killed one
+    by one, each makes room for another. Processes that fork and leave their group faster than they
+    are found are ended only where something bounds their number (RLIMIT_NPROC, a pids cgroup).
     """
     deadline = time.monotonic() + timeout_s
     while living := psutil.Process().children(recursive=True):
@@ -63,13 +64,27 @@ def end_descendants(timeout_s: float = _ENDING_S) -> bool:
             if group is not None and group != os.getpgrp():
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(group, signal.SIGKILL)
-        for process in living:
+        _stop_all(deadline)
+        for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 process.kill()
         reap(0)
         if time.monotonic() > deadline:
             return False
     return True
+
+
+def _stop_all(deadline: float) -> None:
+    """Stop every process below this one, until a look finds none that goes on."""
+    stopped: set[int] = set()
+    while time.monotonic() < deadline:
+        found = {process.pid for process in descendants()} - stopped
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= found
 
 
 def _group_of(process: psutil.Process) -> int | None:

@@ -51,10 +51,11 @@ def demonstrate(strategy):
     {then}
 """
 BOMB = """
-import os
+import os, time
 def demonstrate(strategy):
-    while True:
+    while True:  # all of them fork: their number doubles, slowly enough for a machine in use
         os.fork()
+        time.sleep(0.1)
 """
 WRITES = """
 def demonstrate(strategy):

@@ -54,9 +54,10 @@ def end_descendants(timeout_s: float = _ENDING_S) -> bool:
     """Kill every process below this one; whether none is left.
 
     The kernel ends a process group at once, those that are being forked included, so whole groups
-    come first. What fork bombs have moved to other groups is stopped before it is killed: killed one
-    by one, each makes room for another. Processes that fork and leave their group faster than they
-    are found are ended only where something bounds their number (RLIMIT_NPROC, a pids cgroup).
+    come first. What has moved to other groups is stopped before it is killed: of a fork bomb that
+    is killed one by one, each makes room for another. Processes that fork and leave their group
+    faster than they are found are ended only if something bounds their number (RLIMIT_NPROC, a pids
+    cgroup).
     """
     deadline = time.monotonic() + timeout_s
     while living := psutil.Process().children(recursive=True):

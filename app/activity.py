@@ -16,7 +16,7 @@ from strategy_lab.profiles.tail import Told
 TRACING = "Tracing and compiling the first step of this configuration."
 READING_GRAPH = "Reading the graph of the step: which op runs on which device."
 CAPTURING = "Capturing step {last} in full."
-CONVERTING = "Converting the capture of steps {first} to {last} beside the training."
+CONVERTING = "Converting the capture of {steps} beside the training."
 
 
 class Activity:
@@ -36,8 +36,10 @@ class Activity:
             return TRACING
         if self._captured:
             first, last = self._captured
-            text = CAPTURING if self._is_capturing else CONVERTING
-            return text.format(first=first, last=last)
+            if self._is_capturing:
+                return CAPTURING.format(last=last)
+            steps = f"step {last}" if first == last else f"steps {first} to {last}"
+            return CONVERTING.format(steps=steps)
         return None if self._has_graph else READING_GRAPH
 
     def take(self, told: Told) -> None:

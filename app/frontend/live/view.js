@@ -209,14 +209,14 @@ export class LiveView {
 
   drawSlowest(numbers) {
     const late = numbers?.slowest;
-    if (late) this.tiles.set("slowest", [String(late.replica), ""], this.lateness(late.replica, late.worker, late.late_ms));
+    if (late) this.tiles.set("slowest", [String(late.replica), ""], this.lateness(this.processOf(late.replica), late.late_ms));
     else if (!numbers || numbers.slowest_reason) this.tiles.set("slowest", [MISSING, ""], numbers?.slowest_reason ?? "");
     else this.tiles.set("slowest", ["none", ""], "no replica stands out");
   }
 
   drawSlowestServed() {
     const odd = this.slowestServed();
-    const note = !odd ? "needs two workers" : odd.lateMs < LEVEL_MS ? "level with the others" : this.lateness(odd.replica, odd.worker, odd.lateMs);
+    const note = !odd ? "needs two workers" : odd.lateMs < LEVEL_MS ? "level with the others" : this.lateness(odd.worker, odd.lateMs);
     this.tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], note);
   }
 
@@ -229,8 +229,8 @@ export class LiveView {
     return { replica: worker - 1, worker, lateMs: wall - median(others.map((other) => other.wall)) };
   }
 
-  lateness(replica, worker, lateMs) {
-    const where = this.isCluster ? `, on ${this.titleOf(worker ?? this.processOf(replica))}` : "";
+  lateness(process, lateMs) {
+    const where = this.isCluster ? `, on ${this.titleOf(process)}` : "";
     return `+${joined(units.ms(lateMs))} over the others${where}`;
   }
 

@@ -5,24 +5,17 @@ One run with a late replica, traced steps, and captured steps that took longer t
 
 from __future__ import annotations
 
-import io
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from rich.console import Console
 
-from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.app.live_run import LiveRun
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.key_numbers import KeyNumbers, segment_numbers
 from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.exports.html import report
-from tests.app.looking import open_page, text_of
+from tests.app.told_numbers import check_texts, live
 from tests.synthetic import write_run
 
 RETRACED = [{"step": 50, "function": "train_step", "num_traces": 1}]
@@ -53,15 +46,6 @@ def numbers(run: Path) -> KeyNumbers:
     return segment_numbers(profile, profile.segments[0])
 
 
-def _live(run: Path) -> dict[str, Any]:
-    """What viewers of the live page are sent, once the run's numbers have settled."""
-    live = LiveRun(run)
-    live.advance()
-    live.advance()
-    told: dict[str, Any] = json.loads(live.message()[0])["numbers"]
-    return told
-
-
 def test_traced_and_captured_steps_are_in_no_median(numbers: KeyNumbers) -> None:
     # 20 ms of compute, 3.5 of the rest, 30 late; 120 steps less 30 captured, the first and one.
     assert numbers.num_timed == 120 - 30 - 2
@@ -71,7 +55,7 @@ def test_traced_and_captured_steps_are_in_no_median(numbers: KeyNumbers) -> None
 def test_the_live_page_tells_the_numbers_of_the_whole_run_once_it_is_over(
     run: Path, numbers: KeyNumbers
 ) -> None:
-    told = _live(run)
+    told = live(run)
     assert told["of"] == "all"
     assert told["num_timed"] == numbers.num_timed
     for name in ("step_ms", "examples_per_second", "busbw_gbps", "collective_bytes"):
@@ -89,9 +73,9 @@ def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
     going = tmp_path / "going" / "worker-0-0"
     going.mkdir(parents=True)
     (going / "events.jsonl").write_text("".join(e for e in events if '"finished"' not in e))
-    live = LiveRun(going.parent)
-    live.advance()
-    told = json.loads(live.message()[0])["numbers"]
+    followed = LiveRun(going.parent)
+    followed.advance()
+    told = json.loads(followed.message()[0])["numbers"]
     assert told["of"] == "newest"
     assert told["step_ms"] == pytest.approx(numbers.step_ms, rel=0.03)
     assert told["slowest"]["replica"] == 2
@@ -103,21 +87,7 @@ def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
 def test_overview_report_and_command_line_write_the_same_texts(
     run: Path, numbers: KeyNumbers
 ) -> None:
-    overview = text_of(open_page("overview", run.parent, run="late"))
-    communication = text_of(open_page("communication", run.parent, run="late"))
-    in_report = _plain(report(profiles.load(run)))
-    command_line = _command_line(run)
-    step, busbw = units.milliseconds(numbers.step_ms), units.bandwidth(numbers.busbw_gbps)
-    rate = units.number(numbers.examples_per_second)
-    assert numbers.slowest is not None
-    late = units.milliseconds(numbers.slowest.late_ms)
-    for text in map(_plain, (overview, in_report, command_line)):
-        assert step in text
-        assert rate in text
-        assert late in text
-        assert "eplica 2" in text
-    for text in map(_plain, (communication, in_report, command_line)):
-        assert busbw in text
+    check_texts(run, numbers)
 
 
 def test_the_summary_and_the_list_of_runs_give_the_same_numbers(
@@ -133,13 +103,3 @@ def test_the_summary_and_the_list_of_runs_give_the_same_numbers(
     assert numbers.slowest is not None
     assert segment["straggler"]["replica"] == numbers.slowest.replica
     assert [late["replica"] for late in segment["late"]] == [2, 1]
-
-
-def _command_line(run: Path) -> str:
-    out = io.StringIO()
-    print_summary(summarize(profiles.load(run)), Console(file=out, width=1000))
-    return out.getvalue()
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())

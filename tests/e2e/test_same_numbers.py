@@ -1,0 +1,54 @@
+"""Every page, the report and the command line give the same numbers for a real run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.key_numbers import segment_numbers
+from tests.app.told_numbers import check_texts, live
+
+pytestmark = [pytest.mark.run, pytest.mark.slow]
+
+ARGUMENTS = (
+    "--strategy mirrored --devices cpu:4 --workload digits-mlp --global-batch-size 64 --steps 40 "
+    "--inject delay:replica=1,ms=60 --inject delay:replica=2,ms=30"
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "late"
+    command = [sys.executable, "-m", "strategy_core", "run", *ARGUMENTS.split(), "-o", str(run)]
+    subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    return run
+
+
+def test_a_real_run_has_the_same_numbers_everywhere(run: Path) -> None:
+    profile = profiles.load(run)
+    numbers = segment_numbers(profile, profile.segments[0])
+    told = live(run)
+    for name in ("step_ms", "examples_per_second", "busbw_gbps", "collective_bytes"):
+        assert told[name] == pytest.approx(getattr(numbers, name), rel=1e-6), name
+    assert numbers.slowest is not None
+    assert told["slowest"]["replica"] == numbers.slowest.replica == 1
+    check_texts(run, numbers)
+
+
+def test_both_injected_delays_are_told_and_nothing_is_guessed(run: Path) -> None:
+    profile = profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    assert [late.replica for late in facts.stragglers.late] == [1, 2]
+    assert facts.stragglers.late[0].late_ms == pytest.approx(60.0, rel=0.15)
+    assert facts.stragglers.late[1].late_ms == pytest.approx(30.0, rel=0.3)
+    found = {item.key: item for item in findings(facts)}
+    assert found["straggler"].sentence.endswith(
+        "The lab injected 60.0 ms into replica 1 and 30.0 ms into replica 2."
+    )
+    assert found["straggler"].advice == "Remove the injected delay to see the program alone."
+    assert "python-op" not in found

@@ -10,6 +10,9 @@ The command line prints them as one line and exits with 2; the page shows them b
 
 from __future__ import annotations
 
+MOST_QUOTED = 500
+"""Characters of what was received: it may be a path or a document of any length."""
+
 
 class LabError(Exception):
     """A mistake that can be explained in one sentence; never shown as a traceback."""
@@ -20,7 +23,7 @@ class LabError(Exception):
         self.advice = advice.rstrip(".")
         parts = [f"{self.rule}."]
         if received is not None:
-            said = str(received)
+            said = shortened(str(received), MOST_QUOTED)
             parts.append(f"Received: {said}" + ("" if said.endswith(".") else "."))
         if self.advice:
             parts.append(f"{self.advice}.")
@@ -43,3 +46,9 @@ class RunFolderError(LabError):
 
 class AnalysisError(LabError):
     """A question that this run cannot answer."""
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, its middle left out if it is longer than `most` characters."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"

@@ -110,7 +110,15 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [
         table[field.name].cast(field.type)
         if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
+        else _nulls(table.num_rows, field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)
+
+
+def _nulls(num_rows: int, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_dictionary(kind):
+        return pa.nulls(num_rows, kind)
+    # `pa.nulls` puts the null into the dictionary, which no Parquet file can have.
+    indices, texts = pa.nulls(num_rows, kind.index_type), pa.array([], kind.value_type)
+    return pa.DictionaryArray.from_arrays(indices, texts)

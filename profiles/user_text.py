@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from strategy_lab.profiles.errors import shortened
+
 MAX_BYTES = 100_000
 """Of a text. PyYAML reads about 100 kB in a second."""
 MAX_DEPTH = 32
@@ -91,12 +93,6 @@ def shown(value: object, most: int = 80) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
         return "a number of more than 300 digits"
     return shortened(repr(value) if isinstance(value, str) else str(value), most)
-
-
-def shortened(text: str, most: int) -> str:
-    """The text, its middle left out where it is longer than `most` characters."""
-    half = most // 2
-    return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"
 
 
 class _Loader(yaml.SafeLoader):

@@ -16,8 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn, Protocol, cast
 
 import strategy_core.cli
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.user_text import shortened
+from strategy_lab.profiles.errors import LabError, shortened
 
 PROGRAM = "strategy-lab"
 DEFAULT_VERB = "ui"

@@ -40,6 +40,6 @@ def read(path: str) -> Examples:
     except SpecError:
         raise
     except Exception as error:
-        raise SpecError("The data can be read", f"{place}: {cause(error)}", field="data") from error
+        raise SpecError(f"The data {place} cannot be read: {cause(error)}", field="data") from error
     examples.check(str(place))
     return examples

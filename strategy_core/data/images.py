@@ -12,9 +12,14 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_core.data.examples import Examples
+from strategy_core.data.image_size import image_size
 from strategy_core.data_files import IMAGE_SUFFIXES
 from strategy_lab.profiles.errors import SpecError
 
+MAX_PIXELS = 100_000_000
+"""Of an image: 300 MB of colours."""
+MAX_BYTES = 256 << 20
+"""Of an image's file."""
 CHECK_AHEAD_S = 5.0
 """So long are images looked at before the first step; the others are when their turn comes."""
 
@@ -35,6 +40,9 @@ def read(path: Path) -> Examples:
             f"Images are files that end in {', '.join(IMAGE_SUFFIXES)}",
             field="data",
         )
+    for name, _ in files:
+        if not Path(name).is_file():
+            raise SpecError(f"The image {name} is not a file", field="data")
     names, labels = zip(*files, strict=True)
     _check_files(names, CHECK_AHEAD_S)
     return Examples(np.array(names), np.array(labels, np.int32), _decode)
@@ -54,15 +62,33 @@ def _check_files(names: Sequence[str], limit_s: float) -> None:
         if time.monotonic() > deadline:
             return None
         try:
+            reason = _why_undecoded(Path(name))
+            if reason is not None:
+                return reason
             tf.io.decode_image(tf.io.read_file(name), expand_animations=False)
         except tf.errors.OpError as error:
             return str(error.message).partition("\n")[0]
+        except OSError as error:
+            return error.strerror or type(error).__name__
         return None
 
     with ThreadPoolExecutor(thread_name_prefix="images") as threads:
         for name, said in zip(names, threads.map(problem, names), strict=True):
             if said is not None:
-                raise SpecError("Every image can be read", f"{name}: {said}", field="data")
+                raise SpecError(f"The image {name} cannot be read: {said}", field="data")
+
+
+def _why_undecoded(file: Path) -> str | None:
+    """Why a file is not even tried: decoding waits for a pipe, and a header may tell of pixels
+    that fill the memory."""
+    if not file.is_file():
+        return "it is not a file"
+    if file.stat().st_size > MAX_BYTES:
+        return f"it is larger than {MAX_BYTES:,} bytes"
+    width, height = image_size(file) or (0, 0)
+    if width * height > MAX_PIXELS:
+        return f"{width} x {height} pixels are more than {MAX_PIXELS:,}"
+    return None
 
 
 def _decode(names: tf.Tensor, shape: Sequence[int | None]) -> tf.Tensor:

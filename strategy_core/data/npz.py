@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from strategy_core.data.examples import Examples, as_labels
+from strategy_core.data.sizes import check_fits
 from strategy_lab.profiles.errors import SpecError
 
 _NAMES = (("x", "y"), ("features", "labels"), ("x_train", "y_train"))
@@ -19,6 +21,13 @@ def read(path: Path) -> Examples:
         raise SpecError(
             "An .npz file is an archive, as np.savez writes it", str(path), field="data"
         )
+    try:
+        return _read(path)
+    except zipfile.BadZipFile as error:
+        raise SpecError(f"The archive {path} is damaged: {error}", field="data") from None
+
+
+def _read(path: Path) -> Examples:
     with np.load(path, allow_pickle=False) as archive:
         names = tuple(archive.files)
         pair = next((pair for pair in _NAMES if set(pair) <= set(names)), None)
@@ -30,5 +39,27 @@ def read(path: Path) -> Examples:
                 f"{path} with {', '.join(names)}",
                 field="data",
             )
+        check_fits(path, sum(_num_bytes(path, name) for name in pair))
         features, labels = archive[pair[0]], archive[pair[1]]
     return Examples(features, as_labels(labels))
+
+
+def _num_bytes(path: Path, name: str) -> int:
+    """What an array takes, as the archive and the array's own header say; neither is read."""
+    with zipfile.ZipFile(path) as archive:
+        member = f"{name}.npy" if f"{name}.npy" in archive.namelist() else name
+        size = archive.getinfo(member).file_size
+        with archive.open(member) as file:
+            version = np.lib.format.read_magic(file)
+            read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
+                version, np.lib.format.read_array_header_2_0
+            )
+            shape, _, dtype = read(file)
+    declared = math.prod(shape) * dtype.itemsize
+    if declared > size and not dtype.hasobject:
+        raise SpecError(
+            f"The array {name} of {path} is cut off: its header tells of {declared:,} bytes, the "
+            f"archive has {size:,}",
+            field="data",
+        )
+    return max(size, declared)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from strategy_core.data.examples import Examples, as_labels
+from strategy_core.data.sizes import BYTES_PER_CSV_BYTE, check_fits
 from strategy_lab.profiles.errors import SpecError
 
 _LABELS = ("label", "target", "y")
@@ -16,11 +18,17 @@ _LABELS = ("label", "target", "y")
 
 def read_csv(path: Path) -> Examples:
     """A .csv file whose first line names the columns."""
+    check_fits(path, path.stat().st_size * BYTES_PER_CSV_BYTE)
     return _examples(pd.read_csv(path), path)
 
 
 def read_parquet(path: Path) -> Examples:
     """A .parquet file."""
+    metadata = pq.read_metadata(path)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    # Equal values take next to nothing in the file.
+    plain = metadata.num_rows * metadata.num_columns * 8
+    check_fits(path, max(plain, sum(group.total_byte_size for group in groups)))
     return _examples(pd.read_parquet(path), path)
 
 

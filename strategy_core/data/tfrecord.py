@@ -9,6 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.data.examples import Examples, as_labels
+from strategy_core.data.sizes import BYTES_PER_RECORD_BYTE, check_fits
 from strategy_lab.profiles.errors import SpecError
 
 Values = npt.NDArray[np.float64]
@@ -18,6 +19,7 @@ _LABEL = "label"
 
 def read(path: Path) -> Examples:
     """Numeric features are joined in the order of their names; all records have the same ones."""
+    check_fits(path, path.stat().st_size * BYTES_PER_RECORD_BYTE)
     features: list[Values] = []
     labels: list[float] = []
     for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():

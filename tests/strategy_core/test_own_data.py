@@ -108,7 +108,7 @@ def with_nan() -> Any:
         ({"y": LABELS + 1}, "labels from 0 to 9. Received: labels from 1 to 10"),
         ({"y": LABELS[:50]}, "60 examples and 50 labels"),
         ({"x": NUMBERS[:2], "y": LABELS[:2]}, "at most the whole data set"),
-        ({"x": np.array([{"a": 1}] * 60)}, "The data can be read"),
+        ({"x": np.array([{"a": 1}] * 60)}, "data.npz cannot be read: "),
         ({"x": NUMBERS.astype(str)}, "Features are numbers. Received: str"),
         ({"x": NUMBERS.astype(complex)}, "Features are numbers. Received: complex128"),
         ({"x": np.float32(3)}, "a row per example. Received: a single value"),
@@ -189,7 +189,9 @@ def test_records_that_are_no_examples_are_refused(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=rule):
             data.read(str(path))
     path.write_bytes(b"this is no record at all")
-    with pytest.raises(SpecError, match=r"data.tfrecord: corrupted record at 0 .*\)\.$"):
+    with pytest.raises(
+        SpecError, match=r"data.tfrecord cannot be read: corrupted record at 0 .*\)\.$"
+    ):
         data.read(str(path))
 
 
@@ -212,8 +214,8 @@ def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "nameless.csv").write_text("0.5,1,0\n0.25,2,1\n")
     (tmp_path / "other.csv").write_text("a;b;label\n1;2;0\n")
     for name, rule in {
-        "absent.csv": "exists",
-        "notes.txt": "a file of one of these",
+        "absent.csv": "does not exist",
+        "notes.txt": "has no reader for",
         "empty": "one folder per class",
         "words.csv": "holds numbers. Received: b in",
         "broken.npz": "as np.savez writes it",
@@ -232,7 +234,7 @@ def test_a_broken_image_is_named_before_a_step(tmp_path: Path) -> None:
     folder = images(tmp_path)
     broken = folder / "kind-1" / "2.png"
     broken.write_bytes(broken.read_bytes()[:40])
-    with pytest.raises(SpecError, match=r"Every image can be read. Received: .*kind-1/2.png"):
+    with pytest.raises(SpecError, match=r"The image .*kind-1/2.png cannot be read: "):
         data.read(str(folder))
 
 

@@ -1,0 +1,36 @@
+"""Whether data fit into memory, as far as their files say before they are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+from strategy_lab.profiles.errors import SpecError
+
+_SHARE = 1 / 3
+"""Of the memory that is free: the examples are held as read, as the model takes them, and by
+TensorFlow."""
+BYTES_PER_CSV_BYTE = 4
+"""`0,` is two bytes in a .csv file and eight as a number."""
+BYTES_PER_RECORD_BYTE = 4
+"""A float of a .tfrecord file is read as a Python number and kept as one of 64 bits."""
+
+
+def check_fits(path: Path, num_bytes: int, *, available: int | None = None) -> None:
+    """Raise SpecError if the examples of a file will take more memory than this machine has free.
+
+    `num_bytes` is what they take once they are read.
+    """
+    free = psutil.virtual_memory().available if available is None else available
+    if num_bytes > free * _SHARE:
+        raise SpecError(
+            f"The data {path} takes {_gigabytes(num_bytes)} once it is read, more than a third of "
+            f"the {_gigabytes(free)} of memory that are free",
+            advice="Take a part of it, or read it from a workload file with tf.data",
+            field="data",
+        )
+
+
+def _gigabytes(num_bytes: float) -> str:
+    return f"{num_bytes / 1e9:,.1f} GB"

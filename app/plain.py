@@ -11,18 +11,6 @@ MAX_TEXT = 2_000
 dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def integer(value: Any) -> int | None:
-    """The value where it is a whole number; None where not."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def rounded(value: Any, digits: int = 4) -> float | None:
-    """The value where it is a finite number; None where not."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return round(value, digits)
-
-
 def plain(value: Any) -> Any:
     """The value with text cut to a length, and null for what JSON has no word for."""
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""What events say is in the run folder and is not, or is not what the run wrote.
+"""Processes that events tell of and whose records are missing, or belong to another run.
 
-A worker's folder that was deleted, a table that is missing or was put in from another run: numbers
-made from the rest would look like those of a whole run.
+Numbers made from the rest would look like those of a whole run. Missing tables are in
+`recorded_tables`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,6 @@ from strategy_lab.profiles.hosts import is_served
 from strategy_lab.profiles.layout import worker_folder
 from strategy_lab.profiles.run_file import RunIdentity
 from strategy_lab.profiles.sources import EventSource
-
-_CHUNK_BYTES = 1 << 20
-_ALWAYS = ("spans", "replica_steps")
-"""Tables that every window has, those of earlier versions included."""
 
 
 def of_this_run(

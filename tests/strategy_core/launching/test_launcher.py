@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from strategy_core.launcher import Launcher, RunHandle
+from strategy_core.launching import run_handle
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.sources import read_sources
 from strategy_lab.profiles.spec import RunSpec
@@ -275,6 +276,19 @@ def test_the_next_spare_waits_once_a_run_is_under_way(
     inventory = pretended.inventory()
     assert inventory is not None
     assert inventory.count("CPU") == 1
+
+
+def test_the_next_spare_is_started_after_the_first_capture_or_a_while_without_one(
+    pretended: Launcher, launch: Callable[..., RunHandle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its imports use a core for seconds, which the first capture wants, too."""
+    assert pretended.wait_for_spare(PATIENCE_S)
+    monkeypatch.setattr(run_handle, "VIEW_WITHIN_S", PATIENCE_S)
+    handle = launch(steps=1_000_000, workload_options={"no_capture": True})
+    wait_until(lambda: (handle.step or 0) > 50)
+    assert pretended.spare_state == "none"
+    monkeypatch.setattr(run_handle, "VIEW_WITHIN_S", 0.0)
+    assert pretended.wait_for_spare(PATIENCE_S)
 
 
 def test_a_spare_worker_that_died_is_not_used(

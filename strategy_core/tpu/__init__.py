@@ -25,6 +25,7 @@ _HOME = {
     "Topology": "system",
     "DeviceAssignment": "system",
     "TPUStrategy": "strategy",
+    "TPUProgramWarning": "xla.telling",
     "ExpansionReport": "report",
     "Pod": "pod",
     "build": "strategy_builder",

@@ -25,8 +25,9 @@ def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[
         inputs = _inputs_by_replica(strategy, args, kwargs or {}, options)
         outer = tf.compat.v1.get_default_graph()
         cluster, structure, outputs = _trace(strategy, fn, inputs, options)
-        expansion = Expansion(cluster, outer, strategy.extended)
         flat = [t for t in nest.flatten(outputs, expand_composites=True) if tf.is_tensor(t)]
+        strategy.extended.xla.look_at(cluster, outer, flat, strategy.extended.compile_device())
+        expansion = Expansion(cluster, outer, strategy.extended)
         emitted = dict(zip(map(id, flat), expansion.run(flat), strict=True))
         strategy.extended.last_expansion = expansion.report
         outputs = nest.map_structure(

@@ -30,7 +30,12 @@ _BODIES = {
 
 def inline_call(expansion: Any, op: tf.Operation, graph: Any) -> bool:
     """A tf.function called inside the cluster: its ops, in place."""
-    body = expansion.body(graph, op.get_attr("f").name)
+    return inline_function(expansion, op, graph, op.get_attr("f").name)
+
+
+def inline_function(expansion: Any, op: tf.Operation, graph: Any, name: str) -> bool:
+    """The ops of the function `name`, which `op` calls, in place of the call."""
+    body = expansion.body(graph, name)
     bind(expansion, body, [expansion.values_of(tensor) for tensor in op.inputs], op.inputs)
     expansion.emit_body(body)
     for output, inner in zip(op.outputs, body.outputs, strict=True):
@@ -234,8 +239,8 @@ def _traits(expansion: Any, body: Any, seen: set[int]) -> set[str]:
             traits.add("random")  # each replica draws its own numbers
         for name in function_names(attrs):
             function = private_tf.find_function(name, (body, expansion.cluster, expansion.outer))
-            if function is not None and hasattr(function, "graph"):
-                traits |= _traits(expansion, function.graph, seen)
+            if function is not None:
+                traits |= _traits(expansion, expansion.body(body, name), seen)
     return traits
 
 

@@ -46,7 +46,8 @@ class Expansion:
         """The replicas being emitted: all of them, or one inside a loop of its own."""
         self._values: dict[int, list[Any]] = {}
         self._emitted: dict[int, list[list[tf.Operation]]] = {}
-        self._in_cluster: set[int] = set()
+        self._bodies: dict[str, Any] = {}
+        self._function_types: dict[str, bool] = {}
 
     def run(self, outputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Emit everything; the values in the caller's graph of the cluster's host outputs."""
@@ -129,6 +130,9 @@ class Expansion:
         special = _SPECIAL.get(op.type)
         if special is not None and special(self, op, graph):
             return
+        if self._is_function(op.type, graph):  # how a legacy function is called
+            control_flow.inline_function(self, op, graph, op.type)
+            return
         if in_cluster or _is_replicated(op):
             self._emit_on_replicas(op, graph)
         else:
@@ -176,12 +180,20 @@ class Expansion:
         new = group.create(template, dense, core, device=device)
         return [new], list(new.outputs)
 
+    def _is_function(self, name: str, graph: Any) -> bool:
+        if name not in self._function_types:
+            scopes = (graph, self.cluster, self.outer)
+            self._function_types[name] = private_tf.find_function(name, scopes) is not None
+        return self._function_types[name]
+
     def body(self, graph: Any, name: str) -> Any:
         """Graph of the function `name` that an op in `graph` refers to."""
         function = private_tf.find_function(name, (graph, self.cluster, self.outer))
         if function is None:
             raise KeyError(f"The traced cluster refers to an unknown function {name}.")
-        return function.graph
+        if name not in self._bodies:  # one graph per function: values are kept by its tensors
+            self._bodies[name] = private_tf.body_of(function)
+        return self._bodies[name]
 
 
 def _is_replicated(op: tf.Operation) -> bool:

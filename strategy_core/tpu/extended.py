@@ -15,13 +15,19 @@ from strategy_core.tpu import bridge, private_tf
 from strategy_core.tpu.assignment import PlacedAssignment, host_of
 from strategy_core.tpu.report import ExpansionReport
 from strategy_core.tpu.resolver import TPUClusterResolver
+from strategy_core.tpu.xla.telling import XlaChecker
 
 
 class EmulatedTPUExtended(private_tf.TPUExtended):
     """TPUExtended whose cores are logical devices and whose compiler is `bridge`."""
 
     def __init__(
-        self, container: Any, resolver: TPUClusterResolver, assignment: Any, spmd: bool
+        self,
+        container: Any,
+        resolver: TPUClusterResolver,
+        assignment: Any,
+        spmd: bool,
+        xla: XlaChecker,
     ) -> None:
         devices = resolver.core_devices()
         placed = None if assignment is None else PlacedAssignment(assignment, devices)
@@ -43,6 +49,8 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             host = host_of(device)
             self._device_input_worker_devices.setdefault(host, []).append(device)
             self._host_input_worker_devices.setdefault(host, []).append(host)
+        self.xla = xla
+        """Tells what a real TPU's compiler would say; `xla.last` is about the last trace."""
         self.last_expansion: ExpansionReport | None = None
         self.traced_replica_id: Any = 0
         """In a cluster that is being traced, the number of the replica, as a tensor."""
@@ -51,6 +59,13 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
     def core_devices(self) -> npt.NDArray[np.object_]:
         """Device of each core, by replica and logical core."""
         return self._tpu_devices
+
+    def compile_device(self) -> str:
+        """The device of this process that steps are compiled for, to see whether they can be."""
+        if self._tpu_cluster_resolver.pod is None:
+            return str(self._tpu_devices[0][0])
+        with tf.init_scope(), tf.device("/device:CPU:0"):
+            return str(tf.constant(0).device)
 
     @property
     def device_assignment(self) -> Any:

@@ -8,7 +8,8 @@ which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
@@ -28,12 +29,19 @@ from tensorflow.python.distribute.tpu_strategy import TPUExtended, _TPUReplicaCo
 # Tells whether code runs inside a TPU cluster that is being traced.
 from tensorflow.python.distribute.tpu_util import enclosing_tpu_context
 
-# Waits for what runs on remote hosts. TPUExtended has it called when the program ends, which would
-# then wait for ever for hosts of an emulated pod that are gone.
-from tensorflow.python.eager.context import async_wait
+# `context`: makes functions known to the runtime that are made for a check and dropped after it.
+# `async_wait` waits for what runs on remote hosts. TPUExtended has it called when the program ends,
+# which would then wait for ever for hosts of an emulated pod that are gone.
+from tensorflow.python.eager.context import async_wait, context
 
 # The scratch graph that a cluster is traced into, and the graphs of function bodies.
 from tensorflow.python.framework.func_graph import FuncGraph
+
+# The body of a legacy function (`Defun`), which has a definition but no graph: `tf.nn.ctc_loss`.
+from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
+
+# Which op types XLA compiles, for which types: the registry that XLA's own check looks into.
+from tensorflow.python.framework.kernels import get_all_registered_kernels
 
 # Constant folding of an operand, as `tf.get_static_value`, also for tensors in foreign graphs.
 from tensorflow.python.framework.tensor_util import constant_value
@@ -89,6 +97,41 @@ def find_function(name: str, graphs: Sequence[Any]) -> Any | None:
     return None
 
 
+def body_of(function: Any) -> Any:
+    """Graph of a function's body; a new one at each call for a legacy function."""
+    graph = getattr(function, "graph", None)
+    if graph is not None:
+        return graph
+    with tf.Graph().as_default() as around:
+        function.add_to_graph(around)  # and the functions that it calls, by their names as op types
+        return function_def_to_graph(function.cached_definition)
+
+
+@contextmanager
+def functions_known(definitions: Sequence[Any]) -> Iterator[None]:
+    """The runtime knows the functions `definitions` (FunctionDefs) in here, and nowhere else."""
+    added = []
+    try:
+        for definition in definitions:
+            context().add_function_def(definition)
+            added.append(definition.signature.name)
+        yield
+    finally:
+        for name in added:
+            context().remove_function(name)
+
+
+def variable_spec(handle: tf.Tensor) -> tf.TensorSpec | None:
+    """Shape and type of the variable that a resource handle refers to; None for other resources."""
+    data = getattr(handle, "_handle_data", None)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    held = data.shape_and_type[0]
+    if held.dtype in (tf.variant.as_datatype_enum, tf.resource.as_datatype_enum):
+        return None
+    return tf.TensorSpec(tf.TensorShape(held.shape), held.dtype)
+
+
 def know_function(function: Any) -> None:
     """Make a function, and those it calls, known to the current graph."""
     tf.compat.v1.get_default_graph()._add_function_recursive(function)
@@ -103,13 +146,19 @@ __all__ = [
     "_TPUReplicaContext",
     "all_to_all",
     "async_wait",
+    "body_of",
     "constant_value",
+    "context",
     "create_op",
     "distribute_utils",
     "enclosing_tpu_context",
     "find_function",
+    "function_def_to_graph",
+    "functions_known",
+    "get_all_registered_kernels",
     "know_function",
     "nest",
     "replicate",
+    "variable_spec",
     "xla_sharding",
 ]

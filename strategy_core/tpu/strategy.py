@@ -9,18 +9,30 @@ import tensorflow as tf
 
 from strategy_core.tpu.extended import EmulatedTPUExtended
 from strategy_core.tpu.resolver import TPUClusterResolver
+from strategy_core.tpu.xla.telling import XlaChecker
 
 
 class TPUStrategy(tf.distribute.TPUStrategy):
     """`tf.distribute.TPUStrategy` on emulated cores; with a real TPU's resolver, exactly that one.
 
     Everything public is inherited: validation, errors, datasets, annotations, Keras. `extended`
-    gains `last_expansion`, the report of how the last traced function was spread over the cores.
+    gains `last_expansion`, the report of how the last traced function was spread over the cores,
+    and `xla.last`, what a TPU's compiler would say of it.
+
+    Args:
+      tpu_cluster_resolver, experimental_device_assignment, experimental_spmd_xla_partitioning: as
+        TensorFlow has them.
+      xla_check: whether each trace of a step is also put through TensorFlow's XLA bridge, which
+        runs nothing, to warn of what a TPU would refuse or run on its host. By default what the
+        environment variable `STRATEGY_LAB_XLA_CHECK` says (`0`, `1` or `strict`), else True.
+      strict: raise tf.errors.InvalidArgumentError for what a TPU would refuse.
     """
 
     def __new__(cls, tpu_cluster_resolver: Any = None, *args: Any, **kwargs: Any) -> Any:
         resolver = _or_local(tpu_cluster_resolver)
         if not isinstance(resolver, TPUClusterResolver):
+            for own in ("xla_check", "strict"):
+                kwargs.pop(own, None)
             return tf.distribute.TPUStrategy(resolver, *args, **kwargs)
         return super().__new__(cls)
 
@@ -29,6 +41,9 @@ class TPUStrategy(tf.distribute.TPUStrategy):
         tpu_cluster_resolver: Any = None,
         experimental_device_assignment: Any = None,
         experimental_spmd_xla_partitioning: bool = False,
+        *,
+        xla_check: bool | None = None,
+        strict: bool | None = None,
     ) -> None:
         # Past the stock constructor, whose only other work is to build the stock back end.
         tf.distribute.Strategy.__init__(
@@ -38,6 +53,7 @@ class TPUStrategy(tf.distribute.TPUStrategy):
                 _or_local(tpu_cluster_resolver),
                 experimental_device_assignment,
                 experimental_spmd_xla_partitioning,
+                XlaChecker.of(xla_check, strict),
             ),
         )
         # Packed handles are a runtime feature of TPU devices.

@@ -33,11 +33,14 @@ def build(
     topology_shape: Sequence[int] | None = None,
     device_kind: str | None = None,
     pod: Any = None,
+    xla_check: bool | None = None,
+    strict: bool | None = None,
 ) -> Any:
     """A TPUStrategy, its TPU system initialized.
 
     Without `topology_shape` the mesh is the default one for as many cores as are asked for;
-    without `num_replicas` the replicas fill the mesh. Raises `mesh.TPUSetupError` or TensorFlow's
+    without `num_replicas` the replicas fill the mesh. `xla_check` and `strict` are `TPUStrategy`'s.
+    Raises `mesh.TPUSetupError` or TensorFlow's
     ValueError where the devices, the mesh and the replicas do not go together.
     """
     if topology_shape is None and num_replicas is not None and pod is None:
@@ -60,4 +63,6 @@ def build(
         resolver,
         experimental_device_assignment=assignment,
         experimental_spmd_xla_partitioning=spmd,
+        xla_check=xla_check,
+        strict=strict,
     )

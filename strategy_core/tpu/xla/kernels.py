@@ -1,0 +1,82 @@
+"""Whether XLA has a kernel for an op with these types.
+
+The registry of this machine's XLA backend answers for a TPU's: TensorFlow registers the same
+kernels for both, save for the types below and the collectives, which are a TPU's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.tpu import private_tf
+from strategy_core.tpu.xla.compile_ir import compile_error
+
+Constraints = Mapping[str, frozenset[int]]
+
+TPU_ONLY = frozenset(("CrossReplicaSum", "AllToAll", "CollectivePermute"))
+"""Compiled for TPUs alone."""
+
+NOT_ON_TPU = frozenset((tf.complex128.as_datatype_enum,))
+"""Types that XLA has for CPUs and not for TPUs (`kTpuAllTypes` in tpu_defs.h)."""
+
+_BACKEND = "XLA_CPU_JIT"
+
+
+def unsupported(node: Any) -> str | None:
+    """Why XLA cannot compile a NodeDef; None if it can."""
+    if node.op in TPU_ONLY:
+        return None
+    kernels = registry().get(node.op)
+    if kernels is None:
+        return "XLA has no kernel for it"
+    if any(_fits(node.attr, constraints) for constraints in kernels):
+        return None
+    names = sorted({tf.dtypes.as_dtype(t).name for t in _types(node.attr) if not _known(t)})
+    return f"XLA has no kernel for it on {', '.join(names) or 'these types'}"
+
+
+@cache
+def registry() -> dict[str, list[Constraints]]:
+    """Op type -> the type constraints of its XLA kernels."""
+    _register()
+    found: dict[str, list[Constraints]] = {}
+    for kernel in private_tf.get_all_registered_kernels().kernel:
+        if kernel.device_type == _BACKEND:
+            constraints = {
+                each.name: frozenset(each.allowed_values.list.type) - NOT_ON_TPU
+                for each in kernel.constraint
+            }
+            found.setdefault(kernel.op, []).append(constraints)
+    return found
+
+
+def _register() -> None:
+    """TensorFlow registers XLA's kernels when something is first compiled."""
+    with tf.init_scope():
+        compile_error(tf.function(lambda x: x, jit_compile=True), [tf.TensorSpec([])])
+
+
+def _fits(attrs: Mapping[str, Any], constraints: Constraints) -> bool:
+    for name, allowed in constraints.items():
+        value = attrs.get(name)
+        if value is None:
+            continue
+        types = value.list.type if value.HasField("list") else [value.type]
+        if not allowed.issuperset(types):
+            return False
+    return True
+
+
+def _types(attrs: Mapping[str, Any]) -> list[int]:
+    found: list[int] = []
+    for value in attrs.values():
+        found += value.list.type if value.HasField("list") else [value.type]
+    return [each for each in found if each]
+
+
+def _known(datatype: int) -> bool:
+    return datatype not in NOT_ON_TPU and datatype != tf.string.as_datatype_enum

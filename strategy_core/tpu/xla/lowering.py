@@ -1,0 +1,192 @@
+"""Puts a traced cluster through TensorFlow's XLA bridge; what XLA refuses, op by op."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.tpu import private_tf
+from strategy_core.tpu.xla.cluster_def import ClusterDef, NotLowerableError, Scope, known_shape
+from strategy_core.tpu.xla.compile_ir import compile_error
+
+MAX_ERRORS = 8
+"""XLA names one error at a time; after each, the op is replaced and XLA asked again."""
+
+MAX_SHADOW_BYTES = 2**30
+"""Of variables that stand for those of other devices, while XLA looks at the step."""
+
+_NODE = re.compile(r"\{\{node ([^}]+)\}\}|node `([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error of XLA, with the op that it names, if it names one."""
+
+    message: str
+    scope: Scope | None = None
+    op: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """What XLA said; `unchecked` says why it could not be asked, or could not go on."""
+
+    refusals: tuple[Refusal, ...]
+    unchecked: str | None = None
+
+
+def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lowering:
+    """Everything that XLA refuses in a cluster whose ops `stubbed` run on the host."""
+    stubs = {scope: set(names) for scope, names in stubbed.items()}
+    refusals: list[Refusal] = []
+    for _ in range(MAX_ERRORS):
+        try:
+            message, guessed = _attempt(found, stubs, device)
+        except NotLowerableError as reason:
+            return Lowering(tuple(refusals), str(reason))
+        if message is None:
+            return Lowering(tuple(refusals))
+        refusal = _located(found, message)
+        if guessed and not is_about_shapes(message):
+            return Lowering(
+                tuple(refusals),
+                f"a size is known only when it runs, and with {guessed} XLA says: "
+                f"{first_line(message)}",
+            )
+        refusals.append(refusal)
+        if refusal.scope is None or refusal.op.name in stubs.get(refusal.scope.name, ()):
+            break
+        stubs.setdefault(refusal.scope.name, set()).add(refusal.op.name)
+    return Lowering(tuple(refusals), "XLA told too many errors to go on")
+
+
+def is_about_shapes(message: str) -> bool:
+    """Whether XLA misses a size that must be known when it compiles."""
+    return "must be a compile-time constant" in message or "fixed tensor list size" in message
+
+
+def first_line(message: str) -> str:
+    """The first sentence of what XLA says."""
+    return message.split("\n", 1)[0].strip().rstrip(".")
+
+
+def _attempt(
+    found: ClusterDef, stubs: Mapping[str, set[str]], device: str
+) -> tuple[str | None, str | None]:
+    """XLA's answer, and which sizes had to be guessed for it."""
+    definition = found.lowerable(stubs)
+    given = _Inputs(found.cluster, device)
+    names = [name for name in found.wanted() if name.split(":")[0] in _names(definition)]
+
+    def replica(*arguments: tf.Tensor) -> list[tf.Tensor]:
+        return tf.graph_util.import_graph_def(
+            definition, given.bound(arguments, _read(definition)), names, name=""
+        )
+
+    with tf.init_scope(), tf.device(None):
+        specs = given.specs(_read(definition))
+        compiled = tf.function(replica, jit_compile=True, autograph=False)
+        with private_tf.functions_known(definition.library.function):
+            return compile_error(compiled, specs, device), given.guessed
+
+
+def _located(found: ClusterDef, message: str) -> Refusal:
+    for match in _NODE.finditer(message):
+        at = found.find(match[1] or match[2])
+        if at is not None:
+            return Refusal(message, *at)
+    return Refusal(message)
+
+
+def _names(definition: Any) -> set[str]:
+    return {node.name for node in definition.node}
+
+
+def _read(definition: Any) -> set[str]:
+    """Names of the nodes whose tensors some node of the graph reads."""
+    return {source.split(":")[0] for node in definition.node for source in node.input}
+
+
+class _Inputs:
+    """What the cluster takes from outside: variables, constants and the step's arguments."""
+
+    def __init__(self, cluster: Any, device: str) -> None:
+        self._captures: Sequence[tuple[Any, Any]] = cluster.captures
+        self._device = device
+        self._shadows: list[Any] = []
+        self._shadow_bytes = 0
+        self.guessed: str | None = None
+
+    def specs(self, read: set[str]) -> list[tf.TensorSpec]:
+        """Of the step's arguments, in the order of `bound`."""
+        found = []
+        for inner in self._arguments(read):
+            if inner.shape.rank is None:
+                raise NotLowerableError(f"{inner.name} has no known rank")
+            if not inner.shape.is_fully_defined():
+                self.guessed = f"{known_shape(inner.shape)} for {inner.shape}"
+            found.append(tf.TensorSpec(known_shape(inner.shape), inner.dtype))
+        return found
+
+    def bound(self, arguments: Sequence[tf.Tensor], read: set[str]) -> dict[str, tf.Tensor]:
+        """By the names of the cluster's placeholders, what stands for them in the new graph."""
+        found = {}
+        for argument, inner in zip(arguments, self._arguments(read), strict=True):
+            found[inner.name] = argument
+        for outer, inner in self._captures:
+            if inner.op.name not in read:
+                continue
+            if inner.dtype == tf.resource:
+                found[inner.name] = tf.identity(self._handle(outer, inner))
+            elif _constant(outer) is not None:
+                found[inner.name] = tf.constant(_constant(outer), inner.dtype)
+        return found
+
+    def _arguments(self, read: set[str]) -> list[tf.Tensor]:
+        return [
+            inner
+            for outer, inner in self._captures
+            if inner.op.name in read and inner.dtype != tf.resource and _constant(outer) is None
+        ]
+
+    def _handle(self, outer: Any, inner: tf.Tensor) -> Any:
+        """A variable's handle; of one that XLA cannot look at here, that of one like it."""
+        handle = _outermost(outer)
+        spec = private_tf.variable_spec(inner) or private_tf.variable_spec(outer)
+        if spec is None:
+            raise NotLowerableError(f"{inner.name} is a resource that is no variable")
+        with tf.init_scope():
+            is_here = handle is not None and handle.device == self._device
+            if is_here and tf.raw_ops.VarIsInitializedOp(resource=handle):
+                return handle
+            self._shadow_bytes += math.prod(known_shape(spec.shape)) * spec.dtype.size
+            if self._shadow_bytes > MAX_SHADOW_BYTES:
+                raise NotLowerableError(
+                    "its variables are on other devices and too large to copy here"
+                )
+            with tf.device(self._device):
+                shadow = tf.Variable(tf.zeros(known_shape(spec.shape), spec.dtype))
+        self._shadows.append(shadow)
+        return shadow.handle
+
+
+def _constant(outer: Any) -> Any:
+    """Value of a constant from outside: TensorFlow moves constants into the cluster."""
+    if outer.dtype in (tf.resource, tf.variant, tf.string):
+        return None
+    return outer.numpy() if hasattr(outer, "numpy") else private_tf.constant_value(outer)
+
+
+def _outermost(handle: Any) -> Any:
+    """A captured handle as it is outside of all function graphs; None if it has no value there."""
+    while not hasattr(handle, "numpy"):
+        captured = getattr(handle.graph, "captures", ())
+        handle = next((outer for outer, inner in captured if inner is handle), None)
+        if handle is None:
+            return None
+    return handle

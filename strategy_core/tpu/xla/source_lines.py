@@ -1,0 +1,44 @@
+"""The line of the user's program that made an op."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+_LIBRARIES = tuple(
+    str(folder) + "/"
+    for folder in (
+        Path(tf.__file__).parent,
+        Path(keras.__file__).parent,
+        Path(__file__).parents[2],
+    )
+)
+"""Whose frames are not the user's: TensorFlow, Keras, and this package with its engine."""
+
+_WORKLOADS = str(Path(__file__).parents[2] / "workloads") + "/"
+
+
+class SourceLine(NamedTuple):
+    file: str | None
+    line: int | None
+    code: str | None
+
+
+@cache
+def is_library(file: str) -> bool:
+    """Whether a file belongs to TensorFlow, Keras or the engine, which made the op on request."""
+    if file.startswith(_WORKLOADS):
+        return False
+    return file.startswith((*_LIBRARIES, "<")) or "/tmp/__autograph_generated_file" in file
+
+
+def line_of(op: Any) -> SourceLine:
+    """Innermost frame of the user's own code on the stack that made `op`."""
+    for frame in reversed(list(op.traceback)) if op is not None and op.traceback else []:
+        if not is_library(frame.filename):
+            return SourceLine(frame.filename, frame.lineno, (frame.line or "").strip() or None)
+    return SourceLine(None, None, None)

@@ -15,6 +15,7 @@ import tensorflow as tf
 from strategy_core.cards import Seat, share_out
 from strategy_core.device_plan import DevicePlan, plan
 from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_core.tpu.cores import SPARE_THREADS
 from strategy_lab.profiles.spec import CLUSTER_STRATEGIES, RunSpec
 
 MIN_LOGICAL_CPUS = 8
@@ -52,8 +53,10 @@ def create_logical_devices(spec: RunSpec, seat: Seat | None = None) -> None:
     cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
-    # A delayed replica sleeps on a thread of this pool: the others must still find one.
-    tf.config.threading.set_inter_op_parallelism_threads(max(cpus, os.cpu_count() or 1))
+    # A delayed replica sleeps on a thread of this pool, and one that asks for its batch inside of
+    # the step holds one until it is there: others must still find one.
+    threads = max(cpus + SPARE_THREADS, os.cpu_count() or 1)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
     cards = tf.config.list_physical_devices("GPU")
     if cards and spec.strategy in CLUSTER_STRATEGIES:
         # The strategy takes every GPU that it sees, whatever the plan says.

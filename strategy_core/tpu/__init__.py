@@ -25,7 +25,7 @@ _HOME = {
     "Topology": "system",
     "DeviceAssignment": "system",
     "TPUStrategy": "strategy",
-    "TPUProgramWarning": "xla.telling",
+    "TPUProgramWarning": "warn",
     "ExpansionReport": "report",
     "Pod": "pod",
     "build": "strategy_builder",

@@ -23,6 +23,8 @@ def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[
     @tf.autograph.experimental.do_not_convert
     def tpu_function(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
         inputs = _inputs_by_replica(strategy, args, kwargs or {}, options)
+        # On a TPU, jit_compile around strategy.run has no effect: the replicas are compiled anyway.
+        private_tf.do_not_compile_callers()
         outer = tf.compat.v1.get_default_graph()
         cluster, structure, outputs = _trace(strategy, fn, inputs, options)
         flat = [t for t in nest.flatten(outputs, expand_composites=True) if tf.is_tensor(t)]
@@ -87,6 +89,11 @@ def _inputs_by_replica(
         with tf.device(device):
             replica_id = tf.constant(replica, tf.int32)
         inputs.append([replica_id, select(replica, args), select(replica, kwargs)])
+    for value in nest.flatten(inputs, expand_composites=True):
+        if tf.is_tensor(value) and value.shape.rank is None and value.dtype != tf.variant:
+            raise ValueError(  # TensorFlow's own words
+                f"input tensor {value} to TPUStrategy.run() has unknown rank, which is not allowed"
+            )
     if not options.experimental_enable_dynamic_batch_size:
         for value in nest.flatten(inputs):
             if tf.is_tensor(value) and not value.shape.is_fully_defined():

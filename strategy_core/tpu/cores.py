@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import tensorflow as tf
 
 from strategy_core.tpu.mesh import TPUSetupError
+
+SPARE_THREADS = 2
+
+_asked: list[int] = []
 
 
 def configure_virtual_cores(
@@ -17,6 +23,7 @@ def configure_virtual_cores(
     the cores evenly, each with `memory_mb` of memory (required for more than one per card).
     On a machine with a real TPU nothing is made. Returns the names of the cores.
     """
+    _asked.append(num_cores)
     if has_real_tpu():
         return [device.name for device in tf.config.list_logical_devices("TPU")]
     cards = tf.config.list_physical_devices(kind)
@@ -34,6 +41,8 @@ def configure_virtual_cores(
             )
     except RuntimeError:  # TensorFlow has started: what it has must do
         pass
+    else:
+        leave_threads_for(num_cores)
     names = [device.name for device in tf.config.list_logical_devices(kind)]
     if len(names) < num_cores:
         raise TPUSetupError(
@@ -43,6 +52,23 @@ def configure_virtual_cores(
             field="devices",
         )
     return names
+
+
+def is_configured() -> bool:
+    """Whether the program has said how many cores it wants."""
+    return bool(_asked)
+
+
+def leave_threads_for(num_cores: int) -> None:
+    """Give TensorFlow's runtime a thread for every core, and some for what they wait for.
+
+    A function that asks for the next batch of each core holds a thread per core until it is there.
+    With as few threads as a machine of two CPUs has, none is left to make the batches: the program
+    hangs. A number that the program has set itself stays. Only before TensorFlow starts.
+    """
+    if tf.config.threading.get_inter_op_parallelism_threads() == 0:
+        wanted = max(num_cores + SPARE_THREADS, os.cpu_count() or 1)
+        tf.config.threading.set_inter_op_parallelism_threads(wanted)
 
 
 def has_real_tpu() -> bool:

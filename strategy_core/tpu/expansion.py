@@ -24,6 +24,8 @@ from strategy_core.tpu.recorder import TrafficRecorder
 from strategy_core.tpu.report import ExpansionReport
 from strategy_core.tpu.sharded import CoreHandles, Sharded, Value
 
+_MANUAL = frozenset(("XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape"))
+_MAPPED = "_xla_map_outside_compilation"
 _METADATA = frozenset(("TPUReplicateMetadata", "TPUCompilationResult"))
 
 
@@ -127,6 +129,7 @@ class Expansion:
     def emit(self, op: tf.Operation, graph: Any, in_cluster: bool) -> None:
         if op.type in _METADATA or (op.type == "Placeholder" and self.is_known(op.outputs[0])):
             return
+        _refuse_unknown(op, self.num_cores)
         special = _SPECIAL.get(op.type)
         if special is not None and special(self, op, graph):
             return
@@ -194,6 +197,21 @@ class Expansion:
         if name not in self._bodies:  # one graph per function: values are kept by its tensors
             self._bodies[name] = private_tf.body_of(function)
         return self._bodies[name]
+
+
+def _refuse_unknown(op: tf.Operation, num_cores: int) -> None:
+    """Raise NotImplementedError for what means something else on each core of a replica."""
+    if op.type in _MANUAL:
+        raise NotImplementedError(
+            f"The emulation has no manual partitioning, which {op.name} ({op.type}) asks for. Use "
+            "experimental_split_to_logical_devices and let the partitioner split the ops."
+        )
+    if num_cores > 1 and _MAPPED in op.node_def.attr:
+        raise NotImplementedError(
+            f"The emulation cannot map {op.name} over the shards of a tensor "
+            "(experimental_map_outside_compilation). Use tf.tpu.outside_compilation, which gets "
+            "the whole tensor, or one core per replica."
+        )
 
 
 def _is_replicated(op: tf.Operation) -> bool:

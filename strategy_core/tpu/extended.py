@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,8 @@ from strategy_core.tpu import bridge, private_tf
 from strategy_core.tpu.assignment import PlacedAssignment, host_of
 from strategy_core.tpu.report import ExpansionReport
 from strategy_core.tpu.resolver import TPUClusterResolver
+from strategy_core.tpu.system_state import State, state_of
+from strategy_core.tpu.warn import warn
 from strategy_core.tpu.xla.telling import XlaChecker
 
 
@@ -31,12 +34,15 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
     ) -> None:
         devices = resolver.core_devices()
         placed = None if assignment is None else PlacedAssignment(assignment, devices)
-        super().__init__(
-            container,
-            resolver,
-            device_assignment=placed,
-            use_spmd_for_xla_partitioning=spmd,
-        )
+        with resolver.emulating():
+            super().__init__(
+                container,
+                resolver,
+                device_assignment=placed,
+                use_spmd_for_xla_partitioning=spmd,
+            )
+        self._told_states: set[State] = set()
+        self._tell_state("the first step of this strategy")
         atexit.unregister(private_tf.async_wait)  # see there; a pod waits before it closes
         if placed is None:
             self._tpu_devices = np.array([[device] for device in devices], dtype=object)
@@ -56,9 +62,31 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         """In a cluster that is being traced, the number of the replica, as a tensor."""
 
     @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """Device of each replica's current logical core."""
+        _refuse_embeddings()
+        return super().worker_devices
+
+    @property
+    def tpu_hardware_feature(self) -> Any:
+        """What the emulated TPU has: no embedding hardware."""
+        _refuse_embeddings()
+        return super().tpu_hardware_feature
+
+    @property
     def core_devices(self) -> npt.NDArray[np.object_]:
         """Device of each core, by replica and logical core."""
         return self._tpu_devices
+
+    def _tell_state(self, what: str) -> None:
+        """Warn of a TPU system that is not there to run on. Emulated cores run anyway."""
+        state = state_of(self._tpu_cluster_resolver.system_name)
+        if state is not State.READY and state not in self._told_states:
+            self._told_states.add(state)
+            warn(
+                f"The TPU system {state.value}; on a TPU, {what} fails. Call "
+                "initialize_tpu_system(resolver) before the strategy is created."
+            )
 
     def compile_device(self) -> str:
         """The device of this process that steps are compiled for, to see whether they can be."""
@@ -79,6 +107,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
 
     def _tpu_function_creator(self, fn: Callable[..., Any], options: Any) -> Callable[..., Any]:
         """The function that runs `fn` on every replica (the stock hook in front of XLA)."""
+        self._tell_state("this step")
         eager = tf.executing_eagerly()
         if eager and fn in self._tpu_function_cache:
             return self._tpu_function_cache[fn]
@@ -121,22 +150,25 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
                 return tensor
         return super()._broadcast_to(tensor, destinations)
 
-    def _gather_to_implementation(
-        self, value: Any, destinations: Any, axis: Any, options: Any
-    ) -> Any:
-        """As documented: replicas of a TPUStrategy gather tensors of one and the same shape."""
-        if isinstance(value, tf.distribute.DistributedValues):
-            shapes = [tf.TensorShape(each.shape) for each in self._local_results(value)]
-            if any(not shape.is_compatible_with(shapes[0]) for shape in shapes):
-                raise ValueError(
-                    "TPUStrategy.gather needs tensors of exactly the same rank and shape on every "
-                    f"replica. Received: {[str(shape) for shape in shapes]}."
-                )
-        return super()._gather_to_implementation(value, destinations, axis, options)
-
     def _experimental_run_steps_on_iterator(
         self, fn: Any, multi_worker_iterator: Any, iterations: int, initial_loop_values: Any = None
     ) -> Any:
         """Several steps in one call, where TF 2 still has a meaning for it: one tf.function."""
         del initial_loop_values
         return bridge.run_steps(self._container_strategy(), fn, multi_worker_iterator, iterations)
+
+
+def _refuse_embeddings() -> None:
+    """Raise NotImplementedError if one of TensorFlow's TPUEmbedding classes is asking.
+
+    They look at nothing else before they go to the embedding hardware, where they would end with
+    "No registered 'IsTPUEmbeddingInitialized' OpKernel".
+    """
+    asking = sys._getframe(2).f_globals.get("__name__", "")
+    if asking.startswith("tensorflow.python.tpu.tpu_embedding"):
+        raise NotImplementedError(
+            "The emulated TPU has no embedding hardware, which TPUEmbedding needs. Use "
+            "tf.keras.layers.Embedding (or a tf.Variable and tf.nn.embedding_lookup) in the "
+            "strategy's scope; to serve trained tables, create TPUEmbedding or "
+            "TPUEmbeddingForServing outside of the scope."
+        )

@@ -15,6 +15,27 @@ from strategy_lab.profiles.errors import SpecError
 
 Coordinates = tuple[int, int, int, int]
 
+REAL_SHAPES: dict[str, Coordinates] = {
+    **{f"{v}-8": (2, 2, 1, 2) for v in ("v2", "v3")},
+    **{f"{v}-32": (4, 4, 1, 2) for v in ("v2", "v3")},
+    **{f"{v}-128": (8, 8, 1, 2) for v in ("v2", "v3")},
+    **{f"{v}-8": (2, 2, 1, 1) for v in ("v4", "v5p")},
+    **{f"{v}-16": (2, 2, 2, 1) for v in ("v4", "v5p")},
+    **{f"{v}-32": (2, 2, 4, 1) for v in ("v4", "v5p")},
+    **{f"{v}-64": (2, 4, 4, 1) for v in ("v4", "v5p")},
+    **{f"{v}-1": (1, 1, 1, 1) for v in ("v5e", "v6e")},
+    **{f"{v}-4": (2, 2, 1, 1) for v in ("v5e", "v6e")},
+    **{f"{v}-8": (2, 4, 1, 1) for v in ("v5e", "v6e")},
+    **{f"{v}-16": (4, 4, 1, 1) for v in ("v5e", "v6e")},
+    **{f"{v}-32": (4, 8, 1, 1) for v in ("v5e", "v6e")},
+    **{f"{v}-64": (8, 8, 1, 1) for v in ("v5e", "v6e")},
+}
+"""Meshes of TPUs that exist, by the names that Cloud TPU gives them (cloud.google.com/tpu/docs).
+
+The number in a name counts cores up to v4 and v5p, whose two cores per chip are one device to
+TensorFlow (megacore): a v4-8 has four devices. It counts chips, with one core each, from v5e on.
+"""
+
 
 class TPUSetupError(SpecError, ValueError):
     """A topology or assignment that cannot be. Also a ValueError, as TensorFlow raises."""
@@ -55,6 +76,21 @@ class Mesh:
         flat = [(x, y, z, core) for x, y, z, core in product(*map(range, self.shape))]
         per_task = self.cores_per_task
         return [flat[start : start + per_task] for start in range(0, len(flat), per_task)]
+
+
+def named_shape(shape: str | Sequence[int]) -> tuple[int, ...]:
+    """A mesh from its shape, or from the name of a TPU that has it: `v3-8` is (2, 2, 1, 2)."""
+    if not isinstance(shape, str):
+        return tuple(shape)
+    name = shape.strip().lower().replace("v5litepod", "v5e").replace("v5lite", "v5e")
+    if name not in REAL_SHAPES:
+        raise TPUSetupError(
+            f"No TPU named {shape!r} is known",
+            advice=f"Known are {', '.join(sorted(REAL_SHAPES))}; any other mesh is given by its "
+            "shape, such as (2, 2, 1, 2)",
+            field="topology_shape",
+        )
+    return REAL_SHAPES[name]
 
 
 def default_shape(num_cores: int) -> Coordinates:

@@ -8,6 +8,7 @@ which.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,12 @@ from tensorflow.python.distribute.tpu_util import enclosing_tpu_context
 # `async_wait` waits for what runs on remote hosts. TPUExtended has it called when the program ends,
 # which would then wait for ever for hosts of an emulated pod that are gone.
 from tensorflow.python.eager.context import async_wait, context
+
+# Where a tf.function is told whether XLA compiles it: see `do_not_compile_callers`.
+from tensorflow.python.eager.polymorphic_function.attributes import XLA_COMPILE
+from tensorflow.python.eager.polymorphic_function.tracing_compilation import (
+    _create_concrete_function,
+)
 
 # The scratch graph that a cluster is traced into, and the graphs of function bodies.
 from tensorflow.python.framework.func_graph import FuncGraph
@@ -132,18 +139,36 @@ def variable_spec(handle: tf.Tensor) -> tf.TensorSpec | None:
     return tf.TensorSpec(tf.TensorShape(held.shape), held.dtype)
 
 
+def do_not_compile_callers() -> None:
+    """Drop `jit_compile=True` from every tf.function that is being traced around this call.
+
+    Whether a function is compiled is an attribute that `tracing_compilation` gives it once it is
+    traced. No hook of TensorFlow reaches that attribute while the trace goes on, so it is looked up
+    in the frames that trace. A retrace finds it gone, which is what is wanted.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _create_concrete_function.__code__:
+            attributes = frame.f_locals["tracing_options"].attributes
+            if attributes and attributes.get(XLA_COMPILE):
+                attributes[XLA_COMPILE] = False
+        frame = frame.f_back  # type: ignore[assignment]
+
+
 def know_function(function: Any) -> None:
     """Make a function, and those it calls, known to the current graph."""
     tf.compat.v1.get_default_graph()._add_function_recursive(function)
 
 
 __all__ = [
+    "XLA_COMPILE",
     "FuncGraph",
     "MultiStepContext",
     "OpSharding",
     "TPUExtended",
     "XLAOptions",
     "_TPUReplicaContext",
+    "_create_concrete_function",
     "all_to_all",
     "async_wait",
     "body_of",
@@ -151,6 +176,7 @@ __all__ = [
     "context",
     "create_op",
     "distribute_utils",
+    "do_not_compile_callers",
     "enclosing_tpu_context",
     "find_function",
     "function_def_to_graph",

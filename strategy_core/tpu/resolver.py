@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from strategy_core.tpu.cores import backing_devices, has_real_tpu
-from strategy_core.tpu.mesh import Mesh, TPUSetupError, default_shape
+from strategy_core.tpu.cores import backing_devices, has_real_tpu, is_configured
+from strategy_core.tpu.mesh import Mesh, TPUSetupError, default_shape, named_shape
+from strategy_core.tpu.system_state import State, set_state, state_of
+from strategy_core.tpu.warn import warn
 
+STOCK_MODULE = tf.distribute.TPUStrategy.__module__
 LOCAL_NAMES = (None, "", "local")
 """What a program writes for `the TPU of this machine`."""
 
@@ -29,7 +34,8 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     """Resolves to emulated cores, unless a real TPU is attached or named.
 
     Keyword arguments beyond TensorFlow's own: `topology_shape`, the mesh (x, y, z, core) to
-    emulate (default: all logical devices, see `mesh.default_shape`); `device_kind`, `CPU` or
+    emulate, or the name of a TPU that has it, such as `v3-8` (default: all logical devices, see
+    `mesh.default_shape`); `device_kind`, `CPU` or
     `GPU`; `pod`, a running `strategy_core.tpu.Pod` of worker processes whose devices are the
     cores. Raises `TPUSetupError` (a ValueError) for a topology that the devices cannot fill.
     """
@@ -46,7 +52,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         self,
         tpu: str | None = "",
         *args: Any,
-        topology_shape: Sequence[int] | None = None,
+        topology_shape: str | Sequence[int] | None = None,
         device_kind: str | None = None,
         pod: Any = None,
         **kwargs: Any,
@@ -56,7 +62,8 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         self.pod = pod
         self._tpu = pod.master if pod else "local"
         self._device_kind = device_kind
-        self._topology_shape = tuple(topology_shape) if topology_shape is not None else None
+        self._topology_shape = None if topology_shape is None else named_shape(topology_shape)
+        self._emulating = False
         if self._topology_shape is not None:
             Mesh(self._topology_shape)  # a bad shape is refused here, before anything runs
 
@@ -111,6 +118,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
 
     def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
         """The TPU that the emulation stands for: hosts, cores, and a TPU device name per core."""
+        self._refuse_the_stock_strategy()
         mesh, job = self.mesh, self.task_type
         return tf.tpu.experimental.TPUSystemMetadata(
             num_cores=mesh.num_cores,
@@ -124,11 +132,53 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
             ],
         )
 
-    def initialize(self) -> tf.tpu.experimental.Topology:
-        """The emulated mesh's topology, kept as TensorFlow's resolver keeps a TPU's."""
+    @property
+    def system_name(self) -> str:
+        """Name of the TPU system: `local`, or the address of the pod's first host."""
+        return str(self._tpu)
+
+    @contextmanager
+    def emulating(self) -> Iterator[None]:
+        """TensorFlow's constructor of a strategy is called by an emulated one in here."""
+        self._emulating = True
+        try:
+            yield
+        finally:
+            self._emulating = False
+
+    def _refuse_the_stock_strategy(self) -> None:
+        """TensorFlow's own strategy takes these cores for a TPU's, and fails at its first step."""
+        asking = sys._getframe(2).f_globals.get("__name__", "")
+        if asking == STOCK_MODULE and not self._emulating:
+            raise TPUSetupError(
+                "tf.distribute.TPUStrategy cannot run on emulated TPU cores",
+                advice="Create strategy_core.tpu.TPUStrategy(resolver) in its place; on a real TPU "
+                "that is tf.distribute.TPUStrategy",
+            )
+
+    def initialize(self, *, again: bool = False) -> tf.tpu.experimental.Topology:
+        """The emulated mesh's topology, kept as TensorFlow's resolver keeps a TPU's.
+
+        Warns if the TPU system is initialized already, unless that is meant (`again`).
+        """
+        if state_of(self.system_name) is State.READY and not again:
+            tf.get_logger().warning(  # TensorFlow's own words
+                "TPU system %s has already been initialized. Reinitializing the TPU can cause "
+                "previously created variables on TPU to be lost.",
+                self.system_name,
+            )
+        self._tell_of_a_single_core()
         topology = self.topology()
+        set_state(self.system_name, State.READY)
         self.set_tpu_topology(topology.serialized())
         return topology
+
+    def _tell_of_a_single_core(self) -> None:
+        if self._topology_shape is None and self.mesh.num_cores == 1 and not is_configured():
+            warn(
+                "The emulated TPU has 1 core, since TensorFlow has 1 logical device. Call "
+                "configure_virtual_cores(8) before TensorFlow starts for the 8 of a v2-8 or v3-8."
+            )
 
     def topology(self) -> tf.tpu.experimental.Topology:
         """The emulated mesh as TensorFlow's Topology."""

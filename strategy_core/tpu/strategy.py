@@ -56,8 +56,17 @@ class TPUStrategy(tf.distribute.TPUStrategy):
                 XlaChecker.of(xla_check, strict),
             ),
         )
-        # Packed handles are a runtime feature of TPU devices.
-        self._enable_packed_variable_in_eager_mode = False
+
+    @property
+    def _enable_packed_variable_in_eager_mode(self) -> bool:
+        """TensorFlow's private switch for one handle to all copies of a variable, which only TPU
+        devices resolve: here every copy keeps its own, whatever the switch is set to.
+        """
+        return False
+
+    @_enable_packed_variable_in_eager_mode.setter
+    def _enable_packed_variable_in_eager_mode(self, enabled: bool) -> None:
+        del enabled
 
     @property
     def steps_per_run(self) -> int:

@@ -25,6 +25,13 @@ def by_host(assignment: Any) -> Any:
     return DeviceAssignment(topology, cores[np.argsort(hosts, kind="stable")])
 
 
+def _initialized(resolver: Any) -> Any:
+    """The resolver's topology. Building a second strategy loses nothing on emulated cores."""
+    if isinstance(resolver, TPUClusterResolver):
+        return resolver.initialize(again=True)
+    return initialize_tpu_system(resolver)
+
+
 def build(
     num_replicas: int | None = None,
     cores_per_replica: int = 1,
@@ -49,7 +56,7 @@ def build(
         tpu="", topology_shape=topology_shape, device_kind=device_kind, pod=pod
     )
     connect_to_cluster(resolver)
-    topology = initialize_tpu_system(resolver)
+    topology = _initialized(resolver)
     shape = topology.mesh_shape.tolist()
     fitting = topology.num_tasks * topology.num_tpus_per_task // cores_per_replica
     assignment = DeviceAssignment.build(

@@ -41,13 +41,17 @@ class Finding:
 
     def sentence(self) -> str:
         """One line: where, which op, what a TPU does with it, why, and what to do."""
+        return f"{self.where}: {self.text()}"
+
+    def text(self) -> str:
+        """`sentence` without the place."""
         verb = {
             "refused": "would not compile",
             "on_host": "would run on the host, outside of the compiled program",
             "slow": "would compile, at a cost",
         }[self.outcome]
         times = f" ({self.count} ops)" if self.count > 1 else ""
-        return f"{self.where}: on a TPU, {self.op}{times} {verb}: {self.reason}. {self.advice}."
+        return f"On a TPU, {self.op}{times} {verb}: {self.reason}. {self.advice}."
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.tpu.warn import TPUProgramWarning
 from strategy_core.tpu.xla.check import check
 from strategy_core.tpu.xla.findings import Finding, XlaCheck
 
@@ -18,10 +19,6 @@ ENVIRONMENT = "STRATEGY_LAB_XLA_CHECK"
 without `xla_check` and `strict`."""
 
 _OFF = ("0", "off", "false", "no")
-
-
-class TPUProgramWarning(UserWarning):
-    """A step would not run on a TPU as it runs on the emulation."""
 
 
 @dataclass(slots=True)
@@ -70,4 +67,6 @@ class XlaChecker:
             return
         self._told.add(sentence)
         file, line = finding.file or "tpu_step", finding.line or 0
-        warnings.warn_explicit(sentence, TPUProgramWarning, file, line)
+        warnings.warn_explicit(
+            finding.text() if finding.file else sentence, TPUProgramWarning, file, line
+        )

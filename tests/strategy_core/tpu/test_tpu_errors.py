@@ -99,15 +99,6 @@ def test_static_shapes_only():
         run.get_concrete_function()
 
 
-def test_gather_of_different_shapes():
-    strategy = make(2)
-    ragged = strategy.experimental_distribute_values_from_function(
-        lambda c: tf.ones([c.replica_id_in_sync_group + 1, 2])
-    )
-    with pytest.raises(ValueError, match="exactly the same rank and shape"):
-        strategy.gather(ragged, axis=0)
-
-
 def test_sparse_input_is_not_fetched_to_devices():
     sparse = tf.sparse.from_dense([[1, 0], [0, 1]])
     dataset = tf.data.Dataset.from_tensor_slices(sparse).batch(2)

@@ -1,0 +1,14 @@
+"""Warnings about TPU programs that run here and would not run on a TPU."""
+
+from __future__ import annotations
+
+import warnings
+
+
+class TPUProgramWarning(UserWarning):
+    """A program does what a TPU would refuse, or do otherwise."""
+
+
+def warn(message: str) -> None:
+    """Warn once from each place of the program."""
+    warnings.warn(message, TPUProgramWarning, stacklevel=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,17 +10,19 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+_ENGINE = Path(__file__).parents[2]
 _LIBRARIES = tuple(
-    str(folder) + "/"
+    f"{folder}/"
     for folder in (
         Path(tf.__file__).parent,
         Path(keras.__file__).parent,
-        Path(__file__).parents[2],
+        _ENGINE,
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     )
 )
-"""Whose frames are not the user's: TensorFlow, Keras, and this package with its engine."""
+"""Whose frames are not the user's: TensorFlow, Keras, this engine, and all that is installed."""
 
-_WORKLOADS = str(Path(__file__).parents[2] / "workloads") + "/"
+_WORKLOADS = f"{_ENGINE / 'workloads'}/"
 
 
 class SourceLine(NamedTuple):
@@ -30,7 +33,7 @@ class SourceLine(NamedTuple):
 
 @cache
 def is_library(file: str) -> bool:
-    """Whether a file belongs to TensorFlow, Keras or the engine, which made the op on request."""
+    """Whether a file belongs to a library or the engine, which made the op on request."""
     if file.startswith(_WORKLOADS):
         return False
     return file.startswith((*_LIBRARIES, "<")) or "/tmp/__autograph_generated_file" in file

@@ -85,6 +85,29 @@ class CoreTraffic(Struct, frozen=True):
     moved_bytes: Bytes | None = None
 
 
+class TpuFinding(Struct, frozen=True):
+    """What a real TPU would do with the ops of one type on one line of the program."""
+
+    outcome: Literal["refused", "on_host", "slow"]
+    """No compilation; moved to the TPU's host by soft placement; compiled, at a cost."""
+    op: Name
+    name: Name
+    """Graph node of the first of them."""
+    reason: Text
+    advice: Text
+    count: Count = 1
+    file: Name | None = None
+    """The program's file; null if no line of the program made the op."""
+    line: Count | None = None
+    code: Text | None = None
+    """Text of that line."""
+
+    @property
+    def where(self) -> str:
+        """`model.py:12`, or the name of the graph's node."""
+        return f"{self.file}:{self.line}" if self.file else self.name
+
+
 class Server(Struct, frozen=True):
     """A parameter server."""
 

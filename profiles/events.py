@@ -24,6 +24,7 @@ from strategy_lab.profiles.event_parts import (
     ServedVariable,
     Server,
     TableFile,
+    TpuFinding,
 )
 from strategy_lab.profiles.field_types import (
     Bytes,
@@ -228,6 +229,23 @@ class CoresExpanded(Recorded, frozen=True, tag="cores"):
         return tuple(cores[core]) if core < len(cores) else None
 
 
+class StepCheckedForTpu(Recorded, frozen=True, tag="tpu_check"):
+    """What a real TPU would do with the step that emulated cores ran: written after the first step
+    of a segment."""
+
+    segment: Segment
+    findings: Annotated[list[TpuFinding], Meta(max_length=MOST_ITEMS)]
+    unchecked: Annotated[list[Text], Meta(max_length=MOST_ITEMS)]
+    """What was not checked, each with its reason."""
+    num_ops: Count
+    lookup_ms: Ms | None
+    """Time to look up all ops among XLA's kernels."""
+    lowering_ms: Ms | None
+    """Time that TensorFlow's XLA bridge took."""
+    reason: Text | None = None
+    """Why the step was not checked at all; null if it was."""
+
+
 class ClosureDone(Recorded, frozen=True, tag="closure"):
     """Coordinator of parameter servers: a worker did a closure, which is a step of the run."""
 
@@ -388,6 +406,7 @@ Event: TypeAlias = (
     | WindowCaptured
     | PlacementRecorded
     | CoresExpanded
+    | StepCheckedForTpu
     | ClosureDone
     | VariablesServed
     | MemorySampled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_core.tpu import pod as tpu_pod
-from strategy_lab.profiles.event_parts import CoreTraffic, Fallback
-from strategy_lab.profiles.events import CoresExpanded
+from strategy_core.tpu.xla.findings import Finding
+from strategy_core.tpu.xla.telling import ENVIRONMENT
+from strategy_lab.profiles.event_parts import CoreTraffic, Fallback, TpuFinding
+from strategy_lab.profiles.events import CoresExpanded, StepCheckedForTpu
 from strategy_lab.profiles.spec import RunSpec
 
 Split = Callable[[Any], Any]
@@ -66,6 +69,40 @@ def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded |
         collectives=_collectives(report),
         moved_bytes=report.moved_bytes(),
     )
+
+
+def checked(strategy: tf.distribute.Strategy, segment: int) -> StepCheckedForTpu | None:
+    """What a TPU's compiler would say of the step; None before its first call, and on a real TPU
+    or another strategy."""
+    checker = getattr(strategy.extended, "xla", None)
+    if checker is None:
+        return None
+    if not checker.is_on:
+        return StepCheckedForTpu(
+            segment=segment,
+            findings=[],
+            unchecked=[],
+            num_ops=0,
+            lookup_ms=None,
+            lowering_ms=None,
+            reason=f"the check is switched off ({ENVIRONMENT}=0)",
+        )
+    if checker.last is None:
+        return None
+    return StepCheckedForTpu(
+        segment=segment,
+        findings=[_told(each) for each in checker.last.findings],
+        unchecked=list(checker.last.unchecked),
+        num_ops=checker.last.num_ops,
+        lookup_ms=checker.last.lookup_ms,
+        lowering_ms=checker.last.lowering_ms,
+    )
+
+
+def _told(finding: Finding) -> TpuFinding:
+    fields = asdict(finding)
+    del fields["is_asked_for"]
+    return TpuFinding(**fields)
 
 
 def _fallbacks(report: Any) -> list[Fallback]:

@@ -228,9 +228,11 @@ class Training:
         if self._current.recorded_as is None:
             self.num_traced += 1
         self._current.has_recorded(number)
-        told = tpu_strategy.expansion(self._current.strategy, number)
-        if told is not None:
-            self._recorder.write(told)
+        strategy = self._current.strategy
+        told = (tpu_strategy.expansion(strategy, number), tpu_strategy.checked(strategy, number))
+        for event in told:
+            if event is not None:
+                self._recorder.write(event)
 
     def _is_shared(self, error: Exception) -> bool:
         """Whether an error came while workers were in a step together: peers are still in it, and

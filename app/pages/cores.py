@@ -9,6 +9,7 @@ from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.parts.empty import empty
+from strategy_lab.app.parts.on_tpu import show_on_tpu
 from strategy_lab.app.parts.opened import OpenRun
 from strategy_lab.app.parts.picker import run_page
 from strategy_lab.app.parts.segments import pick_segment
@@ -16,6 +17,7 @@ from strategy_lab.app.parts.text import as_html, plain
 from strategy_lab.app.parts.verdict import show_sentence
 from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.cores import Core, Cores, cores
+from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.device_names import short_names
 from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.schema import CATEGORIES
@@ -58,6 +60,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_cores(found, short)
     show_communications(found)
     show_fallbacks(found)
+    show_on_tpu(opened.ask(tpu_check, segment))
 
 
 def sentence(found: Cores, segment: SegmentOpened) -> str:

@@ -30,6 +30,7 @@ from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.analysis.serving_summary import serving_summary
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.events import Environment, Note
 from strategy_lab.profiles.schema import CATEGORIES, SCHEMA_VERSION
 
@@ -78,6 +79,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "steps": _steps(facts.steps),
         "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
         "cores": [_core(core) for core in cores(profile, segment).cores],
+        **_tpu_check(profile, segment),
         **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
         "collectives": [_collective(use) for use in facts.communication.collectives],
         **_busbw(facts.communication),
@@ -153,6 +155,19 @@ def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
         "num_steps": replica.num_steps,
         **_missing(known, breakdown.reason or "not recorded for this replica"),
     }
+
+
+def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
+    """What a real TPU would do with the step; None, with a reason, if that was not checked."""
+    found = tpu_check(profile, segment)
+    known = {
+        "findings": msgspec.to_builtins(list(found.findings)),
+        "unchecked": list(found.unchecked),
+        "num_ops": found.num_ops,
+        "lookup_ms": found.lookup_ms,
+        "lowering_ms": found.lowering_ms,
+    }
+    return _missing({"tpu_check": None if found.reason else known}, found.reason)
 
 
 def _core(core: Core) -> Json:

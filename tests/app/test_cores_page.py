@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from strategy_lab.profiles.layout import worker_folder
 from tests.app.looking import open_page, text_of
+from tests.profiles.analysis.test_tpu_check import check_event
 from tests.synthetic import write_run
 
 
@@ -30,3 +32,23 @@ def test_every_core_has_its_own_time(tmp_path: Path) -> None:
         first, second, third = rows[rows["replica"] == replica]["compute"]
         assert second == pytest.approx(first / 2)
         assert third == pytest.approx(first / 3)
+
+
+def test_what_a_real_tpu_would_do_is_on_the_page(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "cores", strategy="tpu", replicas=2)
+    with worker_folder(run, 0, 0).events.open("a") as log:
+        log.write(check_event(unchecked=["the shapes of the rest"]))
+    page = open_page("cores", tmp_path, run="cores")
+    assert not page.exception
+    text = text_of(page)
+    assert "On a real TPU" in text
+    assert "Would not compile" in text
+    assert "Not checked: the shapes of the rest." in text
+    rows = page.dataframe[-1].value
+    assert rows["where"].tolist() == ["/home/me/model.py:12"]
+
+
+def test_a_run_without_a_check_says_why(tmp_path: Path) -> None:
+    write_run(tmp_path / "cores", strategy="tpu", replicas=2)
+    page = open_page("cores", tmp_path, run="cores")
+    assert "Not checked: the run has no check of its step" in text_of(page)

@@ -33,7 +33,8 @@ from tensorflow.python.distribute.tpu_util import enclosing_tpu_context
 # `context`: makes functions known to the runtime that are made for a check and dropped after it.
 # `async_wait` waits for what runs on remote hosts. TPUExtended has it called when the program ends,
 # which would then wait for ever for hosts of an emulated pod that are gone.
-from tensorflow.python.eager.context import async_wait, context
+# `anonymous_name` names a resource that ends with its handle.
+from tensorflow.python.eager.context import anonymous_name, async_wait, context
 
 # Where a tf.function is told whether XLA compiles it: see `do_not_compile_callers`.
 from tensorflow.python.eager.polymorphic_function.attributes import XLA_COMPILE
@@ -139,6 +140,21 @@ def variable_spec(handle: tf.Tensor) -> tf.TensorSpec | None:
     return tf.TensorSpec(tf.TensorShape(held.shape), held.dtype)
 
 
+def shadow_variable(handle: tf.Tensor, spec: tf.TensorSpec, device: str) -> tf.Tensor:
+    """Handle of a new variable of zeros on `device`, of the kind that `handle` refers to.
+
+    A `tf.Variable` would go through the creators of the strategy's scope and of the tf.function
+    around. The variable ends with its handle, as its shared name asks.
+    """
+    with tf.init_scope(), tf.device(device):
+        made = tf.raw_ops.VarHandleOp(
+            dtype=spec.dtype, shape=spec.shape, shared_name=anonymous_name()
+        )
+        tf.raw_ops.AssignVariableOp(resource=made, value=tf.zeros(spec.shape, spec.dtype))
+    made._handle_data = handle._handle_data
+    return made
+
+
 def do_not_compile_callers() -> None:
     """Drop `jit_compile=True` from every tf.function that is being traced around this call.
 
@@ -170,6 +186,7 @@ __all__ = [
     "_TPUReplicaContext",
     "_create_concrete_function",
     "all_to_all",
+    "anonymous_name",
     "async_wait",
     "body_of",
     "constant_value",
@@ -185,6 +202,7 @@ __all__ = [
     "know_function",
     "nest",
     "replicate",
+    "shadow_variable",
     "variable_spec",
     "xla_sharding",
 ]

@@ -52,11 +52,18 @@ def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lo
         if message is None:
             return Lowering(tuple(refusals))
         refusal = _located(found, message)
+        if refusal.scope is None and not is_about_shapes(message):
+            return Lowering(tuple(refusals), f"TensorFlow's bridge ended: {first_line(message)}")
         if guessed and not is_about_shapes(message):
             return Lowering(
                 tuple(refusals),
                 f"a size is known only when it runs, and with {guessed} XLA says: "
                 f"{first_line(message)}",
+            )
+        if any(stubs.values()) and not is_about_shapes(message):
+            return Lowering(
+                tuple(refusals),
+                f"with stand-ins for what runs on the host XLA says: {first_line(message)}",
             )
         refusals.append(refusal)
         if refusal.scope is None or refusal.op.name in stubs.get(refusal.scope.name, ()):
@@ -89,6 +96,7 @@ def _attempt(
         )
 
     with tf.init_scope(), tf.device(None):
+        given.find_variables(_read(definition))
         specs = given.specs(_read(definition))
         compiled = tf.function(replica, jit_compile=True, autograph=False)
         with private_tf.functions_known(definition.library.function):
@@ -118,9 +126,15 @@ class _Inputs:
     def __init__(self, cluster: Any, device: str) -> None:
         self._captures: Sequence[tuple[Any, Any]] = cluster.captures
         self._device = device
-        self._shadows: list[Any] = []
+        self._handles: dict[str, Any] = {}
         self._shadow_bytes = 0
         self.guessed: str | None = None
+
+    def find_variables(self, read: set[str]) -> None:
+        """Get the handles, outside of any trace, of all variables that the cluster refers to."""
+        for outer, inner in self._captures:
+            if inner.op.name in read and inner.dtype == tf.resource:
+                self._handles[inner.name] = self._handle(outer, inner)
 
     def specs(self, read: set[str]) -> list[tf.TensorSpec]:
         """Of the step's arguments, in the order of `bound`."""
@@ -142,7 +156,7 @@ class _Inputs:
             if inner.op.name not in read:
                 continue
             if inner.dtype == tf.resource:
-                found[inner.name] = tf.identity(self._handle(outer, inner))
+                found[inner.name] = tf.identity(self._handles[inner.name])
             elif _constant(outer) is not None:
                 found[inner.name] = tf.constant(_constant(outer), inner.dtype)
         return found
@@ -157,22 +171,19 @@ class _Inputs:
     def _handle(self, outer: Any, inner: tf.Tensor) -> Any:
         """A variable's handle; of one that XLA cannot look at here, that of one like it."""
         handle = _outermost(outer)
-        spec = private_tf.variable_spec(inner) or private_tf.variable_spec(outer)
+        source = inner if private_tf.variable_spec(inner) is not None else outer
+        spec = private_tf.variable_spec(source)
         if spec is None:
             raise NotLowerableError(f"{inner.name} is a resource that is no variable")
         with tf.init_scope():
             is_here = handle is not None and handle.device == self._device
             if is_here and tf.raw_ops.VarIsInitializedOp(resource=handle):
                 return handle
-            self._shadow_bytes += math.prod(known_shape(spec.shape)) * spec.dtype.size
-            if self._shadow_bytes > MAX_SHADOW_BYTES:
-                raise NotLowerableError(
-                    "its variables are on other devices and too large to copy here"
-                )
-            with tf.device(self._device):
-                shadow = tf.Variable(tf.zeros(known_shape(spec.shape), spec.dtype))
-        self._shadows.append(shadow)
-        return shadow.handle
+        shape = known_shape(spec.shape)
+        self._shadow_bytes += math.prod(shape) * spec.dtype.size
+        if self._shadow_bytes > MAX_SHADOW_BYTES:
+            raise NotLowerableError("its variables are elsewhere and too large to copy here")
+        return private_tf.shadow_variable(source, tf.TensorSpec(shape, spec.dtype), self._device)
 
 
 def _constant(outer: Any) -> Any:

@@ -59,7 +59,7 @@ _DEFINED_AS = {
 def show_verdict(compared: RunComparison) -> None:
     """The sentence, the warnings, the ratio with its interval, what it all rests on."""
     times = compared.times
-    verdict, rest = answer(times)
+    verdict, rest = answer(compared)
     show_sentence(f"<b>{as_html(verdict)}</b>{as_html(rest)}")
     for warning in compared.warnings:
         st.warning(as_markdown(warning))

@@ -21,11 +21,13 @@ _AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, A
 STATISTIC = "the median of its steady steps: without warm-up, traced and captured steps"
 
 
-def answer(times: Comparison) -> tuple[str, str]:
+def answer(compared: RunComparison) -> tuple[str, str]:
     """The verdict in a few words, and its evidence as a sentence that goes on from there."""
+    times = compared.times
     difference = f"{_differs(times.ratio)}, {_lengths(times)}"
     if times.unit == "step":
-        return f"{_capital(_differs(times.ratio))} in these two runs", f": {_lengths(times)}."
+        which = "segments of one run" if compared.is_one_run else "runs"
+        return f"{_capital(_differs(times.ratio))} in these two {which}", f": {_lengths(times)}."
     if times.is_different:
         return times.verdict, f": {difference} ({_interval(times)})."
     if times.low is None:

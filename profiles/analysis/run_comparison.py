@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from strategy_lab.profiles.analysis.comparison import Comparison, TimedRun, compare_sides
@@ -37,6 +38,7 @@ class ComparedRun:
     """What the chosen segment of a run brings to a comparison; its tables are not kept."""
 
     name: str
+    path: Path
     segment: int
     timed: TimedRun
     state: str
@@ -74,6 +76,11 @@ class RunComparison:
     @property
     def b_segment(self) -> int:
         return self.b[0].segment
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether two segments of one run are compared."""
+        return {run.path for run in (*self.a, *self.b)} == {self.a[0].path}
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
@@ -142,6 +149,7 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
     workload = (run.spec or {}).get("workload")
     return ComparedRun(
         name=run.name,
+        path=run.path.resolve(),
         segment=opened.segment,
         timed=timed,
         state=run.status.state,

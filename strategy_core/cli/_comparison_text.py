@@ -28,7 +28,7 @@ def print_comparison(
     out = console or Console()
     for side, runs in (("A", compared.a), ("B", compared.b)):
         out.print(plain_text(f"{side}: {_names(runs)}"))
-    verdict, rest = answer(compared.times)
+    verdict, rest = answer(compared)
     out.print(Text(plain(verdict), style="bold") + Text(plain(rest)))
     for sentence in evidence(compared):
         out.print(plain_text(sentence))

@@ -111,7 +111,7 @@ def test_two_segments_of_one_run(runs: Path) -> None:
     at = open_page("compare", runs, a="changed", b="changed")
     assert at.query_params["segment_a"] in ("0", ["0"])
     assert at.query_params["segment_b"] in ("1", ["1"])
-    assert "in B than in A" in text_of(at)
+    assert "in B than in A in these two segments of one run" in text_of(at)
 
 
 def test_a_run_against_itself_asks_for_another(runs: Path) -> None:

@@ -25,6 +25,8 @@ STATUS_MARKS = {
     "failed": "✕ failed",
     "incomplete": "◌ incomplete",
 }
+DAMAGED = "✕ damaged"
+"""Its `run.json` cannot be read; the run's own pages show what is left."""
 COLUMNS = {
     "run": st.column_config.TextColumn("Run", width=270, pinned=True),
     "status": st.column_config.TextColumn("Status", width=95),
@@ -104,7 +106,7 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
         return row | {"status": "✕ unreadable", "strategy": plain(found, 120)}
     asked = (entry.spec or {}).get("strategy", "")
     return row | {
-        "status": STATUS_MARKS[found.status.state],
+        "status": DAMAGED if entry.is_damaged else STATUS_MARKS[found.status.state],
         "strategy": plain(" → ".join(found.strategies) or asked, 80),
         "workload": plain(workload_name(found.workload or ""), 40),
         "workers": found.num_workers,

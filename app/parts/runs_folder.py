@@ -8,7 +8,7 @@ from typing import Any
 
 from strategy_lab.app.parts.text import plain, workload_name
 from strategy_lab.profiles.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
-from strategy_lab.profiles.run_file import read_run_file
+from strategy_lab.profiles.run_file import read_run_file, why_damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class RunEntry:
     created_ns: int
     spec: dict[str, Any] | None
     """None where `run.json` is missing or damaged, or no RunSpec was behind the run."""
+    is_damaged: bool = False
+    """Whether there is a `run.json` that cannot be read."""
 
     @property
     def title(self) -> str:
@@ -30,7 +32,7 @@ class RunEntry:
         if asked[1] == "auto":
             asked[1] = None  # says nothing of which there were
         workers = self.spec.get("workers")
-        if isinstance(workers, int) and workers > 1:
+        if workers is not None and workers > 1:
             asked.insert(1, f"{workers} {'hosts' if asked[0] == 'tpu' else 'workers'}")
         asked[-1] = plain(workload_name(asked[-1] or ""), 32)
         words = ", ".join(str(word) for word in asked if word)
@@ -75,4 +77,5 @@ def _entry(path: Path) -> RunEntry:
             created_ns = path.stat().st_mtime_ns
         except OSError:
             created_ns = 0
-    return RunEntry(path.name, path, created_ns, identity.spec if identity else None)
+    is_damaged = identity is None and why_damaged(path) is not None
+    return RunEntry(path.name, path, created_ns, identity.spec if identity else None, is_damaged)

@@ -12,15 +12,10 @@ if TYPE_CHECKING:
 
 def injected_delays(segment: SegmentOpened) -> dict[int, float]:
     """Milliseconds by replica, numbered over all workers; empty for a program's own run."""
-    planned = segment.spec.get("inject")
     per_worker = segment.num_replicas // max(1, segment.num_workers)
     found = {}
-    for delay in planned if isinstance(planned, list) else []:
-        if not isinstance(delay, dict):
-            continue
-        replica, worker, ms = (delay.get(name, 0) for name in ("replica", "worker", "ms"))
-        if isinstance(replica, int) and isinstance(worker, int) and isinstance(ms, int | float):
-            found[worker * per_worker + replica] = float(ms)
+    for delay in segment.spec.get("inject", ()):
+        found[delay.get("worker", 0) * per_worker + delay["replica"]] = float(delay["ms"])
     return {replica: ms for replica, ms in found.items() if ms > 0}
 
 

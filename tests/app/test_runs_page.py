@@ -91,7 +91,11 @@ def test_a_damaged_run_is_listed_beside_the_others_and_can_be_deleted(
     with (runs / "second" / "launcher.jsonl").open("a") as events:
         events.write('{"kind": "segment", "segment": "x"}\n{"kind": "exited", "worker": []}\n')
     at = open_page("runs", runs, run="second")
-    assert set(at.dataframe[0].value["run"]) == {"first", "second"}
+    rows = at.dataframe[0].value
+    assert dict(zip(rows["run"], rows["status"], strict=True)) == {
+        "first": "✓ finished",
+        "second": "✕ damaged",
+    }
     at.button("delete").click()
     rerun(at)  # a dialog counts while it is open: see above
     at.button("delete").click()

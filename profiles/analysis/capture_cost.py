@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.store import Profile
 
 
+FEWEST_BARE = 5
+"""Steps that were not captured, at least, for their median to say what captured ones cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureCost:
     """The windows of a segment and their price."""
@@ -42,9 +46,12 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
     ratio, reason = None, None
     if not windows:
         reason = "the segment has no capture window"
-    elif not captured.any() or captured.all():
-        which = "every" if captured.any() else "no"
-        reason = f"{which} timed step was captured: nothing to compare with"
+    elif not captured.any():
+        reason = "no timed step was captured: nothing to compare with"
+    elif captured.all():
+        reason = "every timed step was captured: nothing to compare with"
+    elif (~captured).sum() < FEWEST_BARE:
+        reason = f"fewer than {FEWEST_BARE} timed steps were not captured: nothing to compare with"
     else:
         bare = float(np.median(walls_ms[~captured]))
         longer = max(0.0, float(np.median(walls_ms[captured])) - bare) * captured.sum()

@@ -45,8 +45,9 @@ def input_bound(facts: Facts) -> Iterator[Finding]:
     stage = next((item for item in stages if item.name not in _OF_DISTRIBUTE), None)
     if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
         stage = None  # it is not what the step waits for
-    if facts.input.share is not None and facts.input.is_input_bound:
-        yield _measured_by_host(facts, stage)
+    if facts.input.share is not None:  # on every step: what captured ones add is the stage
+        if facts.input.is_input_bound:
+            yield _measured_by_host(facts, stage)
         return
     wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
     if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE:

@@ -222,3 +222,19 @@ def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
     delay = [{"replica": 1, "ms": 30.0}]
     found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=delay, causes=[row])
     assert "python-op" not in found
+
+
+def test_input_that_every_step_measured_is_not_told_from_captures(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    facts = gather_facts(profile, profile.segments[0])
+    little = InputShare(0, 299, 0.1, 0.01, None, 0.1, 20.0, 0, None)
+    found = {item.key for item in findings(replace(facts, input=little))}
+    assert "input-bound" not in found
+
+
+def test_input_that_only_captures_can_see_is_told_as_asked_for_in_the_step(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    facts = gather_facts(profile, profile.segments[0])
+    unknown = InputShare(0, 0, None, None, "no step recorded it")
+    found = {item.key: item for item in findings(replace(facts, input=unknown))}
+    assert "asks for inside the step (as Keras fit does)" in found["input-bound"].sentence

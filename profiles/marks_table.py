@@ -87,7 +87,10 @@ def replica_devices(
         known = opened.replica_devices if opened else []
         names += [known[at] if at < len(known) else None for at in locals_.tolist()]
     place = (of_segment * len(locals_) + of_replica).astype(np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(place), pa.array(names, pa.string()))
+    # A null is in the indices: no Parquet file can have one in the dictionary.
+    is_unknown = np.array([name is None for name in names], np.bool_)
+    indices = pa.array(place, mask=is_unknown[place] if len(place) else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array([name or "" for name in names]))
 
 
 def _ms(length_ns: Ints) -> npt.NDArray[np.float64]:

@@ -7,8 +7,10 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
+from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.schema import TABLES
+from tests.synthetic import write_run
 
 
 def test_every_table_with_exactly_its_schema(straggling, target: Path) -> None:
@@ -26,3 +28,10 @@ def test_duckdb_reads_it(straggling, target: Path) -> None:
     with duckdb.connect() as connection:
         (compute,) = connection.execute(query).fetchone()
     assert 49 < compute < 51
+
+
+def test_a_run_whose_number_of_replicas_changed_is_written(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", steps=20, replicas=4, segments=2))
+    target = write(profile, "parquet", tmp_path / "tables")
+    marks = pq.read_table(target / "marks.parquet")
+    assert marks.num_rows == profile.table("marks").num_rows > 0

@@ -64,13 +64,14 @@ class GuardedApp(st.App):  # type: ignore[misc]  # Streamlit's classes are Any h
         await self._gate(scope, receive, send)
 
 
-def create_app(access: Access, entered: Callable[[], object] = lambda: None) -> GuardedApp:
+def create_app(access: Access, opening: Opening | None = None) -> GuardedApp:
     """The page with the lab's routes; `state.configure` has been called before."""
+    entered = opening.entered if opening else lambda: None
     return GuardedApp(
         SCRIPT,
         routes=build_routes(),
         middleware=[Middleware(Assets)],
-        lifespan=_lifespan,
+        lifespan=partial(_lifespan, opening),
         gate=partial(Gate, access=access, entered=entered),
     )
 
@@ -93,13 +94,16 @@ def free_port(host: str, port: int) -> int:
 
 
 @asynccontextmanager
-async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+async def _lifespan(opening: Opening | None, _app: st.App) -> AsyncIterator[dict[str, Any]]:
     lab = state.lab()
     lab.open()
     preload_soon()
     try:
         yield {}
     finally:
+        # Here, since the server ends itself with the signal that it got.
+        if opening is not None:
+            opening.close()
         lab.close()
 
 
@@ -112,12 +116,9 @@ def serve(access: Access, runs: Path, *, open_browser: bool = False) -> None:
     print(banner(access, runs), flush=True)
     if open_browser:
         opening.start()
-    try:
-        # The server has shut down in good order when it lets Ctrl-C through.
-        with contextlib.suppress(KeyboardInterrupt):
-            create_app(access, opening.entered).run(config=server_options(access.host, access.port))
-    finally:
-        opening.close()
+    # The server has shut down in good order when it lets Ctrl-C through.
+    with contextlib.suppress(KeyboardInterrupt):
+        create_app(access, opening).run(config=server_options(access.host, access.port))
 
 
 def _make_folder(runs: Path) -> None:

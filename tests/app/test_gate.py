@@ -153,6 +153,8 @@ def test_a_wrong_token_in_the_address_sets_no_cookie_and_is_not_repeated() -> No
 def test_a_script_may_put_the_token_into_the_address_and_the_app_does_not_see_it() -> None:
     answer = client().get(f"/api/x?from=1&token={LAB.token}&to=2")
     assert answer.text == "from=1&to=2"
+    logged = f"/_stcore/stream?token={LAB.token}"  # the server's log has a WebSocket's address
+    assert client().listen(logged).closed == CLOSE_REFUSED
     assert client().get(f"/api/x?%74oken={LAB.token}").text == "in"
 
 

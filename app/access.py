@@ -43,7 +43,7 @@ class Access:
 
     @property
     def why_no_own_code(self) -> str | None:
-        """Why nobody may name a file or write a program to run here; None where they may."""
+        """Why the page takes no files or programs of its users to run; None where it does."""
         if self.token is not None or self.is_loopback:
             return None
         return (

@@ -184,7 +184,7 @@ def _answer(verdict: Verdict, connection: HTTPConnection, access: Access) -> ASG
 
 
 def _without_token(scope: Scope) -> Scope:
-    """The request as the app may see it: a token in the address is nobody else's business."""
+    """The request without the token in its address, which the app has no use for."""
     query = scope.get("query_string", b"")
     parts = query.split(b"&")
     kept = [part for part in parts if _name(part) != "token"]

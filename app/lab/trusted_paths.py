@@ -67,7 +67,7 @@ def ask(field: str, path: str, *, source: str = "the link that opened this page"
 
 
 def require(spec: RunSpec) -> None:
-    """Raise SpecError where a run would open a path that nobody here chose, or none is allowed."""
+    """Raise SpecError for a path that the person has not confirmed, or that this lab forbids."""
     for field, path in paths_of(spec.workload, spec.data).items():
         if why := state.lab().access.why_no_own_code:
             raise SpecError(why, field=field)

@@ -76,7 +76,7 @@ def test_every_path_asks_for_the_token(path: str) -> None:
     assert client().get(path, {"authorization": f"token {LAB.token}"}).text == "in"
 
 
-def test_only_the_health_is_told_without_a_token() -> None:
+def test_only_the_health_check_answers_without_a_token() -> None:
     assert client().get("/healthz").text == "in"
     assert client(host="rebound.example").get("/healthz").status == 403
 

@@ -117,7 +117,7 @@ def token_in_the_address(lab: Victim) -> None:
 
 
 def path_traversal(lab: Victim) -> None:
-    """Names that lead out of the runs folder, by whoever is in."""
+    """A user of the lab sends names that lead out of the runs folder."""
     secret = lab.runs.parent / "secret"
     secret.mkdir(exist_ok=True)
     (secret / "run.json").write_text('{"secret": "of-the-owner"}')
@@ -158,7 +158,7 @@ def _as_nobody(lab: Victim, answer: object) -> None:
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
         found = _search(lab, stolen)
-    except BaseException as error:  # told to the parent: the test fails with it
+    except BaseException as error:  # the parent fails with it
         found = [repr(error)]
     finally:
         answer.send(found)  # type: ignore[attr-defined]

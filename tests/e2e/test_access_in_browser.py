@@ -154,7 +154,7 @@ def test_no_other_page_can_read_or_change_anything(
             assert page.evaluate(script, [server.url + path, mode, method]) == "refused"
 
 
-def test_the_token_is_not_told_to_another_site(
+def test_another_site_does_not_learn_the_token(
     context: BrowserContext, server: Server, site: Elsewhere
 ) -> None:
     site.pages["/next"] = "next"

@@ -44,7 +44,7 @@ def test_the_live_page_says_that_a_run_is_gone_and_shows_the_next_of_its_name(
     expect(page.locator(".live")).to_have_attribute("data-step", "39")
     shutil.rmtree(folder)
     expect(
-        page.get_by_text(re.compile("no longer in the runs folder|is a folder in the runs")).first
+        page.get_by_text(re.compile("no longer in the runs folder|There is no run")).first
     ).to_be_visible()
     server.write_run("gone", steps=20, windows=0)
     page.reload()

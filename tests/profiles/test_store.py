@@ -7,6 +7,7 @@ import math
 import os
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
@@ -176,3 +177,14 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     assert profile.identity is None
     assert profile.table("spans").num_rows == 0
     assert Tail(run).read()
+
+
+def test_a_replica_whose_device_the_segment_does_not_name_has_none(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30, windows=0)
+    events = run / "worker-0-0/events.jsonl"
+    segment = next(line for line in events.read_text().splitlines() if '"segment"' in line)
+    unnamed = json.dumps(json.loads(segment) | {"replica_devices": []}, separators=(",", ":"))
+    events.write_text(events.read_text().replace(segment, unnamed))
+    marks = profiles.load(run).table("marks")
+    assert set(marks["device"].to_pylist()) == {None}
+    pq.write_table(marks, tmp_path / "marks.parquet")

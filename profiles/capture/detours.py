@@ -8,6 +8,7 @@ several devices, or one of its own; a variable that is read elsewhere has no inp
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
 
@@ -30,8 +31,15 @@ class Detour:
     """There and back, in a step; None where a size is not known before it runs."""
 
 
-def find_detours(graph: Graph) -> list[Detour]:
-    """The detours of a graph, each pair of replica and device once."""
+@lru_cache(maxsize=2)
+def find_detours(graph: Graph) -> tuple[Detour, ...]:
+    """The detours of a graph, each pair of replica and device once.
+
+    Remembered for the newest graphs: the windows of a segment share one.
+    """
+    on_device: dict[str, list[Node]] = {}
+    for node in graph.nodes:
+        on_device.setdefault(node.device, []).append(node)
     pairs = {
         (node.send_device, node.device): None
         for node in graph.nodes
@@ -40,20 +48,20 @@ def find_detours(graph: Graph) -> list[Detour]:
         and graph.replica_of.get(node.device) != graph.replica_of[node.send_device]
     }
     found = [
-        _detour(graph, source, device, _only_from(graph, source, device))
+        _detour(graph, source, on_device[device], _only_from(graph, source, on_device[device]))
         for source, device in pairs
         if source is not None
     ]
-    return [detour for detour in found if detour is not None]
+    return tuple(detour for detour in found if detour is not None)
 
 
-def _only_from(graph: Graph, source: str, device: str) -> list[Node]:
-    """The nodes of a device that work on nothing but what was received from `source`.
+def _only_from(graph: Graph, source: str, nodes: list[Node]) -> list[Node]:
+    """Those of a device's nodes that work on nothing but what was received from `source`.
 
     All that have inputs may be such, until an input is of another kind; then what reads them is
     not, either.
     """
-    here = [n for n in graph.nodes if n.device == device and n.op not in RECEIVES]
+    here = [node for node in nodes if node.op not in RECEIVES]
     inputs = {node.index: _data_inputs(graph, node) for node in here}
     found = {index for index, producers in inputs.items() if producers}
     wrong = [index for index in inputs if index not in found]
@@ -65,8 +73,9 @@ def _only_from(graph: Graph, source: str, device: str) -> list[Node]:
     found -= set(wrong)
     while wrong:
         for consumer in graph.consumers.get(wrong.pop(), []):
-            is_input = consumer.index in found and consumer.device == device
-            if is_input and any(n.index not in found for n in _others(inputs[consumer.index])):
+            if consumer.index in found and any(
+                n.index not in found for n in _others(inputs[consumer.index])
+            ):
                 found.discard(consumer.index)
                 wrong.append(consumer.index)
     return [node for node in here if node.index in found]
@@ -82,14 +91,14 @@ def _data_inputs(graph: Graph, node: Node) -> list[Node]:
     return [p for p in graph.producers(node) if p.name in wanted and p.op != "Const"]
 
 
-def _detour(graph: Graph, source: str, device: str, nodes: list[Node]) -> Detour | None:
+def _detour(graph: Graph, source: str, every: list[Node], nodes: list[Node]) -> Detour | None:
     """The detour, if something of it goes back to where it came from."""
     back = [node for node in nodes if node.op in SENDS and node.recv_device == source]
     known = {node.index for node in nodes}
     there = [  # the send knows the size, the receive does not
         graph.peer(node) or node
-        for node in graph.nodes
-        if node.op in RECEIVES and node.device == device and node.send_device == source
+        for node in every
+        if node.op in RECEIVES and node.send_device == source
         if any(consumer.index in known for consumer in graph.consumers.get(node.index, []))
     ]
     works = [node for node in nodes if node.op not in SENDS and node.op not in _NO_WORK]
@@ -100,7 +109,7 @@ def _detour(graph: Graph, source: str, device: str, nodes: list[Node]) -> Detour
     many = "1 more op" if more == 1 else f"{more} more ops"
     return Detour(
         replica=graph.replica_of[source],
-        device=device,
+        device=every[0].device,
         nodes=tuple(node.index for node in nodes),
         name=first.name,
         described=f"The op {first.name} ({first.op})" + (f" with {many}" if more else ""),

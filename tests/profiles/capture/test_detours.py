@@ -39,7 +39,7 @@ def test_a_reduction_on_one_device_is_no_detour() -> None:
     placed.add("mean", "Mul", 0, "sum")
     for device in range(1, 4):
         placed.add(f"update_{device}", "AssignSub", device, "mean")
-    assert find_detours(placed.graph()) == []
+    assert find_detours(placed.graph()) == ()
 
 
 def test_a_gradient_that_stays_where_it_was_sent_is_no_detour() -> None:
@@ -47,4 +47,4 @@ def test_a_gradient_that_stays_where_it_was_sent_is_no_detour() -> None:
     placed = Placed()
     placed.add("gradient", "Mul", 1)
     placed.add("update", "AssignSub", 0, "gradient")
-    assert find_detours(placed.graph()) == []
+    assert find_detours(placed.graph()) == ()

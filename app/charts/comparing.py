@@ -39,7 +39,7 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Fi
     room = max(max(ends) - min([*ends, 1.0]), 1.0 - min(ends), 0.02) * 0.25
     chart.update_xaxes(range=[min([*ends, 1.0]) - room, max([*ends, 1.0]) + room])
     chart.add_vline(x=1, line={"color": INK, "width": 2, "dash": "dot"})
-    for x, text, anchor in ((1, "B faster ", "right"), (1, " A faster", "left")):
+    for x, text, anchor in ((1, "shorter in B ", "right"), (1, " longer in B", "left")):
         chart.add_annotation(
             x=x,
             y=1,

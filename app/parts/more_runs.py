@@ -30,7 +30,7 @@ def pick_more(runs: Sequence[RunEntry], side: str, first: OpenRun) -> tuple[Open
         format_func=lambda name: plain(name, 56),
         on_change=_write_address,
         args=(key, widget),
-        placeholder="One run a side gives a difference, several give an answer",
+        placeholder="Several runs give an answer",
     )
     by_name = {entry.name: entry for entry in runs}
     opened = []

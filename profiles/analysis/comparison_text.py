@@ -83,10 +83,10 @@ def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
         return (
             "How much two runs of one spec differ on this machine is not known: this folder has "
             "too few other runs of these specs since the machine started. One run a side cannot "
-            f"tell which is faster. Repeat each {number} times, in turns: `strategy-lab run "
-            f"A.yaml --interleave B.yaml --repeat {number}` (enough for "
+            f"tell which is faster. Repeat each {number} times, in turns: strategy-lab run "
+            f"A.yaml --interleave B.yaml --repeat {number} (enough for "
             f"{_AIM} if runs differ by {_ASSUMED}; "
-            "`--repeat auto` finds out)."
+            "--repeat auto finds the number)."
         )
     number = runs_needed(spread.pair_spread, spread.freedom)
     usual = units.share(spread.usual_difference)
@@ -108,7 +108,7 @@ def _repeat(number: int) -> str:
         )
     return (
         f"To find {_AIM} with {_SURE} probability, repeat each {number} times, in turns: "
-        f"`strategy-lab run A.yaml --interleave B.yaml --repeat {number}`."
+        f"strategy-lab run A.yaml --interleave B.yaml --repeat {number}"
     )
 
 

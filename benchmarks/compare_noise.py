@@ -9,7 +9,7 @@ asks for, each pair in random order. Rates come with their 95 % interval (Wilson
 
 `--record` records blocks of three runs (A, the same again, and B with a real delay in its step), in
 random order within a block, for as long as it is allowed; the same folder goes on. The rule is then
-applied from each block on. What is told is about the machine as it was: quiet, or busy.
+applied from each block on. The rates hold for the machine as it was then: quiet, or busy.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Left out are the steps that no time statistic counts (the first one, traced and captured ones: see
 `steps`), and what MSER-5 takes for warm-up. A comparison of several runs knows nothing else of a
-run. How much the steps scatter within the run is told beside it, as a description: it says nothing
-of how the next run turns out.
+run. The scatter of the steps within the run only describes it: it says nothing of how the next run
+turns out.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def test_several_runs_a_side_say_which_is_faster(tmp_path: Path, capsys: Capture
     assert found["a"]["run"] == "a-0"
 
 
-def test_equal_runs_in_turns_are_told_as_noise(tmp_path: Path, capsys: Captured) -> None:
+def test_equal_runs_in_turns_are_called_noise(tmp_path: Path, capsys: Captured) -> None:
     runs = repeated(tmp_path, 20.0, 20.0)
     limits = ["--fail-on", "step_time_ms:+0%", "--fail-on", "step_time_ms:-0%"]
     assert main(["compare", *runs, *limits]) == 0

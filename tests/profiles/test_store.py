@@ -7,6 +7,7 @@ import math
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -188,3 +189,15 @@ def test_a_replica_whose_device_the_segment_does_not_name_has_none(tmp_path: Pat
     marks = profiles.load(run).table("marks")
     assert set(marks["device"].to_pylist()) == {None}
     pq.write_table(marks, tmp_path / "marks.parquet")
+
+
+def test_thread_numbers_use_all_64_bits(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30, windows=1)
+    file = run / "worker-0-0/window-000000/spans.parquet"
+    spans = pq.read_table(file)
+    place = spans.schema.get_field_index("thread")
+    ends = pa.array([2**63 - 1, -(2**63)] * spans.num_rows, pa.int64()).slice(0, spans.num_rows)
+    pq.write_table(spans.set_column(place, "thread", ends), file)
+    profile = profiles.load(run)
+    assert set(profile.table("spans")["thread"].to_pylist()) == {2**63 - 1, -(2**63)}
+    assert profile.notes == ()

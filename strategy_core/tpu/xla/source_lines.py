@@ -24,6 +24,8 @@ _LIBRARIES = tuple(
 
 _WORKLOADS = f"{_ENGINE / 'workloads'}/"
 
+_MARKS = f"{_ENGINE / 'recorder' / 'marks.py'}"
+
 
 class SourceLine(NamedTuple):
     file: str | None
@@ -37,6 +39,13 @@ def is_library(file: str) -> bool:
     if file.startswith(_WORKLOADS):
         return False
     return file.startswith((*_LIBRARIES, "<")) or "/tmp/__autograph_generated_file" in file
+
+
+def is_measurement(op: Any) -> bool:
+    """Whether an op makes or only joins timestamps of the recorder: no part of the program."""
+    if any(frame.filename == _MARKS for frame in op.traceback or ()):
+        return True
+    return bool(op.inputs) and all(tensor.op.type == "Timestamp" for tensor in op.inputs)
 
 
 def line_of(op: Any) -> SourceLine:

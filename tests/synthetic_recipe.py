@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from strategy_lab.profiles.spec import RunSpec
 
 EPOCH_NS = 1_760_000_000_000_000_000
 HOSTILE = "<script>alert('x')</script>\"&'\n\u202e"
+
+
+Ending = Literal["finished", "stopped", "failed", "crashed"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Recipe:
     contexts: bool = False
     captured: bool = True
     """Whether the windows' Parquet files exist."""
-    ending: str | None = "finished"
+    ending: Ending | None = "finished"
     """`finished`, `stopped`, `failed`, `crashed`, or None: cut off without a word."""
     missing: Sequence[str] = ()
     """Pieces left out: `run.json`, `launcher`, `environment`, or a window table's name."""

@@ -100,9 +100,8 @@ def test_a_query_cannot_leave_the_room(
 
 
 def test_a_query_that_takes_too_long_is_ended(profile: Profile) -> None:
-    endless = (
-        "select count(*) from range(1000000000) a, range(1000000000) b where a.range < b.range"
-    )
+    # Few enough rows on either side that its time, not its memory, is what runs out.
+    endless = "select count(*) from range(1000000) a, range(1000000) b where a.range < b.range"
     began = time.monotonic()
     with pytest.raises(AnalysisError, match=r"took longer than 2 s and was ended"):
         ask(profile, endless, timeout_s=2.0, most_rows=10)

@@ -110,7 +110,7 @@ REFUSED = {
         {"strategy": "parameter-server"},
         "at least one parameter server",
     ),
-    "devices that are none": ({"devices": "cpu2"}, "devices is"),
+    "devices that are none": ({"devices": "cpu2"}, "devices='cpu2' is not valid"),
     "a device that is not there": ({"devices": "gpu:7,gpu:8"}, "GPU"),
     "another workload": ({"workload": "digits-cnn"}, "A live change keeps"),
     "a field that is none": ({"batch": 3}, "no field 'batch'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from msgspec import structs
 
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.mesh import CorePlace, mesh
@@ -157,7 +158,8 @@ def show_communications(found: Cores) -> None:
     if not rows:
         st.markdown("The cores of this program exchange nothing.")
         return
-    frame = pd.DataFrame(rows).sort_values("moved_bytes", ascending=False, na_position="last")
+    frame = pd.DataFrame([structs.asdict(row) for row in rows])
+    frame = frame.sort_values("moved_bytes", ascending=False, na_position="last")
     column = st.column_config
     st.dataframe(
         frame,

@@ -86,7 +86,7 @@ def test_the_split_convolutions_exchange_halos(run: profiles.Profile) -> None:
     found = cores(run, segment)
     assert found.expansion is not None
     assert found.expansion.partitioned["Conv2D"] >= 8, "two convolutions on four replicas"
-    kinds = {item["op"] for item in found.expansion.collectives}
+    kinds = {item.op for item in found.expansion.collectives}
     assert {"halo-exchange", "all-reduce"} <= kinds
 
 

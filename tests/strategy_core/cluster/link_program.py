@@ -14,6 +14,8 @@ import socket
 import time
 from dataclasses import asdict
 
+from msgspec import structs
+
 from strategy_core.cluster import namespaces
 from strategy_core.cluster.connections import connections
 from strategy_core.cluster.link_meter import own_interface
@@ -66,7 +68,7 @@ def call(host: str, port: int, size: int) -> dict[str, object]:
         "round_trip_ms": min(trips),
         "took_s": took_s,
         "counted": asdict(counted),
-        "interface": interface,
+        "interface": structs.asdict(interface) if interface else None,
     }
 
 

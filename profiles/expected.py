@@ -37,10 +37,12 @@ def of_this_run(
 
 
 def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:
-    """Workers that a segment's replicas wait for and whose records are not in the folder."""
+    """Workers that a segment's replicas wait for and of which the folder has no record."""
     if segment.num_workers < 2 or is_served(segment):
         return ()
-    present = {source.worker for source in sources}
+    present = {
+        source.worker for source in sources if source.last_ns
+    }  # an emptied file tells nothing
     return tuple(worker for worker in range(segment.num_workers) if worker not in present)
 
 

@@ -15,6 +15,8 @@ from strategy_lab.profiles.schema import COLUMNS, MOST_OTHER_ROWS, MOST_ROWS, TA
 from strategy_lab.profiles.table_check import fitting_rows
 
 _MAGIC = b"PAR1"
+_SMALLEST_BYTES = 12
+"""Both magics and the length of the footer: a file cut after its first magic ends with one, too."""
 LARGEST_BYTES = 2 << 30
 """Of a file: what its columns take once they are decompressed, as its footer says."""
 
@@ -28,8 +30,10 @@ def why_unreadable(path: Path) -> str | None:
     if not path.is_file():  # a pipe would be waited for without end
         return "is not a file"
     try:
+        if path.stat().st_size < _SMALLEST_BYTES:
+            return "is cut off"
         with path.open("rb") as file:
-            file.seek(-min(len(_MAGIC), path.stat().st_size), 2)
+            file.seek(-len(_MAGIC), 2)
             return None if file.read() == _MAGIC else "is cut off"
     except OSError as error:
         return f"cannot be read ({error.strerror})"

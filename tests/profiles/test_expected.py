@@ -51,6 +51,12 @@ def test_without_a_workers_folder_waits_are_unknown_and_not_0(tmp_path: Path) ->
     assert "Segment 0 has 2 workers, and the records of 1 are not in this folder" in text
 
 
+def test_a_worker_whose_events_were_emptied_is_absent(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
+    (run / "worker-1-0" / "events.jsonl").write_bytes(b"")
+    assert "the records of 1 are not in this folder: waits across workers" in noted(run)
+
+
 @pytest.mark.parametrize(
     ("gone", "note"),
     [

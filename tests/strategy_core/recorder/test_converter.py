@@ -49,7 +49,7 @@ def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
     assert converter.finish(PATIENCE_S)[0]["error"] is None
-    (helper,) = _helpers(os.getpid())
+    helper = _helper(os.getpid())
     helper.send_signal(signal.SIGINT)
     converter.submit(_job(tmp_path, 1))
     assert converter.finish(PATIENCE_S)[0]["error"] is None
@@ -60,10 +60,10 @@ def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
 def test_a_helper_that_waits_is_taken(tmp_path: Path) -> None:
     prepare()
     prepare()
-    (waiting,) = _helpers(os.getpid())
+    waiting = _helper(os.getpid())
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
-    assert _helpers(os.getpid()) == [waiting]
+    assert _helper(os.getpid()) == waiting
     assert converter.finish(PATIENCE_S)[0]["error"] is None
     converter.close()
     assert not waiting.is_running()
@@ -89,7 +89,7 @@ def test_what_a_helper_took_to_be_ready_is_told_once_and_only_where_it_was_start
 
 def test_a_helper_that_died_waiting_is_not_taken(tmp_path: Path) -> None:
     prepare()
-    (waiting,) = _helpers(os.getpid())
+    waiting = _helper(os.getpid())
     waiting.kill()
     waiting.wait(PATIENCE_S)
     converter = Converter()
@@ -103,7 +103,7 @@ def test_a_killed_helper_costs_its_window_and_a_new_one_converts_the_others(
 ) -> None:
     converter = Converter()
     converter.warm_up()
-    (helper,) = _helpers(os.getpid())
+    helper = _helper(os.getpid())
     helper.suspend()  # so that it cannot be done before it dies
     for number in range(3):
         converter.submit(_job(tmp_path, number))
@@ -124,7 +124,7 @@ def test_a_killed_helper_costs_its_window_and_a_new_one_converts_the_others(
 def test_a_stopped_helper_is_replaced_and_its_pipe_never_blocks(tmp_path: Path) -> None:
     converter = Converter()
     converter.warm_up()
-    (helper,) = _helpers(os.getpid())
+    helper = _helper(os.getpid())
     helper.suspend()
     big = replace(_job(tmp_path, 0), devices=["/device:CPU:0" * 10] * 1000)
     for _ in range(3):  # more than the 64 kB that a pipe holds
@@ -140,7 +140,7 @@ def test_a_stopped_helper_is_replaced_and_its_pipe_never_blocks(tmp_path: Path) 
 def test_a_helper_that_died_between_two_jobs_costs_no_window(tmp_path: Path) -> None:
     converter = Converter()
     converter.warm_up()
-    (helper,) = _helpers(os.getpid())
+    helper = _helper(os.getpid())
     helper.kill()
     psutil.wait_procs([helper], timeout=PATIENCE_S)
     converter.submit(_job(tmp_path, 0))
@@ -157,10 +157,12 @@ def test_it_never_outlives_its_worker() -> None:
     )
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "up\n"
-        (helper,) = _helpers(worker.pid)
-        worker.kill()
+        try:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "up\n"
+            helper = _helper(worker.pid)
+        finally:
+            worker.kill()
     wait_until(lambda: not is_living(helper.pid))
 
 
@@ -179,7 +181,7 @@ def test_it_ends_with_its_worker_though_a_forked_child_holds_its_pipe(tmp_path: 
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "up\n"
-        (helper,) = _helpers(worker.pid)
+        helper = _helper(worker.pid)
         worker.kill()
         worker.wait(PATIENCE_S)
         child = psutil.Process(int(child_file.read_text()))
@@ -190,5 +192,9 @@ def test_it_ends_with_its_worker_though_a_forked_child_holds_its_pipe(tmp_path: 
             child.kill()
 
 
-def _helpers(pid: int) -> list[psutil.Process]:
-    return children_of(pid, command="strategy_lab.profiles.capture.helper")
+def _helper(pid: int) -> psutil.Process:
+    """The one helper of a process. A command line is empty for a moment after `exec`."""
+    command = "strategy_lab.profiles.capture.helper"
+    wait_until(lambda: len(children_of(pid, command=command)) == 1)
+    (helper,) = children_of(pid, command=command)
+    return helper

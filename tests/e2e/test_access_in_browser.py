@@ -178,7 +178,7 @@ def test_a_workload_file_of_a_link_runs_only_after_the_person_confirms_it(
     page.goto(site.url("/trap"))
     page.get_by_text("click").click()
     run = page.get_by_role("button", name="Run").filter(has_text="Ctrl")
-    expect(page.get_by_text("came with the link")).to_be_visible()
+    expect(page.get_by_text("The path of the workload file")).to_be_visible()
     expect(page.get_by_text(str(workload))).to_be_visible()
     expect(run).to_be_disabled()
     page.keyboard.press("Control+Enter")

@@ -4,5 +4,5 @@
 
 `PATH` is a checkout of TensorFlow at the installed version; its test files are read from there and
 are no part of this repository. Each file runs in a process of its own with emulated cores. The
-command prints the table of `docs/tpu.md`: tests run, passed, not applicable and failed, by file.
+command prints a table: tests run, passed, not applicable with the reason, and failed, by file.
 """

@@ -43,7 +43,7 @@ class Access:
 
     @property
     def why_no_own_code(self) -> str | None:
-        """Why the page takes no files or programs of its users to run; None where it does."""
+        """Why users may not run files or programs of their own; None if they may."""
         if self.token is not None or self.is_loopback:
             return None
         return (

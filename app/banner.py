@@ -80,7 +80,7 @@ def _is_outside(address: str) -> bool:
 
 
 def warn_of_folder(runs: Path) -> str | None:
-    """What others can do to the runs folder; None where its owner alone can write there.
+    """What others can do to the runs folder; None if only its owner can write there.
 
     A run is commanded by files in its folder.
     """

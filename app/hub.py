@@ -19,8 +19,8 @@ POLL_S = 0.025
 POLL_ENDED_S = 0.5
 """The same once the run is over: nothing is expected, a run continued by hand is still seen."""
 MAX_KEPT = 8
-"""Runs that are followed on although nobody watches them: a viewer that comes back finds them
-read. One of 20,000 steps on four replicas takes 7 MB."""
+"""Runs without a viewer that stay in memory, so that a viewer who comes back does not wait for
+them to be read. One of 20,000 steps on four replicas takes 7 MB."""
 
 
 def run_folder(runs: Path, run_id: str) -> Path:

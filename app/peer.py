@@ -31,7 +31,7 @@ _ANSWER_WITHIN_S = 1.0
 
 
 def uid_of(client: Address | None, server: Address | None) -> int | None:
-    """The user id that owns the client's socket; None where this machine does not know it."""
+    """The user id that owns the client's socket; None if this machine does not know it."""
     if client is None or server is None:
         return None
     try:

@@ -200,7 +200,7 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
     file: Annotated[str, Meta(pattern=r"^placement-\d{1,9}\.parquet$")] | None
     num_rows: Count
     reason: Text | None = None
-    """Why there is none, where there is none."""
+    """Why there is no file; null if there is one."""
 
 
 class CoresExpanded(Recorded, frozen=True, tag="cores"):
@@ -287,14 +287,14 @@ class MemorySampled(Recorded, frozen=True, tag="memory"):
 
 
 class ClockMeasured(Recorded, frozen=True, tag="clock"):
-    """How far the reference worker's wall clock is from this worker's, or why nobody can say.
+    """How far the reference worker's wall clock is from this worker's, or why that is unknown.
 
     `own time + offset_ns` is the reference's time. The truth lies within `uncertainty_ns` (half
     the least round trip), however unlike the two ways of a message are.
     """
 
     reference: Worker
-    """Number of the worker whose clock all are told by."""
+    """Number of the worker whose clock is the common one."""
     measured_ns: TimeNs
     """When, by this worker's own wall clock."""
     offset_ns: OffsetNs | None

@@ -96,7 +96,8 @@ def test_two_hosts_and_a_shared_folder_are_one_run(tmp_path: Path) -> None:
     assert segment["steps"]["count"] == 20
     assert [len(steps_of(run, worker)) for worker in (0, 1)] == [20, 20]
     launched = run_records(profile.path, "launched")
-    assert [(record["worker"], record["address"]) for record in launched] == [*enumerate(addresses)]
+    started = sorted((record["worker"], record["address"]) for record in launched)
+    assert started == [*enumerate(addresses)]
     warned = [
         note["message"] for note in run_records(profile.path, "note") if note["level"] == "warning"
     ]

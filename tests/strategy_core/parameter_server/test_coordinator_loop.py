@@ -103,7 +103,7 @@ def test_results_count_in_the_order_in_which_they_came() -> None:
     closure, served = recorded.events
     assert isinstance(closure, ClosureDone)
     assert (closure.step, closure.worker) == (0, 1)  # worker 0 is process 1
-    assert closure.marks_ns == [10, 20, None, None, 50]
+    assert closure.marks_ns == (10, 20, None, None, 50)
     assert closure.finished_ns == BEGIN_NS + 1_000_000
     assert isinstance(served, VariablesServed)
     (closure,) = run_step(loop, 1).events  # what is served is told once

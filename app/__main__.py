@@ -31,8 +31,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until interrupted; 2 where the request was wrong."""
     arguments = parse_arguments(argv)
-    from strategy_lab.app.access import TOKEN_VARIABLE, Access, choose_token, parse_hosts
-    from strategy_lab.app.server import serve
+    from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, choose_token, parse_hosts
+    from strategy_lab.app.server.asgi_app import serve
 
     try:
         token = None if arguments.no_token else choose_token(os.environ)

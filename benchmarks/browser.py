@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from strategy_lab.app.server import free_port
+from strategy_lab.app.server.asgi_app import free_port
 from tests import lab_access
 
 CHROMIUM = "/usr/bin/chromium"

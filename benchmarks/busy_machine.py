@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.waiting import is_kind, wait_for
-from strategy_core.launcher import Launcher, RunHandle
-from strategy_lab.app.state import WORKER_NICE
-from strategy_lab.profiles.spec import RunSpec
-from strategy_lab.profiles.tail import Tail
+from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_lab.app.server.state import WORKER_NICE
+from strategy_lab.profiles.run.tail import Tail
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 LIMIT = 2.0
 STEPS_BEFORE_CHANGES = 60

@@ -16,8 +16,8 @@ import psutil
 
 from strategy_core.recorder.planner import EARLY_STEP, WindowPlanner
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.layout import WorkerFolder, worker_folder
-from strategy_lab.profiles.spec import Capture, RunSpec, parse_spec
+from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
+from strategy_lab.profiles.spec.run_spec import Capture, RunSpec, parse_spec
 
 WARM_UP_STEPS = 12
 """Tracing, and the small window at a segment's beginning."""
@@ -107,7 +107,7 @@ def made_to_last(workload: str, devices: int, step_ms: int) -> tuple[Any, float]
 
     Where the workload's data has too few examples for such a batch, the step is shorter.
     """
-    from strategy_core import devices as logical
+    from strategy_core.runtime import logical_devices as logical
 
     batch = FIRST_BATCH if step_ms else 8 * devices
     spec = parse_spec(
@@ -142,7 +142,7 @@ def next_batch(
 
 def _built(spec: RunSpec) -> tuple[Any, float]:
     """The segment of a spec, and how long its bare step lasts."""
-    from strategy_core import segment
+    from strategy_core.training import segment
 
     built = segment.build(spec)
     _bare_step(built)  # is traced
@@ -210,8 +210,8 @@ def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sid
 
 def _function(built: Any, with_marks: bool) -> Any:
     """The traced step of the same model under the same strategy."""
-    from strategy_core import workload
-    from strategy_core.step import build_step
+    from strategy_core.training import workload
+    from strategy_core.training.train_step import build_step
 
     work = workload.load(built.spec.workload, built.spec.workload_options)
     return build_step(
@@ -234,8 +234,8 @@ def _recorded(
     graphs: dict[bool, Path],
 ) -> tuple[Side, Cost]:
     """Steps through a recorder of their own, as the lab's loop does them; and its opening."""
-    from strategy_core.loops import CustomLoop
     from strategy_core.recorder import Recorder, converter
+    from strategy_core.training.custom_loop import CustomLoop
 
     capture = kind.capture
     assert capture is not None

@@ -43,7 +43,7 @@ from benchmarks.capture_kinds import (
     sides,
 )
 from benchmarks.paired import Ratio, median_ratio, ratio_with_events
-from strategy_core.processes.lifeline import tie_to
+from strategy_core.processes.parent_death import tie_to
 
 CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "synthetic:2:100", "resnet50:2:0", "resnet50:4:0")
 WITH_OPENING = ("budget", "default")

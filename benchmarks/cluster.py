@@ -29,12 +29,12 @@ from typing import Any
 
 from benchmarks.paired import median_ratio, total_ratio
 from benchmarks.waiting import compare_starts
-from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
+from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
-from strategy_core.launcher import Launcher
-from strategy_lab.profiles.events import StepDone
-from strategy_lab.profiles.spec import RunSpec
-from strategy_lab.profiles.tail import Tail
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab.profiles.run.events import StepDone
+from strategy_lab.profiles.run.tail import Tail
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 WORKERS = 4
 MODELS = ((512, 100), (65_536, 20))

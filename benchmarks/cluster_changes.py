@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks.paired import median_ratio
 from benchmarks.reconfigure import change
 from benchmarks.waiting import is_kind, line, wait_for
-from strategy_core.launcher import Launcher
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 IN_PLACE: dict[str, dict[str, Any]] = {
     "half the batch": {"global_batch_size": 64},

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.blocks import children_s, in_turns
-from strategy_core.processes.lifeline import tie_to
+from strategy_core.processes.parent_death import tie_to
 
 BATCH_SIZE = 1024
 WARM_UP_STEPS = 20
@@ -78,14 +78,15 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
     `hidden` units make the model: 75 parameters each.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from strategy_core import devices, segment, state
-    from strategy_core.cluster.agreement import Agreement
-    from strategy_core.cluster.clock import join_clock
-    from strategy_core.cluster.link_meter import LinkMeter
+    from strategy_core.cluster.command_agreement import Agreement
     from strategy_core.cluster.tasks import cluster_of
+    from strategy_core.cluster.telemetry.clock import join_clock
+    from strategy_core.cluster.telemetry.link_meter import LinkMeter
     from strategy_core.recorder import Recorder
-    from strategy_lab.profiles.layout import worker_folder
-    from strategy_lab.profiles.spec import RunSpec
+    from strategy_core.runtime import logical_devices
+    from strategy_core.training import segment, state
+    from strategy_lab.profiles.run.layout import worker_folder
+    from strategy_lab.profiles.spec.run_spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, addresses = config["task"]["index"], config["cluster"]["worker"]
@@ -98,7 +99,7 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
         workload_options={"hidden": hidden},
         global_batch_size=BATCH_SIZE,
     )
-    devices.create_logical_devices(spec)
+    logical_devices.create_logical_devices(spec)
     built = segment.build(spec, agreement=Agreement(process, num_workers))
     cluster = cluster_of(spec, addresses)
     recorder = Recorder(worker_folder(folder, process), capture=spec.capture)
@@ -123,7 +124,7 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
 
 def _unrecorded(built: Any) -> dict[str, Callable[[], object]]:
     """The steps of a bare run, and the same with the light marks in their graph, which are read."""
-    from strategy_core.step import Step, build_step
+    from strategy_core.training.train_step import Step, build_step
 
     def step_of(with_marks: bool) -> Step:
         parts = (built.strategy, built.model, built.optimizer, built.work)
@@ -143,12 +144,13 @@ def _unrecorded(built: Any) -> dict[str, Callable[[], object]]:
 def fit(rounds: int, steps: int) -> None:
     """The same of `fit`, by how often its workers agree; nothing is recorded."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from strategy_core import devices, segment
-    from strategy_core.cluster.agreement import Agreement
-    from strategy_core.cluster.parting import sum_over_replicas
-    from strategy_core.fit_agreement import FitAgreement
+    from strategy_core.cluster.barrier import sum_over_replicas
+    from strategy_core.cluster.command_agreement import Agreement
     from strategy_core.recorder.step import RecordedStep
-    from strategy_lab.profiles.spec import RunSpec
+    from strategy_core.runtime import logical_devices
+    from strategy_core.training import segment
+    from strategy_core.training.keras_fit_sync import FitAgreement
+    from strategy_lab.profiles.spec.run_spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, num_workers = config["task"]["index"], len(config["cluster"]["worker"])
@@ -160,7 +162,7 @@ def fit(rounds: int, steps: int) -> None:
         loop="fit",
         global_batch_size=BATCH_SIZE,
     )
-    devices.create_logical_devices(spec)
+    logical_devices.create_logical_devices(spec)
     agreement = Agreement(process, num_workers)
     built = segment.build(spec, agreement=agreement)
     summed = sum_over_replicas(built.strategy)

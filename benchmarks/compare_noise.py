@@ -23,11 +23,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compare_noise_runs import recorded_blocks
-from strategy_core.repetition import MOST_AUTO
-from strategy_lab.profiles.analysis.comparison import Comparison, TimedRun, compare_sides
-from strategy_lab.profiles.analysis.repetitions import DIFFERENCE, PILOT_RUNS
-from strategy_lab.profiles.analysis.run_time import RunTime
-from strategy_lab.profiles.columns import Floats
+from strategy_core.launcher.repetition import MOST_AUTO
+from strategy_lab.profiles.analysis.compare.comparison import (
+    Comparison,
+    TimedRun,
+    compare_sides,
+)
+from strategy_lab.profiles.analysis.compare.repetitions import DIFFERENCE, PILOT_RUNS
+from strategy_lab.profiles.analysis.compare.run_time import RunTime
+from strategy_lab.profiles.tables.columns import Floats
 
 TRIALS = 4000
 _WITHIN = 0.008

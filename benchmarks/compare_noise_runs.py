@@ -7,13 +7,13 @@ import random
 import time
 from pathlib import Path
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab.profiles import load
-from strategy_lab.profiles.analysis.comparison import TimedRun
-from strategy_lab.profiles.analysis.repetitions import DIFFERENCE
-from strategy_lab.profiles.analysis.run_comparison import timed_run
+from strategy_lab.profiles.analysis.compare.comparison import TimedRun
+from strategy_lab.profiles.analysis.compare.repetitions import DIFFERENCE
+from strategy_lab.profiles.analysis.compare.run_comparison import timed_run
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 SIDES = ("a", "again", "b")
 _LEAST_MS = 0.05

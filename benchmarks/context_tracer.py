@@ -50,7 +50,7 @@ def prepare() -> Callable[[], float]:
     """A call that traces the training step of digits-cnn anew and returns its seconds."""
     import tensorflow as tf
 
-    from strategy_core import workload
+    from strategy_core.training import workload
 
     cpu = tf.config.list_physical_devices("CPU")[0]
     devices = [tf.config.LogicalDeviceConfiguration()] * REPLICAS

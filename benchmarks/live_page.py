@@ -25,10 +25,10 @@ import psutil
 from playwright.sync_api import Page
 
 from benchmarks.browser import chromium, serve_lab
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import SegmentOpened, StepDone, WorkerStarted
-from strategy_lab.profiles.layout import worker_folder
-from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import SegmentOpened, StepDone, WorkerStarted
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
 from tests.lab_access import with_token
 
 REPLICAS = 4

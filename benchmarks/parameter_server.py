@@ -29,10 +29,10 @@ from typing import Any
 from benchmarks.paired import median_ratio
 from benchmarks.waiting import compare_starts, is_kind, wait_for
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
-from strategy_core.cluster.ports import REUSE_PORT, reserved_ports
+from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
-from strategy_core.launcher import Launcher
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 SPEC = RunSpec(
     strategy="parameter-server",

@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.blocks import in_turns
 from benchmarks.parameter_server import SPEC
-from strategy_core.processes.lifeline import tie_to
+from strategy_core.processes.parent_death import tie_to
 
 
 def main() -> None:
@@ -59,13 +59,14 @@ def plain() -> None:
 def recording(folder: Path, rounds: int, steps: int, pids: list[int]) -> None:
     """Wall and processor seconds of blocks of steps, of each contestant; `pids` are the servers."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from strategy_core import devices, segment, state
-    from strategy_core.cluster.clock import join_clock
-    from strategy_core.cluster.link_meter import LinkMeter
+    from strategy_core.cluster.telemetry.clock import join_clock
+    from strategy_core.cluster.telemetry.link_meter import LinkMeter
     from strategy_core.recorder import Recorder
-    from strategy_lab.profiles.layout import worker_folder
+    from strategy_core.runtime import logical_devices
+    from strategy_core.training import segment, state
+    from strategy_lab.profiles.run.layout import worker_folder
 
-    devices.create_logical_devices(SPEC)
+    logical_devices.create_logical_devices(SPEC)
     built = segment.build(SPEC)
     cluster = _cluster()
     recorder = Recorder(worker_folder(folder, 0), capture=SPEC.capture)
@@ -132,11 +133,11 @@ def own_closures(built: Any) -> Callable[[], Any]:
     """The same with the lab's step, which pulls each weight once and tells when."""
     import tensorflow as tf
 
-    from strategy_core.input_pipeline import global_batches
-    from strategy_core.parameter_server.feed import Feed
-    from strategy_core.parameter_server.parts import Held
-    from strategy_core.parameter_server.pushes import Pushes
-    from strategy_core.parameter_server.step import build_step
+    from strategy_core.training.input_pipeline import global_batches
+    from strategy_core.training.parameter_server.closure import build_step
+    from strategy_core.training.parameter_server.push_accounting import Pushes
+    from strategy_core.training.parameter_server.sharded_weights import Held
+    from strategy_core.training.parameter_server.worker_input import Feed
 
     coordinator = tf.distribute.coordinator.ClusterCoordinator(built.strategy)
     feed = Feed(coordinator, global_batches(SPEC, built.work, 0).dataset, SPEC.workers)
@@ -173,8 +174,8 @@ def serve(folder: Path | None) -> None:
     record (16 datagrams every two seconds)."""
     import tensorflow as tf
 
-    from strategy_core.cluster.server_run import ServerRun
     from strategy_core.processes import protocol
+    from strategy_core.worker.server_worker import ServerRun
 
     if folder is None:
         resolver = _resolver()

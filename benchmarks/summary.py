@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from strategy_lab.profiles.tail import Cursor, read_since
+from strategy_lab.profiles.run.tail import Cursor, read_since
 from tests.synthetic import write_run
 
 LIMIT_S = 2.0

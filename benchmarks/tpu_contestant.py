@@ -92,7 +92,7 @@ def step_maker(name: str, strategy: Any) -> Callable[[], Step]:
     """A function that traces the workload's training step anew and returns it, bound to a batch."""
     import tensorflow as tf
 
-    from strategy_core.workload import load
+    from strategy_core.training.workload import load
 
     workload = load(name)
     batch_size = BATCH_PER_CORE[name] * strategy.num_replicas_in_sync

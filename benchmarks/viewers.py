@@ -37,8 +37,8 @@ from benchmarks.browser import chromium, serve_lab
 from benchmarks.live_page import WATCH, server_process
 from benchmarks.paired import median_ratio
 from strategy_core.processes.import_path import module_command
-from strategy_lab.profiles.layout import worker_folder
-from strategy_lab.profiles.store import load
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.tables.store import load
 from tests import lab_access
 
 RUN = "trained"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paired import median_ratio
-from strategy_core.launcher import Launcher, RunHandle
-from strategy_lab.profiles.tail import Tail
+from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_lab.profiles.run.tail import Tail
 
 Fields = dict[str, Any]
 """Of an event, with its kind."""

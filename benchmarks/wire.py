@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from strategy_core.cluster.connections import connections
-from strategy_core.launcher import Launcher
+from strategy_core.cluster.telemetry.tcp_info import connections
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.links import Links, links
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec import RunSpec
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.tables.store import Profile
 
 WORKLOAD = Path(__file__).with_name("wire_workload.py")
 RATE_MBIT = 400.0

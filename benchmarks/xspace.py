@@ -114,10 +114,11 @@ def _record(folder: Path, events: int) -> None:
     """Real steps under the profiler, and their graph."""
     import tensorflow as tf
 
-    from strategy_core import devices, segment
     from strategy_core.recorder import placement
+    from strategy_core.runtime import logical_devices as devices
+    from strategy_core.training import segment
     from strategy_lab.profiles.capture.graph import write_graph
-    from strategy_lab.profiles.spec import parse_spec
+    from strategy_lab.profiles.spec.run_spec import parse_spec
 
     spec = parse_spec({"devices": f"cpu:{NUM_DEVICES}", "workload": "digits-cnn"})
     devices.create_logical_devices(spec)

@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 
 
 class AnalysedProfile(Profile):
     """A Profile with SQL and the summary at hand."""
 
     def sql(self, query: str) -> pa.Table:
-        """The answer to one SELECT over the tables; see `profiles.sql`."""
-        from strategy_lab.profiles.sql import run_query  # DuckDB: only who asks pays for it
+        """The answer to one SELECT over the tables; see `profiles.tables.sql`."""
+        from strategy_lab.profiles.tables.sql import run_query  # DuckDB: only who asks pays for it
 
         return run_query(self, query)
 

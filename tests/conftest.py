@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
-from strategy_core.launcher import Launcher
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
 

@@ -40,8 +40,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.events import StepDone
-from strategy_lab.profiles.tail import Tail
+from strategy_lab.profiles.run.events import StepDone
+from strategy_lab.profiles.run.tail import Tail
 from tests import lab_access
 from tests.conftest import PATIENCE_MS, launch_chromium
 from tests.e2e.following import wait_until

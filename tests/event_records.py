@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.profiles.event_decoder import decode
-from strategy_lab.profiles.events import Event
-from strategy_lab.profiles.layout import launcher_files, worker_folders
-from strategy_lab.profiles.sources import EventSource, source_of
+from strategy_lab.profiles.run.event_decoder import decode
+from strategy_lab.profiles.run.event_files import EventSource, source_of
+from strategy_lab.profiles.run.events import Event
+from strategy_lab.profiles.run.layout import launcher_files, worker_folders
 
 Record = dict[str, Any]
 

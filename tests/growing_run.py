@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import Launched, StepDone
-from strategy_lab.profiles.layout import LAUNCHER_EVENTS, worker_folder
-from strategy_lab.profiles.liveness import process_started_ns
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Launched, StepDone
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.profiles.run.liveness import process_started_ns
 from tests.synthetic import write_run
 
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 from urllib.parse import urlsplit
 
-from strategy_lab.app.access import TOKEN_VARIABLE, Access, cookie_name
+from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, cookie_name
 
 TOKEN = "a-token-of-the-tests-alone"
 HEADERS = {"authorization": f"Bearer {TOKEN}"}

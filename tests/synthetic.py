@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from strategy_lab.profiles import event_parts, events
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
-from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.run import event_parts, events
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
 from tests import synthetic_tables as tables
 from tests.synthetic_recipe import (
     EPOCH_NS,

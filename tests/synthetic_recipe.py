@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 EPOCH_NS = 1_760_000_000_000_000_000
 HOSTILE = "<script>alert('x')</script>\"&'\n\u202e"

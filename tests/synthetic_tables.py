@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from strategy_lab.profiles.schema import TABLES, WINDOW_TABLES
+from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 from tests.synthetic_recipe import core_devices
 
 _OPS = ("Conv2D", "BiasAdd", "Relu", "MaxPool", "MatMul", "FusedBatchNormV3", "Conv2DBackpropInput")

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
-from strategy_lab.profiles import units
-from strategy_lab.profiles.palette import ink_on
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import ink_on
 
 SHORT = 14
 """A name of so many characters stays on one line."""

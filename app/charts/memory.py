@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from strategy_lab.app.charts import thin
 from strategy_lab.app.charts.base import INK, WARN, alpha, figure, label
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
-from strategy_lab.profiles.palette import replica_colour
+from strategy_lab.profiles.reporting.palette import replica_colour
 
 Lines = Mapping[str, tuple[thin.Array, thin.Array]]
 

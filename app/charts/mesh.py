@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure
-from strategy_lab.profiles.palette import ink_on, replica_colour
+from strategy_lab.profiles.reporting.palette import ink_on, replica_colour
 
 _GAP = 0.35
 """Space between chips, in cores."""

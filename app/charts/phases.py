@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
-from strategy_lab.profiles.palette import PHASE_COLOURS
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def breakdown(

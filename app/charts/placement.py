@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import INK, figure, label
-from strategy_lab.profiles.palette import REPLICA_COLOURS
+from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS
 
 SHOWN_TYPES = 7
 

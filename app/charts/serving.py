@@ -20,7 +20,7 @@ from strategy_lab.app.charts.base import (
     mark_moment,
 )
 from strategy_lab.app.charts.thin import Array
-from strategy_lab.profiles.palette import SERVING_COLOURS, replica_colour
+from strategy_lab.profiles.reporting.palette import SERVING_COLOURS, replica_colour
 
 Counts = npt.NDArray[np.int64]
 _NUM_BINS = 60

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from strategy_lab.app.components.packaged import Packaged
 from strategy_lab.profiles.analysis.parameter_server import PHASES
-from strategy_lab.profiles.definitions import hover_texts
-from strategy_lab.profiles.palette import PHASE_COLOURS, REPLICA_COLOURS, SERVING_COLOURS
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting.definitions import hover_texts
+from strategy_lab.profiles.reporting.palette import (
+    PHASE_COLOURS,
+    REPLICA_COLOURS,
+    SERVING_COLOURS,
+)
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 _live = Packaged("live")
 

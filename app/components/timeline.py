@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strategy_lab.app.components.packaged import Packaged
-from strategy_lab.profiles.palette import REPLICA_COLOURS, SPAN_COLOURS
+from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS, SPAN_COLOURS
 
 _timeline = Packaged("timeline")
 

@@ -5,26 +5,25 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.charts.waiting import wait_and_transfer
-from strategy_lab.app.parts.collectives import show_collectives, show_replicas
-from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.evidence import replica_names, say_unlike
-from strategy_lab.app.parts.key_numbers import exposed, number
-from strategy_lab.app.parts.opened import OpenRun
-from strategy_lab.app.parts.picker import run_page
-from strategy_lab.app.parts.process_links import links_of, show_links
-from strategy_lab.app.parts.segments import facts_of, pick_segment
-from strategy_lab.app.parts.text import as_html, as_markdown
-from strategy_lab.app.parts.tiles import Tile, show_tiles
-from strategy_lab.app.parts.traffic import show_matrix, show_sends
-from strategy_lab.app.parts.verdict import show_sentence
-from strategy_lab.profiles import units
+from strategy_lab.app.widgets.collectives import show_collectives, show_replicas
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.evidence import replica_names, say_unlike
+from strategy_lab.app.widgets.key_numbers import exposed, number
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.process_links import links_of, show_links
+from strategy_lab.app.widgets.segments import facts_of, pick_segment
+from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.tiles import Tile, show_tiles
+from strategy_lab.app.widgets.traffic import show_matrix, show_sends
+from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
 from strategy_lab.profiles.analysis.communication import main_collective
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
 from strategy_lab.profiles.analysis.sends import sends
-from strategy_lab.profiles.events import SegmentOpened
-from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import SegmentOpened
 
 
 def page() -> None:
@@ -46,7 +45,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     chosen = show_collectives(calls)
     left, right = st.columns(2)
     with left:
-        show_replicas(chosen, facts.breakdown, opened.ask(titles_of))
+        show_replicas(chosen, facts.breakdown, opened.profile.process_titles)
     with right:
         show_matrix(facts.communication.traffic, segment.replica_devices)
     show_links(opened.ask(links_of, segment.segment))

@@ -6,17 +6,22 @@ from pathlib import Path
 
 import streamlit as st
 
-from strategy_lab.app import state
-from strategy_lab.app.parts.compared import show_curves, show_metrics, show_phases, show_verdict
-from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.opened import OpenRun, open_run
-from strategy_lab.app.parts.runs_folder import RunEntry, list_runs
-from strategy_lab.app.parts.sides import Side, pick_sides
-from strategy_lab.app.parts.spec_difference import show_spec_difference
-from strategy_lab.app.parts.text import as_markdown
-from strategy_lab.profiles.analysis.run_comparison import RunComparison, compare_sets
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.comparison import (
+    show_curves,
+    show_metrics,
+    show_phases,
+    show_verdict,
+)
+from strategy_lab.app.widgets.comparison_picker import Side, pick_sides
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
+from strategy_lab.app.widgets.spec_difference import show_spec_difference
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison, compare_sets
 from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 
 
 def page() -> None:

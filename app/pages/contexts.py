@@ -6,14 +6,21 @@ import streamlit as st
 
 from strategy_core.contexts import child, course
 from strategy_core.processes.limits import of_this_machine
-from strategy_lab.app.context_recordings import KEPT, Done, Key, Queued, Refused, Running
-from strategy_lab.app.parts.text import as_markdown
-from strategy_lab.app.parts.traced_runs import pick_recording
-from strategy_lab.app.state import lab
-from strategy_lab.app.viewers import current_viewer
-from strategy_lab.profiles.spec import SINGLE_REPLICA_STRATEGIES
+from strategy_lab.app.server.context_recordings import (
+    KEPT,
+    Done,
+    Key,
+    Queued,
+    Refused,
+    Running,
+)
+from strategy_lab.app.server.state import lab
+from strategy_lab.app.server.viewers import current_viewer
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.traced_runs import pick_recording
+from strategy_lab.profiles.spec.run_spec import SINGLE_REPLICA_STRATEGIES
 from strategy_lab.profiles.stepper import page
-from strategy_lab.profiles.user_text import whole_or_none
+from strategy_lab.profiles.user_input.text import whole_or_none
 
 STRATEGIES = {
     "mirrored": "MirroredStrategy",

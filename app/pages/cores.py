@@ -9,19 +9,19 @@ from msgspec import structs
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.phases import breakdown
-from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.on_tpu import show_on_tpu
-from strategy_lab.app.parts.opened import OpenRun
-from strategy_lab.app.parts.picker import run_page
-from strategy_lab.app.parts.segments import pick_segment
-from strategy_lab.app.parts.text import as_html, plain
-from strategy_lab.app.parts.verdict import show_sentence
-from strategy_lab.profiles import units
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.on_tpu import show_on_tpu
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.text import as_html, plain
+from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.cores import Core, Cores, cores
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
-from strategy_lab.profiles.device_names import short_names
-from strategy_lab.profiles.events import SegmentOpened
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def page() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app import state
-from strategy_lab.app.lab.configure import CONFIGURING, configure_page
-from strategy_lab.app.lab.watch import watch_page
-from strategy_lab.app.parts.picker import LAST_RUN
+from strategy_lab.app.control.watch import watch_page
+from strategy_lab.app.forms.configure import CONFIGURING, configure_page
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.picker import LAST_RUN
 
 asked = st.query_params.get("run")
 if asked is None and not st.session_state.get(CONFIGURING):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app.parts.evidence import show_breakdown, show_loss, show_memory, show_step_time
-from strategy_lab.app.parts.key_numbers import show_key_numbers
-from strategy_lab.app.parts.opened import OpenRun
-from strategy_lab.app.parts.picker import run_page
-from strategy_lab.app.parts.segments import facts_of, pick_segment
-from strategy_lab.app.parts.verdict import show_findings, show_headline
-from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.app.widgets.evidence import (
+    show_breakdown,
+    show_loss,
+    show_memory,
+    show_step_time,
+)
+from strategy_lab.app.widgets.key_numbers import show_key_numbers
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.segments import facts_of, pick_segment
+from strategy_lab.app.widgets.verdict import show_findings, show_headline
+from strategy_lab.profiles.run.events import SegmentOpened
 
 # The bars of more replicas reach below the loss, and leave room for the memory there.
 MANY = 8

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from strategy_lab.app.parts.device_map import op_types, show_device_map, show_variables
-from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.op_table import show_op_table
-from strategy_lab.app.parts.opened import OpenRun
-from strategy_lab.app.parts.picker import run_page
-from strategy_lab.app.parts.placement_diff import show_difference
-from strategy_lab.app.parts.segments import pick_segment
-from strategy_lab.app.parts.text import as_html
-from strategy_lab.app.parts.verdict import show_sentence
-from strategy_lab.profiles import units
+from strategy_lab.app.widgets.device_map import op_types, show_device_map, show_variables
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.op_table import show_op_table
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.placement_diff import show_difference
+from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.text import as_html
+from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.placement import Placement, placement
-from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import SegmentOpened
 
 
 def page() -> None:

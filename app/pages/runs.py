@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app import state
-from strategy_lab.app.parts.delete import offer_delete
-from strategy_lab.app.parts.downloads import show_downloads
-from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.links import page_link
-from strategy_lab.app.parts.opened import open_run
-from strategy_lab.app.parts.picker import LAST_RUN, pick_run
-from strategy_lab.app.parts.rename import offer_rename
-from strategy_lab.app.parts.run_list import show_runs
-from strategy_lab.app.parts.runs_folder import RunEntry, list_runs, other_folders
-from strategy_lab.app.parts.sql_box import show_sql
-from strategy_lab.app.parts.text import as_markdown
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.delete import offer_delete
+from strategy_lab.app.widgets.downloads import show_downloads
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.opened import open_run
+from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
+from strategy_lab.app.widgets.rename import offer_rename
+from strategy_lab.app.widgets.run_list import show_runs
+from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs, other_folders
+from strategy_lab.app.widgets.sql_box import show_sql
+from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 
 LINKS = (
     ("overview", "Overview"),

@@ -6,22 +6,22 @@ import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates, worker_steps
-from strategy_lab.app.parts.empty import empty
-from strategy_lab.app.parts.opened import OpenRun
-from strategy_lab.app.parts.picker import run_page
-from strategy_lab.app.parts.process_links import links_of, show_links
-from strategy_lab.app.parts.segments import pick_segment
-from strategy_lab.app.parts.text import as_html, as_markdown, plain
-from strategy_lab.app.parts.verdict import show_sentence
-from strategy_lab.profiles import units
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.process_links import links_of, show_links
+from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.text import as_html, as_markdown, plain
+from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.parameter_server import (
     PHASES,
     ParameterServing,
     ServedWorker,
     parameter_serving,
 )
-from strategy_lab.profiles.definitions import DEFINITIONS
-from strategy_lab.profiles.events import SegmentOpened
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.run.events import SegmentOpened
 
 _SMALL = 0.75  # of an even part of the steps: who did less is worth naming
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from strategy_lab.app.components.timeline import timeline_view
-from strategy_lab.app.parts.clocks import show_clocks
-from strategy_lab.app.parts.picker import run_page
+from strategy_lab.app.widgets.clocks import show_clocks
+from strategy_lab.app.widgets.picker import run_page
 
 opened = run_page("Timeline")
 if opened is not None:

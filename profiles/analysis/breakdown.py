@@ -14,14 +14,21 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.served_phases import served_phases
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
-from strategy_lab.profiles.columns import Floats, distinct, floats, ints, mean, of_segment
-from strategy_lab.profiles.hosts import worker_of
-from strategy_lab.profiles.marks import fill_step
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.run.topology import worker_of
+from strategy_lab.profiles.tables.columns import (
+    Floats,
+    distinct,
+    floats,
+    ints,
+    mean,
+    of_segment,
+)
+from strategy_lab.profiles.tables.mark_phases import fill_step
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica marks"
 NO_PARTS = "no worker of parameter servers did three steps that tell their parts"

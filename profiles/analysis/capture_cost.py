@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.events import WindowCaptured
+from strategy_lab.profiles.run.events import WindowCaptured
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 
 FEWEST_BARE = 5

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
-from strategy_lab.profiles.columns import of_segment
+from strategy_lab.profiles.tables.columns import of_segment
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Cause:
     """One thing that held up steps."""
 
     kind: str
-    """As in `profiles.schema.CAUSES`."""
+    """As in `profiles.tables.schema.CAUSES`."""
     name: str
     detail: str | None
     replica: int | None

@@ -1,8 +1,8 @@
 """How well do the workers' clocks agree, and do their collectives bear it out?
 
-Offset and drift come from the workers' own messages (`profiles.clocks`). The check is independent
-of them: nobody ends an all-reduce before the last replica began it. For workers p and q that
-bounds how far p's clock is ahead of q's, from the marks of every step:
+Offset and drift come from the workers' own messages (`profiles.clocks.estimate`). The check is
+independent of them: nobody ends an all-reduce before the last replica began it. For workers p and q
+that bounds how far p's clock is ahead of q's, from the marks of every step:
 
     gradients_p - reduced_q <= ahead <= reduced_p - gradients_q
 
@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from strategy_lab.profiles.clocks import Clocks, WorkerClock
-from strategy_lab.profiles.mark_rows import MarkRows
-from strategy_lab.profiles.marks_table import APART
-from strategy_lab.profiles.processes import titles_of
+from strategy_lab.profiles.clocks.estimate import Clocks, WorkerClock
+from strategy_lab.profiles.tables.mark_rows import MarkRows
+from strategy_lab.profiles.tables.marks_table import APART
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 Ints = npt.NDArray[np.int64]
 MIN_STEPS = 3
@@ -92,7 +91,7 @@ def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:
         return ()
     apart = [item.segment for item in profile.segments if item.strategy in APART]
     rows = profile.mark_rows.only(~np.isin(profile.mark_rows.segment, apart))
-    titles = titles_of(profile)
+    titles = profile.process_titles
     return tuple(
         _answer(clock, titles.get(number, f"worker {number}"), _check(clock, clocks, rows))
         for number, clock in sorted(clocks.workers.items())

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.bus_factor import bus_factor
-from strategy_lab.profiles.columns import floats, ints, of_segment
-from strategy_lab.profiles.sql import run_query
+from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.tables.columns import floats, ints, of_segment
+from strategy_lab.profiles.tables.sql import run_query
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

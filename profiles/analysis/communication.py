@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bus_factor import bus_factor
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.columns import Ints, floats, ints, mean, of_segment, texts
+from strategy_lab.profiles.tables.columns import Ints, floats, ints, mean, of_segment, texts
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 NO_WINDOW = "the segment has no capture window"
 SIZES_UNKNOWN = "the size of at least one tensor is not known before it runs"

@@ -14,13 +14,13 @@ from strategy_lab.profiles.analysis.breakdown import (
     without_warm_up,
 )
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.columns import floats, ints, of_segment, texts
-from strategy_lab.profiles.event_parts import Fallback
-from strategy_lab.profiles.events import CoresExpanded, SegmentOpened
-from strategy_lab.profiles.hosts import host_process
+from strategy_lab.profiles.run.event_parts import Fallback
+from strategy_lab.profiles.run.events import CoresExpanded, SegmentOpened
+from strategy_lab.profiles.run.topology import host_process
+from strategy_lab.profiles.tables.columns import floats, ints, of_segment, texts
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 NO_CORE_STEP = "no step of this core was captured"
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.communication import communication
-from strategy_lab.profiles.bus_factor import bus_factor
-from strategy_lab.profiles.columns import floats, ints, of_segment, texts
-from strategy_lab.profiles.hosts import host_process, is_pod
+from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.run.topology import host_process, is_pod
+from strategy_lab.profiles.tables.columns import floats, ints, of_segment, texts
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 FROM_COLLECTIVES = "collectives"
 FROM_PARAMETERS = "parameters"

@@ -15,7 +15,7 @@ from strategy_lab.profiles.analysis.breakdown import StepBreakdown
 from strategy_lab.profiles.analysis.steps import StepTimes
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.run.events import SegmentOpened
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
 from strategy_lab.profiles.analysis.causes import HeldUp, held_up
@@ -14,11 +13,12 @@ from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
-from strategy_lab.profiles.events import Environment
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import Environment
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, gather_facts, of_a_step
 from strategy_lab.profiles.analysis.findings_of_input import input_bound
 from strategy_lab.profiles.analysis.findings_of_python import (
@@ -20,6 +19,7 @@ from strategy_lab.profiles.analysis.findings_of_python import (
     retracing,
 )
 from strategy_lab.profiles.analysis.findings_of_replicas import detours, late_replicas
+from strategy_lab.profiles.reporting import units
 
 __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step
 from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
+from strategy_lab.profiles.reporting import units
 
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step
+from strategy_lab.profiles.reporting import units
 
 IDLE_SHARE = 0.3
 HELD_SHARE = 0.1

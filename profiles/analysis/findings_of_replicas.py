@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.analysis.injected import injected_delays, injected_sentence
 from strategy_lab.profiles.analysis.stragglers import NOTICEABLE_MS, ReplicaLateness
-from strategy_lab.profiles.device_names import short_names
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
 
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.columns import Floats, ints
-from strategy_lab.profiles.status import Status
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.run.status import Status
+from strategy_lab.profiles.tables.columns import Floats, ints
+from strategy_lab.profiles.tables.store import Profile
 
 SPARK_POINTS = 60
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles import units
+from strategy_lab.profiles.reporting import units
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
+    from strategy_lab.profiles.run.events import SegmentOpened
 
 
 def injected_delays(segment: SegmentOpened) -> dict[int, float]:

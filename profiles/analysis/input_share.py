@@ -14,7 +14,7 @@ import numpy as np
 from strategy_lab.profiles.analysis.steps import step_times
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 INPUT_BOUND_SHARE = 0.15
 

@@ -21,14 +21,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.derived_links import Pair, derived_bytes
-from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment, texts
-from strategy_lab.profiles.events import Launched, LinkBytes
-from strategy_lab.profiles.hosts import is_served
-from strategy_lab.profiles.link_rows import INTERFACE, SOCKET
+from strategy_lab.profiles.run.events import Launched, LinkBytes
+from strategy_lab.profiles.run.topology import is_served
+from strategy_lab.profiles.tables.columns import (
+    Floats,
+    Ints,
+    floats,
+    ints,
+    of_segment,
+    texts,
+)
+from strategy_lab.profiles.tables.link_rows import INTERFACE, SOCKET
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 HEADER_BYTES = 66
 """Ethernet (14), IPv4 (20) and TCP with timestamps (32) around each frame."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.processes import Process, read_processes
-from strategy_lab.profiles.units import milliseconds, seconds
+from strategy_lab.profiles.reporting.units import milliseconds, seconds
+from strategy_lab.profiles.run.process_history import Process, read_processes
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 WHY = {
     "multi-worker-mirrored": "Every worker of MultiWorkerMirroredStrategy takes part in every "

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strategy_lab.profiles.columns import floats, ints, texts
-from strategy_lab.profiles.device_names import in_order
+from strategy_lab.profiles.reporting.device_names import in_order
+from strategy_lab.profiles.tables.columns import floats, ints, texts
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 PROCESS = "host"
 """What a sample of a whole process has for its device."""

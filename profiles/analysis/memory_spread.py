@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.columns import Floats
+from strategy_lab.profiles.tables.columns import Floats
 
 FEW = 4
 """So many lines can be told apart; more become a band."""

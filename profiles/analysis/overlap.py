@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.columns import bools, ints, of_segment
+from strategy_lab.profiles.tables.columns import bools, ints, of_segment
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 COMMUNICATION = ("collective", "transfer", "wait")
 

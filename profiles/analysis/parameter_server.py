@@ -13,11 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment, texts
-from strategy_lab.profiles.events import Exited, Launched, SegmentOpened, VariablesServed
+from strategy_lab.profiles.run.events import Exited, Launched, SegmentOpened, VariablesServed
+from strategy_lab.profiles.tables.columns import (
+    Floats,
+    Ints,
+    floats,
+    ints,
+    of_segment,
+    texts,
+)
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 PHASES = ("input", "pull", "compute", "push")
 """What a worker does in a step, one after the other; together they are its time at work."""

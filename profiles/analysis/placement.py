@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.columns import floats, of_segment, texts
-from strategy_lab.profiles.device_names import in_order
-from strategy_lab.profiles.events import PlacementRecorded
+from strategy_lab.profiles.reporting.device_names import in_order
+from strategy_lab.profiles.run.events import PlacementRecorded
+from strategy_lab.profiles.tables.columns import floats, of_segment, texts
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 UNPLACED = "(no device)"
 

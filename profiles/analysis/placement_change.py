@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.placement import UNPLACED
-from strategy_lab.profiles.columns import of_segment, texts
+from strategy_lab.profiles.tables.columns import of_segment, texts
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 How = Literal["moved", "added", "gone"]
 Places = dict[tuple[str, int], tuple[str, tuple[str, ...]]]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.events import Retraced
+from strategy_lab.profiles.run.events import Retraced
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

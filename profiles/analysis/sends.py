@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
-from strategy_lab.profiles.sql import run_query
+from strategy_lab.profiles.tables.sql import run_query
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

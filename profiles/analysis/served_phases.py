@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.columns import floats, ints, of_segment
+from strategy_lab.profiles.tables.columns import floats, ints, of_segment
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from strategy_lab.profiles.analysis.parameter_server import parameter_serving
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.columns import (
+from strategy_lab.profiles.tables.columns import (
     Bools,
     Floats,
     Ints,
@@ -25,7 +25,7 @@ from strategy_lab.profiles.columns import (
 )
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 FEWEST_BARE = 3
 """With fewer steps that were neither traced nor captured, captured ones count, too."""

@@ -23,10 +23,17 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.breakdown import why_waits_unknown
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
-from strategy_lab.profiles.columns import Floats, Ints, distinct, floats, ints, of_segment
+from strategy_lab.profiles.tables.columns import (
+    Floats,
+    Ints,
+    distinct,
+    floats,
+    ints,
+    of_segment,
+)
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 NOTICEABLE_SHARE = 0.05
 """A straggler is late by at least this share of a step..."""

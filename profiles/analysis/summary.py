@@ -31,12 +31,12 @@ from strategy_lab.profiles.analysis.serving_summary import serving_summary
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
-from strategy_lab.profiles.events import Environment, Note
-from strategy_lab.profiles.schema import CATEGORIES, SCHEMA_VERSION
+from strategy_lab.profiles.run.events import Environment, Note
+from strategy_lab.profiles.tables.schema import CATEGORIES, SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.events import SegmentOpened
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 Json = dict[str, Any]
 NO_SIZES = "what a step has to move is not known with its size"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.event_parts import TpuFinding
-from strategy_lab.profiles.events import SegmentOpened, StepCheckedForTpu
+from strategy_lab.profiles.run.event_parts import TpuFinding
+from strategy_lab.profiles.run.events import SegmentOpened, StepCheckedForTpu
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.store import Profile
+    from strategy_lab.profiles.tables.store import Profile
 
 NOT_TPU = "the strategy is not TPUStrategy"
 NOT_RECORDED = "the run has no check of its step: it ended before its first step was done"

@@ -30,8 +30,8 @@ from strategy_lab.profiles.capture.tables import (
     transfer_table,
 )
 from strategy_lab.profiles.capture.together import decode_together
-from strategy_lab.profiles.hosts import host_process
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.run.topology import host_process
+from strategy_lab.profiles.tables.schema import TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, ...], .
 def to_tables(
     joined: Joined, window: WindowOf, samples: PythonSamples | None = None
 ) -> dict[str, pa.Table]:
-    """The window tables of a joined capture, in the columns of `profiles.schema`."""
+    """The window tables of a joined capture, in the columns of `profiles.tables.schema`."""
     measured = collectives.measured(joined)
     attribution: Attribution = attribute(joined, measured)
     columns: dict[str, dict[str, Any]] = {

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from strategy_lab.profiles.bus_factor import bus_factor
 from strategy_lab.profiles.capture.attribution import Attribution, SplitSteps
+from strategy_lab.profiles.capture.bus_factor import bus_factor
 from strategy_lab.profiles.capture.collectives import CollectiveRows
 from strategy_lab.profiles.capture.graph import RECEIVES
 from strategy_lab.profiles.capture.joined import (

@@ -20,7 +20,7 @@ from pathlib import Path
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports.format import Format
 from strategy_lab.profiles.exports.target import write_whole
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 
 __all__ = ["Download", "Format", "download", "formats", "write"]
 

@@ -25,9 +25,8 @@ from strategy_lab.profiles.exports.trace.flows import Flows
 from strategy_lab.profiles.exports.trace.replicas import ReplicaSlices
 from strategy_lab.profiles.exports.trace.slices import Row, Slice, in_sequence
 from strategy_lab.profiles.exports.trace.tracks import TraceEvent, Tracks
-from strategy_lab.profiles.processes import titles_of
-from strategy_lab.profiles.schema import SCHEMA_VERSION
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.schema import SCHEMA_VERSION
+from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 _json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
@@ -39,7 +38,7 @@ _STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
 def trace_events(profile: Profile) -> Iterator[TraceEvent]:
     """Every event of the trace; times in microseconds after the start of the run."""
     origin_ns = origin(profile)
-    tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=titles_of(profile))
+    tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=profile.process_titles)
     flows = Flows()
     steps = profile.table("steps").to_pylist()
     yield from _events(_run_slices(profile, steps, tracks, origin_ns))

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from strategy_lab.profiles.exports.format import Format
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
 
 
 def _write(profile: Profile, folder: Path) -> None:

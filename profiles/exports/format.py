@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

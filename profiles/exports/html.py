@@ -19,7 +19,7 @@ from strategy_lab.profiles.exports.report.replicas import replicas
 from strategy_lab.profiles.exports.report.serving import serving
 from strategy_lab.profiles.exports.report.steps import steps
 from strategy_lab.profiles.exports.report.timeline import timeline
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 
 _SECTIONS = (
     overview,

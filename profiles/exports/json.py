@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.format import Format
-from strategy_lab.profiles.schema import SCHEMA_VERSION, TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.schema import SCHEMA_VERSION, TABLES
+from strategy_lab.profiles.tables.store import Profile
 
 
 def _write(profile: Profile, path: Path) -> None:

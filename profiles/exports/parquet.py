@@ -1,4 +1,4 @@
-"""One Parquet file per table: exactly the columns and types of `profiles.schema`."""
+"""One Parquet file per table: exactly the columns and types of `profiles.tables.schema`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from strategy_lab.profiles.exports.format import Format
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
 
 
 def _write(profile: Profile, folder: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports.format import Format
-from strategy_lab.profiles.layout import worker_folders
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.run.layout import worker_folders
+from strategy_lab.profiles.tables.store import Profile
 
 PLUGIN_FOLDER = Path("plugins") / "profile"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from strategy_lab.profiles.palette import REPLICA_COLOURS
+from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS
 from strategy_lab.profiles.stepper.locality import locality_rules
 
 # Nothing may be fetched, and nothing runs but the viewer itself: a recording is only data.

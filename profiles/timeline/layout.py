@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.clocks import worker_clocks
-from strategy_lab.profiles.processes import titles_of
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.lanes import assign_lanes
 from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
 
@@ -90,7 +89,7 @@ def lay_out(profile: Profile) -> Timeline:
     clocks = _clock_texts(profile, keys, _first_texts(table["clock"], order, codes))
     marked = [op.endswith(MARKED) for op in _first_texts(table["op"], order, codes)]
     facts = list(zip(clocks, marked, strict=True))
-    rows, tracks = _rows(start, end, codes, keys, facts, titles_of(profile))
+    rows, tracks = _rows(start, end, codes, keys, facts, profile.process_titles)
     by_row = np.argsort(rows, kind="stable")
     order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
     num_rows = tracks[-1].first_row + tracks[-1].num_rows if tracks else 0

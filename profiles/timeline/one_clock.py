@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from strategy_lab.profiles.columns import Ints, floats, ints, texts
-from strategy_lab.profiles.mark_rows import MarkRows
-from strategy_lab.profiles.marks_table import last_gradients_ns, replica_devices
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.columns import Ints, floats, ints, texts
+from strategy_lab.profiles.tables.mark_rows import MarkRows
+from strategy_lab.profiles.tables.marks_table import last_gradients_ns, replica_devices
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.served_steps import newest_closures, served_spans
 
 MAX_UNCAPTURED_STEPS = 1_000

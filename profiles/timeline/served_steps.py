@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.columns import Bools, Floats, Ints, floats, ints
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.columns import Bools, Floats, Ints, floats, ints
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
 
 _PARTS = (
     ("input", "input", "waiting for the batch"),

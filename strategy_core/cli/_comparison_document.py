@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strategy_lab.profiles.analysis.comparison import CONFIDENCE
-from strategy_lab.profiles.analysis.limits import LimitCheck
-from strategy_lab.profiles.analysis.run_comparison import ComparedRun, RunComparison
+from strategy_lab.profiles.analysis.compare.comparison import CONFIDENCE
+from strategy_lab.profiles.analysis.compare.limits import LimitCheck
+from strategy_lab.profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
 
 
 def _side(runs: Sequence[ComparedRun]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from strategy_core.cli._plain import plain, plain_text
-from strategy_lab.profiles import units
-from strategy_lab.profiles.analysis.comparison_text import answer, evidence
-from strategy_lab.profiles.analysis.limits import LimitCheck
-from strategy_lab.profiles.analysis.metrics import MetricChange
-from strategy_lab.profiles.analysis.run_comparison import ComparedRun, RunComparison
+from strategy_lab.profiles.analysis.compare.limits import LimitCheck
+from strategy_lab.profiles.analysis.compare.metrics import MetricChange
+from strategy_lab.profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
+from strategy_lab.profiles.analysis.compare.text import answer, evidence
+from strategy_lab.profiles.reporting import units
 
 _GATE_OF_ONE = (
     "With one run a side, limits compare these two runs: how much runs differ by chance is not "

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from strategy_lab.profiles import units
-from strategy_lab.profiles.events import (
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import (
     CommandAnswered,
     Note,
     SegmentOpened,
     StepDone,
     WorkerStarted,
 )
-from strategy_lab.profiles.tail import Told
+from strategy_lab.profiles.run.tail import Told
 
 _RECENT_STEPS = 20
 

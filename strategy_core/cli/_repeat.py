@@ -9,15 +9,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from strategy_core import preflight
 from strategy_core.cli._comparison_document import comparison_document
 from strategy_core.cli._run_request import read_changes
 from strategy_core.cli._watching import watch
-from strategy_core.launcher import Launcher
-from strategy_core.repetition import Outcome, Repetition, new_plan
+from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.repetition import Outcome, Repetition, new_plan
+from strategy_core.planning import validation
 from strategy_lab.profiles.errors import AnalysisError, SpecError
-from strategy_lab.profiles.spec import RunSpec, load_spec
-from strategy_lab.profiles.user_text import whole_or_none
+from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
+from strategy_lab.profiles.user_input.text import whole_or_none
 
 AUTO = "auto"
 _MOST = 1000
@@ -89,7 +89,7 @@ def _other(spec: RunSpec, texts: Sequence[str]) -> RunSpec:
     base = load_spec(files[0]) if files else spec
     changes = read_changes([text for text in texts if "=" in text], "--interleave")
     other = base.with_changes(changes)
-    preflight.check(other)
+    validation.check(other)
     return other
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from strategy_core import catalog, preflight
+from strategy_core.planning import strategy_catalog, validation
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec import CROSS_DEVICE_OPS, RunSpec, load_spec
-from strategy_lab.profiles.user_text import TextError, parse_whole, parse_yaml, shown
+from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, load_spec
+from strategy_lab.profiles.user_input.text import TextError, parse_whole, parse_yaml, shown
 
 _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("--strategy", "strategy", {"choices": catalog.names(), "metavar": "NAME"}),
+    ("--strategy", "strategy", {"choices": strategy_catalog.names(), "metavar": "NAME"}),
     ("--devices", "devices", {"metavar": "cpu:4"}),
     ("--workers", "workers", {"type": int, "metavar": "N"}),
     ("--parameter-servers", "parameter_servers", {"type": int, "metavar": "N"}),
@@ -27,7 +27,7 @@ _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("--cross-device-ops", "cross_device_ops", {"choices": CROSS_DEVICE_OPS, "metavar": "NAME"}),
 )
 _HELP = {
-    "strategy": f"one of {', '.join(catalog.names())}",
+    "strategy": f"one of {', '.join(strategy_catalog.names())}",
     "devices": "'cpu:4', 'gpu:2', 'gpu:0,gpu:1', 'tpu' or 'auto'",
     "workers": "worker processes of a multi-worker strategy",
     "parameter_servers": "parameter servers",
@@ -99,7 +99,7 @@ class Request:
                     field=field,
                 )
         spec = self.base.with_changes({**self.changes, **(given or {})})
-        preflight.check(spec)
+        validation.check(spec)
         return spec
 
 

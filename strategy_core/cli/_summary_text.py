@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
-from strategy_lab.profiles import units
-from strategy_lab.profiles.palette import PHASE_COLOURS
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 _SOURCES = {"measured": "full captures", "marks": "light marks"}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}

@@ -12,11 +12,11 @@ from types import FrameType
 
 from strategy_core.cli._progress import JsonLines, ProgressBar
 from strategy_core.cli._summary_text import print_summary
-from strategy_core.launcher import RunHandle
+from strategy_core.launcher.launcher import RunHandle
 from strategy_core.processes import protocol
 from strategy_lab import profiles
-from strategy_lab.profiles.events import Event, StepDone
-from strategy_lab.profiles.tail import Tail
+from strategy_lab.profiles.run.events import Event, StepDone
+from strategy_lab.profiles.run.tail import Tail
 
 POLL_S = 0.05
 

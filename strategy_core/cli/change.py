@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 from strategy_core.cli._run_request import read_changes
-from strategy_lab.profiles.commands import leave_command, why_unheard
 from strategy_lab.profiles.errors import RunFolderError, SpecError
-from strategy_lab.profiles.event_log import read_events
-from strategy_lab.profiles.events import CommandAnswered, Exited
-from strategy_lab.profiles.layout import launcher_file, worker_folder
-from strategy_lab.profiles.sources import read_sources
-from strategy_lab.profiles.status import derive_status
+from strategy_lab.profiles.run.command_mailbox import leave_command, why_unheard
+from strategy_lab.profiles.run.event_files import read_sources
+from strategy_lab.profiles.run.event_log import read_events
+from strategy_lab.profiles.run.events import CommandAnswered, Exited
+from strategy_lab.profiles.run.layout import launcher_file, worker_folder
+from strategy_lab.profiles.run.status import derive_status
 
 HELP = "change or stop a run that goes on over several hosts, by its folder"
 _LOOK_EVERY_S = 0.1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
-from strategy_lab.profiles.collect import collect
+from strategy_lab.profiles.run.merge_hosts import collect
 
 HELP = "put the folders that the hosts of one run each wrote together"
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from strategy_core.cli._comparison_document import comparison_document
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.limits import check_limit, parse_limit
-from strategy_lab.profiles.analysis.run_comparison import METRICS, compare_sets
+from strategy_lab.profiles.analysis.compare.limits import check_limit, parse_limit
+from strategy_lab.profiles.analysis.compare.run_comparison import METRICS, compare_sets
 from strategy_lab.profiles.errors import LabError
 
 HELP = "is run B faster than run A, or is it noise?"

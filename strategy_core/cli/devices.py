@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from strategy_core import catalog
-from strategy_core.inventory import Inventory, PhysicalDevice, probe
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.inventory import Inventory, PhysicalDevice, probe
 
 HELP = "physical and logical devices of this machine, and the strategies they allow"
 
@@ -47,7 +47,7 @@ def _document(inventory: Inventory) -> dict[str, Any]:
                 "explanation": offer.row.explanation,
                 "link": offer.row.link,
             }
-            for offer in catalog.offers(inventory)
+            for offer in strategy_catalog.offers(inventory)
         ],
     }
 
@@ -69,7 +69,7 @@ def _print(inventory: Inventory) -> None:
     for words in inventory.possibilities:
         console.print(f"  {words}", highlight=False)
     strategies = Table("--strategy", "here", "needs, or why it cannot run here")
-    for offer in catalog.offers(inventory):
+    for offer in strategy_catalog.offers(inventory):
         strategies.add_row(
             offer.row.name, "yes" if offer.available else "no", offer.reason or offer.row.needs
         )

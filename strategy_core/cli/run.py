@@ -9,10 +9,10 @@ from pathlib import Path
 from strategy_core.cli._repeat import add_repeat_arguments, repeat
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import report, watch
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.events import CommandAnswered
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.run.events import CommandAnswered
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 HELP = "run a strategy and record it"
 

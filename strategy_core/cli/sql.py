@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from strategy_core.cli._plain import plain
 from strategy_lab import profiles
-from strategy_lab.profiles import units
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.schema import TABLES
 
 HELP = "ask a run's tables in SQL (DuckDB)"
 MAX_SHOWN = 1000

@@ -1,7 +1,7 @@
 """`strategy-lab worker`: one process of a run whose others are started on other hosts.
 
 The same line on every host makes one run. What differs between hosts is told by the engine that
-starts them (`strategy_core.cluster.resolve`), or by --index.
+starts them (`strategy_core.cluster.discovery.resolve`), or by --index.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from strategy_core.cli import run as run_here
 from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
 from strategy_core.cli._watching import report, watch
-from strategy_core.cluster.attendance import wait_for_names
-from strategy_core.cluster.place import Place
-from strategy_core.cluster.resolve import FORMS, Wanted, resolve
-from strategy_core.launcher import Launcher
-from strategy_core.launching.hosted_run import Part, check_hosted
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.cluster.discovery.peer_probe import wait_for_names
+from strategy_core.cluster.discovery.resolve import FORMS, Wanted, resolve
+from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.multi_host_run import Part, check_hosted
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
 
@@ -97,7 +97,7 @@ def _on_tpu(args: argparse.Namespace) -> int:
 
 
 def _under_ray(args: argparse.Namespace, request: Request) -> int:
-    from strategy_core.ray_launcher import run_under_ray
+    from strategy_core.launcher.ray import run_under_ray
 
     num_workers = int(request.value("workers"))
     spec = request.spec({"strategy": "multi-worker-mirrored", "workers": num_workers})

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from strategy_core import private_tf
-from strategy_core.cards import Seat
-from strategy_core.cluster.ports import REUSE_PORT
-from strategy_core.cluster.seats import seat_of
+from strategy_core.cluster.local_rank import seat_of
+from strategy_core.cluster.network.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.private_tf import engine as private_tf
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 REPORT_LOST_PEERS = {"GRPC_FAIL_FAST": "use_caller"}
 """Environment of every process of a cluster with a coordinator: a call to one that is gone fails,

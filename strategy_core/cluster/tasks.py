@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 Role = Literal["chief", "worker", "ps", "host"]
 """A `host` has cores of a TPU pod."""

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from strategy_core.processes import lifeline
+from strategy_core.processes import parent_death
 
 
 def main() -> None:
-    lifeline.tie_to(int(sys.argv[1]))
-    commands = lifeline.take_stdin()
+    parent_death.tie_to(int(sys.argv[1]))
+    commands = parent_death.take_stdin()
     request = json.loads(commands.readline())
     os.nice(request["nice"])
     threading.Thread(target=_end_with, args=(commands,), daemon=True).start()
@@ -29,16 +29,20 @@ def main() -> None:
 
 
 def _record(request: dict[str, Any]) -> dict[str, Any]:
-    from strategy_core import algorithms, device_plan, devices, strategies
+    from strategy_core import strategies
     from strategy_core.contexts import demonstration
+    from strategy_core.planning import collective_algorithms, device_plan
+    from strategy_core.runtime import logical_devices
     from strategy_lab.profiles.errors import LabError
-    from strategy_lab.profiles.spec import parse_spec
+    from strategy_lab.profiles.spec.run_spec import parse_spec
 
     try:
         spec = parse_spec(request["spec"])
-        devices.create_logical_devices(spec)
-        planned = device_plan.plan(spec, devices.inventory())
-        strategy = strategies.build(spec, planned.names, algorithms.decide(spec, planned))
+        logical_devices.create_logical_devices(spec)
+        planned = device_plan.plan(spec, logical_devices.inventory())
+        strategy = strategies.build(
+            spec, planned.names, collective_algorithms.decide(spec, planned)
+        )
         return asdict(demonstration.record(request["source"], strategy, Path("program.py")))
     except LabError as error:
         return {"refused": str(error).rstrip(".")}
@@ -46,7 +50,7 @@ def _record(request: dict[str, Any]) -> dict[str, Any]:
 
 def _end_with(commands: Any) -> None:
     commands.read()
-    lifeline.end_at_once()
+    parent_death.end_at_once()
 
 
 if __name__ == "__main__":

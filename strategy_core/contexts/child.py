@@ -18,14 +18,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from strategy_core import catalog
 from strategy_core.contexts import scratch
 from strategy_core.contexts.guard import ENDING, OUTPUT
-from strategy_core.processes import family
+from strategy_core.planning import strategy_catalog
+from strategy_core.processes import descendants
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.limits import Limits, of_this_machine
 from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.spec import parse_spec
+from strategy_lab.profiles.spec.run_spec import parse_spec
 
 OUTPUT_SHOWN = 2000
 MAX_SOURCE_CHARACTERS = 200_000
@@ -42,7 +42,7 @@ class ContextRecording:
     """
 
     def __init__(self, request: dict[str, Any], limits: Limits) -> None:
-        self._mark = family.new_mark()
+        self._mark = descendants.new_mark()
         self._folder, self._lock = scratch.make(self._mark)
         self._out = self._folder / "recording.json"
         self._stopped: str | None = None
@@ -53,7 +53,7 @@ class ContextRecording:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=with_own_code(family.without_mark(os.environ)),
+            env=with_own_code(descendants.without_mark(os.environ)),
             start_new_session=True,
         )
         asked = request | {"out": str(self._out), "mark": self._mark, "limits": asdict(limits)}
@@ -133,7 +133,7 @@ class ContextRecording:
             self._guard.kill()
             self._guard.wait()
         if self._folder.exists():  # the guard was killed
-            family.end_family(self._mark)
+            descendants.end_family(self._mark)
             shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 
@@ -157,7 +157,7 @@ def start(
             f"{MAX_SOURCE_CHARACTERS:,} can be recorded"
         )
     spec = parse_spec({"strategy": strategy, "devices": devices, "global_batch_size": 64 * 63})
-    catalog.row(spec.strategy)
+    strategy_catalog.row(spec.strategy)
     request = {"source": source, "spec": spec.to_json(), "nice": nice}
     return ContextRecording(request, limits or of_this_machine())
 

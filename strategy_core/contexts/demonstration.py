@@ -16,9 +16,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.contexts.book import ContextTrace
 from strategy_core.contexts.explain import explain
 from strategy_core.contexts.record import Recording, recording_of
+from strategy_core.contexts.trace import ContextTrace
 from strategy_core.contexts.tracer import trace_contexts
 from strategy_lab.profiles.errors import SpecError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from strategy_core.contexts.book import ContextTrace, Entry
+from strategy_core.contexts.trace import ContextTrace, Entry
 
 
 @dataclass(frozen=True, slots=True)

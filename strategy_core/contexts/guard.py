@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_core.contexts import scratch
-from strategy_core.processes import family, limits, subreaper
+from strategy_core.processes import descendants, limits, subreaper
 from strategy_core.processes.import_path import module_command, with_own_code
 
 ENDING = "ending.json"
@@ -72,7 +72,7 @@ def _watch(request: dict[str, Any], folder: Path, closed: threading.Event) -> di
         stopped = allowed.exceeded(_use(started, disk_bytes, allowed))
     subreaper.end_descendants()
     if sys.platform != "linux":  # there an orphan leaves the tree, but not its environment
-        family.end_family(request["mark"])
+        descendants.end_family(request["mark"])
     if code == -signal.SIGXCPU:
         stopped = allowed.exceeded(limits.Use(cpu_s=allowed.cpu_s + 1))
     return {"exit_code": code, "stopped": stopped}
@@ -105,7 +105,7 @@ def _start(request: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
             | {
                 "TF_CPP_MIN_LOG_LEVEL": "3",
                 "TMPDIR": str(temporary),  # what a killed program leaves there goes with the folder
-                family.VARIABLE: request["mark"],
+                descendants.VARIABLE: request["mark"],
             },
         )
     assert program.stdin is not None

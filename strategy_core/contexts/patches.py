@@ -15,8 +15,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.contexts import private_tf
-from strategy_core.contexts.book import ContextTrace, Entry, replica_number
+from strategy_core.contexts.trace import ContextTrace, Entry, replica_number
+from strategy_core.private_tf import contexts as private_tf
 
 Method = Callable[..., Any]
 Hook = Callable[[ContextTrace, str, Method], Method]

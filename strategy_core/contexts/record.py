@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from strategy_core.contexts.book import ContextTrace, Entry
 from strategy_core.contexts.course import headline
+from strategy_core.contexts.trace import ContextTrace, Entry
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.schema import TABLES
 from strategy_lab.profiles.stepper import page
+from strategy_lab.profiles.tables.schema import TABLES
 
 
 @dataclass(frozen=True, slots=True)

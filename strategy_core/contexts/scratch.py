@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from strategy_core.processes import family
+from strategy_core.processes import descendants
 
 PREFIX = "strategy-lab-contexts-"
 OWNER = "owner"
@@ -78,5 +78,5 @@ def _end_processes(folder: Path) -> None:
     """Of a page and its guard that were both killed; usually nothing is left to end."""
     with contextlib.suppress(OSError):
         mark = (folder / OWNER).read_text(errors="replace").strip()
-        if len(mark) == len(family.new_mark()):  # a shorter one might begin those of others
-            family.end_family(mark)
+        if len(mark) == len(descendants.new_mark()):  # a shorter one might begin those of others
+            descendants.end_family(mark)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 
-from strategy_core.contexts import private_tf
+from strategy_core.private_tf import contexts as private_tf
 
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")}

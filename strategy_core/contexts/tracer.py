@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from strategy_core.contexts.book import ContextTrace
 from strategy_core.contexts.patches import installed
 from strategy_core.contexts.record import save
+from strategy_core.contexts.trace import ContextTrace
 
 
 class SavableTrace(ContextTrace):

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from strategy_core import data_files
-from strategy_core.cause import cause
 from strategy_core.data import images, npz, table, tfrecord
 from strategy_core.data.examples import Examples
+from strategy_core.planning import data_path
+from strategy_core.runtime.error_message import cause
 from strategy_lab.profiles.errors import SpecError
 
 Reader = Callable[[Path], Examples]
@@ -33,7 +33,7 @@ READERS: dict[str, Reader] = {  # those of data_files.SUFFIXES
 
 def read(path: str) -> Examples:
     """The examples at `path`, checked for what can be known of them alone; raises SpecError."""
-    place = data_files.check(path)
+    place = data_path.check(path)
     reader = images.read if place.is_dir() else READERS[place.suffix.lower()]
     try:
         examples = reader(place)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from strategy_core.shuffled import shuffled_indices
+from strategy_core.data.shuffle import shuffled_indices
 from strategy_lab.profiles.errors import SpecError
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from strategy_core.data.examples import Examples
 from strategy_core.data.image_size import image_size
-from strategy_core.data_files import IMAGE_SUFFIXES
+from strategy_core.planning.data_path import IMAGE_SUFFIXES
 from strategy_lab.profiles.errors import SpecError
 
 MAX_PIXELS = 100_000_000

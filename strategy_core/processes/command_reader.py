@@ -6,7 +6,7 @@ import queue
 import threading
 from typing import BinaryIO
 
-from strategy_core.processes import lifeline, protocol
+from strategy_core.processes import parent_death, protocol
 
 
 class CommandReader:
@@ -51,4 +51,4 @@ class CommandReader:
             command = protocol.parse_command(line)
             if command is not None:
                 self._commands.put(command)
-        lifeline.end_at_once()
+        parent_death.end_at_once()

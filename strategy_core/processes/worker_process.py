@@ -21,14 +21,14 @@ from typing import Any, BinaryIO
 
 import psutil
 
-from strategy_core.processes import family, protocol, reaper
-from strategy_core.processes.entrance import Entrance
+from strategy_core.processes import descendants, protocol, reaper
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.keeper import Keeper
-from strategy_lab.profiles.liveness import process_started_ns
+from strategy_core.processes.namespace_handle import Entrance
+from strategy_core.processes.orphan_cleanup import Keeper
+from strategy_lab.profiles.run.liveness import process_started_ns
 
 Message = dict[str, Any]
-WORKER_COMMAND = tuple(module_command("strategy_core.worker"))
+WORKER_COMMAND = tuple(module_command("strategy_core.worker.main"))
 _TAIL_BYTES = 64_000
 _LOOK_EVERY_S = 0.5
 _REAPER_S = 15.0
@@ -134,7 +134,7 @@ class WorkerProcess:
             elif message:
                 self._tell(message)
         self._wait_for_end()
-        family.end_family(self._mark)
+        descendants.end_family(self._mark)
         self.said_ready.set()
         self._tell({"gone": True})
 
@@ -183,7 +183,7 @@ class Spawner:
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
         self._command = [*command, "--nice", str(nice)]
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
-        self._mark = family.new_mark()
+        self._mark = descendants.new_mark()
         self._keeper: Keeper | None = None
         self._num_spawned = 0
 
@@ -208,7 +208,7 @@ class Spawner:
         namespaces = entrance.namespaces if entrance else ()
         if sys.platform == "linux":
             return _start_with_reaper(command, namespaces, mark)
-        environment = worker_environment(os.environ) | {family.VARIABLE: mark}
+        environment = worker_environment(os.environ) | {descendants.VARIABLE: mark}
         command += ["--parent", str(os.getpid())]
         popen, stderr = _start(command, namespaces, environment)
         return WorkerProcess(popen, stderr, mark)
@@ -222,11 +222,11 @@ def _start_with_reaper(
     with os.fdopen(told, "rb", buffering=0) as pid_pipe:
         try:
             # The mark is for the worker alone: whoever ends its family leaves the reaper at work.
-            reaped = [str(os.getpid()), str(tell), f"{family.VARIABLE}={mark}", *command]
+            reaped = [str(os.getpid()), str(tell), f"{descendants.VARIABLE}={mark}", *command]
             popen, stderr = _start(
                 [sys.executable, "-I", "-S", reaper.__file__, *reaped],
                 (tell, *namespaces),
-                family.without_mark(worker_environment(os.environ)),
+                descendants.without_mark(worker_environment(os.environ)),
             )
         finally:
             os.close(tell)

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from strategy_core.recorder.program import ProgramRecorder
 from strategy_core.recorder.step import RecordedStep
-from strategy_lab.profiles.events import Failed
-from strategy_lab.profiles.spec import Capture
+from strategy_lab.profiles.run.events import Failed
+from strategy_lab.profiles.spec.run_spec import Capture
 
 
 class RecorderCallback(keras.callbacks.Callback):

@@ -12,11 +12,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core import garbage
 from strategy_core.recorder import placement
+from strategy_core.runtime import gc_control
 from strategy_lab.profiles.capture.graph import copy_graph, replica_of, write_graph
-from strategy_lab.profiles.events import PlacementRecorded
-from strategy_lab.profiles.layout import WorkerFolder
+from strategy_lab.profiles.run.events import PlacementRecorded
+from strategy_lab.profiles.run.layout import WorkerFolder
 
 Variables = Iterable[Any] | Callable[[], Iterable[Any]]
 
@@ -123,7 +123,7 @@ class GraphTrace:
 
     def _begin(self, write: Callable[..., None], *args: Any) -> None:
         def timed() -> None:
-            with garbage.postponed():  # many objects, all of which stay until the end
+            with gc_control.postponed():  # many objects, all of which stay until the end
                 write(*args)
             self._cost_ms += time.thread_time() * 1e3
 

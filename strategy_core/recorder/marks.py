@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core import private_tf
+from strategy_core.private_tf import engine as private_tf
 
 
 def mark(*tensors: Any) -> tf.Tensor:

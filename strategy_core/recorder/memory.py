@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import psutil
 import tensorflow as tf
 
-from strategy_lab.profiles.events import MemorySampled
+from strategy_lab.profiles.run.events import MemorySampled
 
 
 def sample(devices: Iterable[str], step: int) -> list[MemorySampled]:

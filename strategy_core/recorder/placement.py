@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
-from strategy_lab.profiles.hosts import host_process
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.run.topology import host_process
+from strategy_lab.profiles.tables.schema import TABLES
 
 
 def begin_trace() -> None:

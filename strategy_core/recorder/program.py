@@ -15,20 +15,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.cluster.clock import join_clock
-from strategy_core.cluster.link_meter import LinkMeter
-from strategy_core.cluster.place import Place
-from strategy_core.cluster.resolve import resolve
-from strategy_core.environment import environment
+from strategy_core.cluster.discovery.resolve import resolve
+from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.cluster.telemetry.clock import join_clock
+from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.runtime.environment import environment
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import Failed, FinishedStatus, SegmentOpened
-from strategy_lab.profiles.layout import worker_folder
-from strategy_lab.profiles.run_file import create_run_file
-from strategy_lab.profiles.spec import Capture
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Failed, FinishedStatus, SegmentOpened
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.spec.run_spec import Capture
 
 
 class ProgramRecorder:

@@ -36,7 +36,7 @@ _READ_BACK = frozenset(
 _TRACING = "func_graph_from_py_func"
 
 Place = tuple[str, str, int]
-"""Kind (as in `profiles.schema.CAUSES`), and the file and line of the program."""
+"""Kind (as in `profiles.tables.schema.CAUSES`), and the file and line of the program."""
 
 
 class PythonSampler:

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from strategy_core.cluster.clock import ClusterClock
-from strategy_core.cluster.link_meter import LinkMeter
+from strategy_core.cluster.telemetry.clock import ClusterClock
+from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
-from strategy_core.recorder.scribe import Scribe
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.recorder.step_writer import Scribe
 from strategy_core.recorder.tracing_watch import TracingWatch
 from strategy_core.recorder.wall_clock import WallClock
 from strategy_core.recorder.windows import Windows
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import (
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import (
     Event,
     Failed,
     Finished,
@@ -30,10 +30,10 @@ from strategy_lab.profiles.events import (
     SegmentOpened,
     WorkerStarted,
 )
-from strategy_lab.profiles.hosts import is_pod, is_served
-from strategy_lab.profiles.layout import WorkerFolder
-from strategy_lab.profiles.run_file import uid_of
-from strategy_lab.profiles.spec import Capture
+from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.run.manifest import uid_of
+from strategy_lab.profiles.run.topology import is_pod, is_served
+from strategy_lab.profiles.spec.run_spec import Capture
 
 SAMPLE_EVERY_NS = 1_000_000_000
 """So often, at the end of a step, memory and the bytes on the links are looked at."""

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_lab.profiles.capture.xspace import INPUT_EVENT
-from strategy_lab.profiles.events import Event
+from strategy_lab.profiles.run.events import Event
 
 Told = tuple[float, list[list[int]] | None]
 """A step's loss, and its marks."""

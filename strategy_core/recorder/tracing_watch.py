@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_lab.profiles.events import Retraced
+from strategy_lab.profiles.run.events import Retraced
 
 MOST_FUNCTIONS = 16
 """As many are watched at most, those that have been traced first: each costs a quarter of a

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from strategy_lab.profiles.events import Note
+from strategy_lab.profiles.run.events import Note
 
 JUMP_NS = 1_000_000_000
 """NTP corrects up to half a second a quarter of an hour; between two looks more was set."""

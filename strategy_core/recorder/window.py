@@ -17,7 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core import private_tf
+from strategy_core.private_tf import engine as private_tf
 
 _ALREADY_RUNNING = "Another profiler is running"
 _POLL_S = 0.0005

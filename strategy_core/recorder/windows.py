@@ -17,9 +17,9 @@ from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.python_sampler import PythonSampler
 from strategy_core.recorder.window import FollowedWindow, Window
 from strategy_lab.profiles.capture.helper import Job
-from strategy_lab.profiles.events import Event, Note, PlacementRecorded, WindowCaptured
-from strategy_lab.profiles.layout import WorkerFolder
-from strategy_lab.profiles.spec import Capture
+from strategy_lab.profiles.run.events import Event, Note, PlacementRecorded, WindowCaptured
+from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.spec.run_spec import Capture
 
 _LAST_CONVERSIONS_S = 120.0
 _MAY_CRASH = (

@@ -12,8 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from strategy_core.algorithms import Algorithm
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 def build(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> Any:

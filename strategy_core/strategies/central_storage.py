@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.algorithms import Algorithm
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 TITLE = "CentralStorageStrategy"
 NEEDS = "one or more devices of one kind"

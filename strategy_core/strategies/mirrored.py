@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core import private_tf
-from strategy_core.algorithms import Algorithm
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_core.private_tf import engine as private_tf
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 TITLE = "MirroredStrategy"
 NEEDS = "one or more devices of one kind"

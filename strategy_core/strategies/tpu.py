@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from strategy_core import tpu_strategy
-from strategy_core.algorithms import Algorithm
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_core.tpu import from_spec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 TITLE = "TPUStrategy"
 NEEDS = "a TPU, or devices that stand for its cores"
@@ -18,4 +18,4 @@ PLACE = 7
 
 
 def build(spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:
-    return tpu_strategy.build(spec, devices)
+    return from_spec.build(spec, devices)

@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.tpu import private_tf
+from strategy_core.private_tf import tpu as private_tf
 from strategy_core.tpu.expansion import Expansion
 
 nest = private_tf.nest

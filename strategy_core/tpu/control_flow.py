@@ -13,7 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.tpu import collectives, private_tf
+from strategy_core.private_tf import tpu as private_tf
+from strategy_core.tpu import collectives
 from strategy_core.tpu.cloning import function_names
 from strategy_core.tpu.graph_order import has_effect
 from strategy_core.tpu.loop_state import LoopState, settle

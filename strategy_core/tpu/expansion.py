@@ -13,7 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.tpu import collectives, control_flow, private_tf
+from strategy_core.private_tf import tpu as private_tf
+from strategy_core.tpu import collectives, control_flow
 from strategy_core.tpu.cloning import Template, bare
 from strategy_core.tpu.core_group import CoreGroup
 from strategy_core.tpu.graph_order import emission_order

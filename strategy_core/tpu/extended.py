@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from strategy_core.tpu import bridge, private_tf
+from strategy_core.private_tf import tpu as private_tf
+from strategy_core.tpu import bridge
 from strategy_core.tpu.assignment import PlacedAssignment, host_of
 from strategy_core.tpu.report import ExpansionReport
 from strategy_core.tpu.resolver import TPUClusterResolver

@@ -18,8 +18,8 @@ from types import TracebackType
 
 import tensorflow as tf
 
+from strategy_core.private_tf import tpu as private_tf
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.tpu import private_tf
 from strategy_core.tpu.mesh import TPUSetupError
 
 _JOB = "worker"

@@ -1,7 +1,7 @@
 """An expansion report as rows for the run's `collectives` and `transfers` tables.
 
-The columns are those of `profiles.schema` that the graph alone can fill: who takes part, how many
-bytes. Times come from a capture, joined on the node names. All of it is `derived`.
+The columns are those of `profiles.tables.schema` that the graph alone can fill: who takes part, how
+many bytes. Times come from a capture, joined on the node names. All of it is `derived`.
 """
 
 from __future__ import annotations

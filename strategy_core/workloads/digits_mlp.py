@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
-from strategy_core.shuffled import shuffled_indices
+from strategy_core.data.shuffle import shuffled_indices
 
 
 def build_model(*, hidden: int = 128, dropout: float = 0.0) -> Any:

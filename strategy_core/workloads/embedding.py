@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from strategy_core.shuffled import shuffled_indices
+from strategy_core.data.shuffle import shuffled_indices
 from strategy_core.workloads._stdlib import modules
 
 WORDS_PER_EXAMPLE = 32

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from strategy_core.shuffled import shuffled_indices
+from strategy_core.data.shuffle import shuffled_indices
 
 NUM_EXAMPLES = 1 << 20
 NUM_FEATURES = 64

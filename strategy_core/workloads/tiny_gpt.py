@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from strategy_core.shuffled import shuffled_indices
+from strategy_core.data.shuffle import shuffled_indices
 from strategy_core.workloads._stdlib import modules
 
 NUM_CHARACTERS = 128  # ASCII; what is beyond reads as '?'

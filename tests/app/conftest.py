@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app import state
+from strategy_lab.app.server import state
 
 
 @pytest.fixture(autouse=True)
 def _no_head_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strategy_lab.app.parts.verdict.PAINT_S", 0.0)
+    monkeypatch.setattr("strategy_lab.app.widgets.verdict.PAINT_S", 0.0)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.app import state
+from strategy_lab.app.server import state
 from tests.patience import PATIENCE_S
 
 ALL = (
@@ -35,7 +35,7 @@ st.navigation([
 def open_page(page: str, runs: Path, **query: str) -> AppTest:
     """Run a page once with these query parameters; fails where it raises."""
     state.configure(runs)
-    folder = Path(state.__file__).parent / "pages"
+    folder = Path(state.__file__).parents[1] / "pages"
     at = AppTest.from_string(
         _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=PATIENCE_S
     )

@@ -10,8 +10,8 @@ from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.matrix import traffic
 from strategy_lab.app.charts.memory import memory
 from strategy_lab.app.charts.phases import breakdown
-from strategy_lab.profiles.palette import PHASE_COLOURS
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def test_phases_are_stacked_in_their_order_and_colours() -> None:

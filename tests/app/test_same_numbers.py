@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.app.live_run import LiveRun
+from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.key_numbers import KeyNumbers, segment_numbers
 from strategy_lab.profiles.analysis.summary import summarize

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
-from strategy_lab.app.live_run import LiveRun
-from strategy_lab.profiles import units
+from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.analysis.key_numbers import KeyNumbers
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
+from strategy_lab.profiles.reporting import units
 from tests.app.looking import open_page, text_of
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_lab.app.access import TOKEN_VARIABLE, cookie_name
+from strategy_lab.app.access.policy import TOKEN_VARIABLE, cookie_name
 from tests.lab_access import cookie_value
 from tests.patience import PATIENCE_S
 from tests.synthetic import write_run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from strategy_lab.app.browser import redirect_file
+from strategy_lab.app.server.browser import redirect_file
 from tests.conftest import PATIENCE_MS
 from tests.e2e.conftest import Server
 from tests.e2e.elsewhere import Elsewhere, elsewhere

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import SegmentOpened, StepDone
-from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import SegmentOpened, StepDone
+from strategy_lab.profiles.run.layout import worker_folder
 from tests.e2e.conftest import Server
 from tests.growing_run import begin_run
 

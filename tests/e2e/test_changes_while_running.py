@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from strategy_core.launcher import Launcher, RunHandle
+from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab import profiles
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core import workloads
+from strategy_core.planning import workload_catalog
 from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
@@ -172,7 +172,7 @@ def test_devices_lists_what_can_be_had(tmp_path: Path) -> None:
 def test_a_workload_in_a_project_of_its_own_gets_the_projects_modules(tmp_path: Path) -> None:
     for name in ("app", "profiles", "tests"):
         (tmp_path / f"{name}.py").write_text('OWNER = "user"\n')
-    source = Path(workloads.find("digits-mlp")).read_text(encoding="utf-8")
+    source = Path(workload_catalog.find("digits-mlp")).read_text(encoding="utf-8")
     checks = "".join(
         f"import {name}\nassert {name}.OWNER == 'user'\n" for name in ("app", "profiles", "tests")
     )

@@ -10,9 +10,9 @@ import psutil
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.patience import wait_until
 from tests.processes import command_of

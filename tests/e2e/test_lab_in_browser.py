@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import SegmentOpened, StepDone, WorkerStarted
-from strategy_lab.profiles.layout import worker_folder
-from strategy_lab.profiles.run_file import create_run_file
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import SegmentOpened, StepDone, WorkerStarted
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.following import events

@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from strategy_lab.profiles.events import StepDone
-from strategy_lab.profiles.spec import RunSpec
-from strategy_lab.profiles.tail import Tail
+from strategy_lab.profiles.run.events import StepDone
+from strategy_lab.profiles.run.tail import Tail
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_core.launcher import Launcher, RunHandle
+from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living

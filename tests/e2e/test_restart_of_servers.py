@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living

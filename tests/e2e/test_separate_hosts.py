@@ -11,7 +11,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.links import links
-from strategy_lab.profiles.collect import collect
+from strategy_lab.profiles.run.merge_hosts import collect
 from strategy_lab.profiles.timeline import lay_out
 from tests.e2e.following import events
 from tests.e2e.separate_hosts import WIRE, address, clock_ahead, two_hosts, why_not

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.analysis.links import links
 from strategy_lab.profiles.analysis.losses import loss
-from strategy_lab.profiles.spec import RunSpec, parse_spec
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from tests.patience import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.run

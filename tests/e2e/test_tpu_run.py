@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.cores import cores
-from strategy_lab.profiles.schema import CATEGORIES
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.app.looking import open_page, text_of
 from tests.patience import PATIENCE_S
 

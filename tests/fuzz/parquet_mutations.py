@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from strategy_lab.profiles.schema import UNIQUE
+from strategy_lab.profiles.tables.schema import UNIQUE
 from tests.fuzz.mutation import Mutation
 
 _Changed = tuple[pa.Table, str, bool]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli.main import _Parser, main
-from strategy_core.cluster.resolve import resolve
-from strategy_lab.app.hub import run_folder
-from strategy_lab.profiles import sql_apart
-from strategy_lab.profiles.analysis.limits import parse_limit
+from strategy_core.cluster.discovery.resolve import resolve
+from strategy_lab.app.live.hub import run_folder
+from strategy_lab.profiles.analysis.compare.limits import parse_limit
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec import RunSpec, load_spec
-from strategy_lab.profiles.store import load
-from strategy_lab.profiles.tail import Cursor
+from strategy_lab.profiles.run.tail import Cursor
+from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
+from strategy_lab.profiles.tables import sql_process
+from strategy_lab.profiles.tables.store import load
 from tests.fuzz.values import near_value, wrong_value
 
 _PATHS = (
@@ -220,7 +220,7 @@ def _sql(rng: random.Random, run: Path, _scratch: Path) -> tuple[str, Callable[[
     # As the page asks: on a terminal, Ctrl-C ends what the user typed.
     profile = load(run)
     return f"sql {query[:80]!r}", lambda: _done(
-        sql_apart.ask(profile, query, timeout_s=5.0, most_rows=1000)
+        sql_process.ask(profile, query, timeout_s=5.0, most_rows=1000)
     )
 
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from strategy_lab.profiles.layout import launcher_file
+from strategy_lab.profiles.run.layout import launcher_file
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import EPOCH_NS, write_run
 

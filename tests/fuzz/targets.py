@@ -12,9 +12,9 @@ from typing import Any
 
 from strategy_core.cli.main import main
 from strategy_lab import profiles
-from strategy_lab.app.live_run import LiveRun
-from strategy_lab.app.parts.runs_folder import list_runs
-from strategy_lab.app.timelines import Timelines
+from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.app.server.timelines import Timelines
+from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.profiles.analysis.clocks import worker_clocks
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
 from strategy_lab.profiles.analysis.cores import cores
@@ -28,11 +28,10 @@ from strategy_lab.profiles.analysis.placement import placement
 from strategy_lab.profiles.analysis.placement_change import placement_change
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.events import SegmentOpened
 from strategy_lab.profiles.exports import formats
-from strategy_lab.profiles.processes import titles_of
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import cut_view, find_spans
 from strategy_lab.profiles.timeline.wire import encode_view
 
@@ -119,8 +118,9 @@ def _timeline(run: Path, _sound: Path) -> None:
 def _pages(run: Path, _sound: Path) -> None:
     """What the pages ask of a run, without drawing it."""
     profile = profiles.load(run)
-    for of_run in (glance, memory_use, worker_clocks, titles_of):
+    for of_run in (glance, memory_use, worker_clocks):
         _ask(of_run, profile)
+    assert isinstance(profile.process_titles, dict)
     for name in TABLES:
         profile.table(name)
     for segment in profile.segments:

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 import strategy_core as lab
-from strategy_lab.profiles.spec import Capture
+from strategy_lab.profiles.spec.run_spec import Capture
 
 STEPS = 24
 BATCH = 32

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategy_lab import profiles
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.event_records import read_records
 from tests.synthetic import write_run
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from strategy_core.cluster import tasks
-from strategy_core.device_plan import plan
-from strategy_core.inventory import Inventory, PhysicalDevice
+from strategy_core.planning.device_plan import plan
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.events import SegmentOpened
-from strategy_lab.profiles.hosts import host_process, is_served, worker_of
-from strategy_lab.profiles.spec import RunSpec, parse_spec
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.topology import host_process, is_served, worker_of
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec import parse_spec
+from strategy_lab.profiles.spec.run_spec import parse_spec
 
 
 def test_replicas_are_groups_of_cores() -> None:

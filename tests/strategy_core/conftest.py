@@ -15,11 +15,11 @@ def logical_cpus() -> list[str]:
     """Names of at least eight logical CPUs."""
     import tensorflow as tf
 
-    from strategy_core import devices
-    from strategy_lab.profiles.spec import RunSpec
+    from strategy_core.runtime import logical_devices
+    from strategy_lab.profiles.spec.run_spec import RunSpec
 
     with contextlib.suppress(RuntimeError):  # another test started TensorFlow
-        devices.create_logical_devices(RunSpec(devices="cpu:8", global_batch_size=8))
+        logical_devices.create_logical_devices(RunSpec(devices="cpu:8", global_batch_size=8))
     names = [device.name for device in tf.config.list_logical_devices("CPU")]
     assert len(names) >= 8, "TensorFlow was started without logical CPUs"
     return names

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from strategy_core import state
 from strategy_core.recorder.step import Told
-from strategy_core.training import Training
-from strategy_lab.profiles.events import Event, SegmentOpened
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.training import state
+from strategy_core.training.trainer import Training
+from strategy_lab.profiles.run.events import Event, SegmentOpened
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 class InMemoryRecorder:

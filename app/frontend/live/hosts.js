@@ -1,4 +1,4 @@
-// The hosts of a TPU pod, as `profiles.hosts` has them: process 0 coordinates, host N is process N + 1.
+// The hosts of a TPU pod, as `profiles.run.topology` has them: process 0 coordinates, host N is process N + 1.
 
 const OF_HOST = /^\/job:host\/(?:.*\/)?task:(\d+)(?:\/|$)/;
 

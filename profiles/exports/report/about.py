@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from strategy_lab.profiles import units
-from strategy_lab.profiles.definitions import DEFINITIONS
-from strategy_lab.profiles.event_parts import Host
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section, note
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.run.event_parts import Host
 
 
 def environment(facts: RunFacts) -> Section:

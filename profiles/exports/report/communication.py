@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
 from strategy_lab.profiles.analysis.communication import CollectiveUse
 from strategy_lab.profiles.analysis.findings import Facts
@@ -23,6 +22,7 @@ from strategy_lab.profiles.exports.report.section import (
     table,
 )
 from strategy_lab.profiles.exports.report.traffic import traffic
+from strategy_lab.profiles.reporting import units
 
 MAX_CALLS = 12
 _TERMS = ("traffic", "algbw", "busbw", "overlap", "exposed", "transfer_bytes", "ring_share")

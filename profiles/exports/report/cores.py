@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.cores import Core, cores
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
@@ -17,7 +16,8 @@ from strategy_lab.profiles.exports.report.section import (
     quantity,
     table,
 )
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def core_times(facts: RunFacts) -> Section | None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.columns import Floats, Ints, floats, ints, of_segment
 from strategy_lab.profiles.exports.report.envelope import series
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.steps import segment_marks
-from strategy_lab.profiles.palette import replica_colour
+from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, of_segment
 
 FEW_REPLICAS = 4
 """Up to so many replicas have a line each."""

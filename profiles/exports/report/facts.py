@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
-from strategy_lab.profiles.device_names import short_names
-from strategy_lab.profiles.events import SegmentOpened
-from strategy_lab.profiles.processes import titles_of
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.store import Profile
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class RunFacts:
     @cached_property
     def titles(self) -> dict[int, str]:
         """What the run's processes are called, by number."""
-        return titles_of(self.profile)
+        return self.profile.process_titles
 
     def device(self, full: str | None) -> str:
         return self.device_names.get(full, full) if full else "no device"

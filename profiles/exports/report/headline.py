@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
 from strategy_lab.profiles.exports.report.facts import RunFacts
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 _ENDINGS = {
     "finished": "finished",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.definitions import DEFINITIONS
 from strategy_lab.profiles.exports.report.markup import Markup, tag
 from strategy_lab.profiles.exports.report.section import source_mark
-from strategy_lab.profiles.units import MISSING
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.reporting.units import MISSING
 
 
 def key_numbers(facts: Facts) -> Markup:

@@ -7,10 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
-from strategy_lab.profiles.columns import Floats, floats
 from strategy_lab.profiles.exports.report.envelope import Series, series
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import join
@@ -23,7 +21,9 @@ from strategy_lab.profiles.exports.report.section import (
     quantity,
     table,
 )
-from strategy_lab.profiles.palette import replica_colour
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.tables.columns import Floats, floats
 
 Curve = tuple[Floats, Floats]
 MAX_POINTS = 600

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from strategy_lab.profiles.analysis.findings import findings
-from strategy_lab.profiles.events import Failed, Note
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
 from strategy_lab.profiles.exports.report.headline import sentences
 from strategy_lab.profiles.exports.report.key_numbers import key_numbers
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section
 from strategy_lab.profiles.exports.report.segments import segment_table
+from strategy_lab.profiles.run.events import Failed, Note
 
 
 def overview(facts: RunFacts) -> Section:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from strategy_lab.profiles.exports.report.markup import Markup, join, json_block, tag
 from strategy_lab.profiles.exports.report.section import Section
-from strategy_lab.profiles.palette import PHASE_COLOURS
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
 
 ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("uplot/uPlot.min.css", "report.css")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
@@ -16,6 +15,7 @@ from strategy_lab.profiles.exports.report.section import (
     quantity,
     table,
 )
+from strategy_lab.profiles.reporting import units
 
 MAX_VARIABLES = 150
 

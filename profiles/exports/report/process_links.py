@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.links import links
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join
 from strategy_lab.profiles.exports.report.section import name, note, quantity, table
+from strategy_lab.profiles.reporting import units
 
 MAX_LINKS = 64
 

@@ -7,8 +7,8 @@ from strategy_lab.profiles.analysis.losses import loss
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Cell, Section, name, table
-from strategy_lab.profiles.processes import Process, read_processes
-from strategy_lab.profiles.units import MISSING
+from strategy_lab.profiles.reporting.units import MISSING
+from strategy_lab.profiles.run.process_history import Process, read_processes
 
 
 def processes(facts: RunFacts) -> Section | None:

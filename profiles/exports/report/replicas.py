@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import Facts
@@ -21,7 +20,8 @@ from strategy_lab.profiles.exports.report.section import (
     quantity,
     table,
 )
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def replicas(facts: RunFacts) -> Section | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from strategy_lab.profiles import units
-from strategy_lab.profiles.definitions import DEFINITIONS
 from strategy_lab.profiles.exports.report.markup import Markup, tag
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 
 MEASURED_BY = {
     "measured": "measured",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.efficiency import scaling
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup
 from strategy_lab.profiles.exports.report.section import Cell, quantity, table
-from strategy_lab.profiles.units import MISSING
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.units import MISSING
 
 
 def segment_table(facts: RunFacts) -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.parameter_server import (
     PHASES,
     ParameterServing,
@@ -19,6 +18,7 @@ from strategy_lab.profiles.exports.report.section import (
     quantity,
     table,
 )
+from strategy_lab.profiles.reporting import units
 
 MAX_VARIABLES = 40
 

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from strategy_lab.profiles.columns import Ints, floats, ints, texts
 from strategy_lab.profiles.exports.report.facts import RunFacts
-from strategy_lab.profiles.palette import replica_colour
+from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.tables.columns import Ints, floats, ints, texts
 from strategy_lab.profiles.timeline import Timeline, Track
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.columns import Floats, Ints
 from strategy_lab.profiles.exports.report.envelope import Series, series
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section, chart, formulas, note
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.columns import Floats, Ints
 
 THROUGHPUT_POINTS = 400
 NO_LOSS = "Unavailable: no step recorded a finite loss."

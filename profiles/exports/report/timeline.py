@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.columns import ints
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section, legend, note
 from strategy_lab.profiles.exports.report.spans import Packed, pack_spans
+from strategy_lab.profiles.tables.columns import ints
 from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles import units
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.sends import sends
-from strategy_lab.profiles.device_names import in_order
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Cell, bar, cut, name, note, quantity, table
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import in_order
 
 MAX_SENDS = 40
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from strategy_lab.profiles.device_names import short_names
 from strategy_lab.profiles.exports.trace.slices import (
     Row,
     Slice,
@@ -16,8 +15,9 @@ from strategy_lab.profiles.exports.trace.slices import (
     side_by_side,
 )
 from strategy_lab.profiles.exports.trace.tracks import Track, Tracks
-from strategy_lab.profiles.hosts import worker_of
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.run.topology import worker_of
+from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 Home = tuple[int, int | None]

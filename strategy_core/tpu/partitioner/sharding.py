@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from strategy_core.tpu import private_tf
+from strategy_core.private_tf import tpu as private_tf
 from strategy_core.tpu.cloning import Template
 from strategy_core.tpu.core_group import CoreGroup
 from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, tiled

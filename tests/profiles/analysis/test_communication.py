@@ -10,8 +10,8 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.communication import collective_uses, communication
 from strategy_lab.profiles.analysis.overlap import overlaps
-from strategy_lab.profiles.bus_factor import bus_factor
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 GB = 1e9

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.analysis.comparison import Comparison, TimedRun, compare_sides
-from strategy_lab.profiles.analysis.pairs import neighbours
-from strategy_lab.profiles.analysis.repetitions import (
+from strategy_lab.profiles.analysis.compare.comparison import (
+    Comparison,
+    TimedRun,
+    compare_sides,
+)
+from strategy_lab.profiles.analysis.compare.pairs import neighbours
+from strategy_lab.profiles.analysis.compare.repetitions import (
     difference_found,
     runs_assumed,
     runs_needed,
 )
-from strategy_lab.profiles.analysis.run_spread import spread_of
-from strategy_lab.profiles.analysis.run_time import time_of
-from strategy_lab.profiles.analysis.student_t import student_t
+from strategy_lab.profiles.analysis.compare.run_spread import spread_of
+from strategy_lab.profiles.analysis.compare.run_time import time_of
+from strategy_lab.profiles.analysis.compare.student_t import student_t
 
 
 def runs(medians_ms: list[float], starts: list[int]) -> list[TimedRun]:

@@ -8,7 +8,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.cores import cores
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.synthetic import write_run
 
 

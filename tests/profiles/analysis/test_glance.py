@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_lab.profiles.analysis.glance import SPARK_POINTS, glance
-from strategy_lab.profiles.store import load
+from strategy_lab.profiles.tables.store import load
 from tests.synthetic import write_run
 
 

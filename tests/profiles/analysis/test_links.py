@@ -19,9 +19,9 @@ from strategy_lab.profiles.analysis.links import (
     Links,
     links,
 )
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import LinkBytes
-from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import LinkBytes
+from strategy_lab.profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 from tests.synthetic_recipe import EPOCH_NS
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.overlap import COMMUNICATION, overlaps
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.tables.schema import TABLES
 
 Span = tuple[str, int, int]
 SPANS = st.lists(

@@ -12,8 +12,8 @@ from strategy_lab.profiles.analysis.breakdown import step_breakdown
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
-from strategy_lab.profiles.events import Exited, Launched
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.run.events import Exited, Launched
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.timeline.layout import lay_out
 from tests.event_records import usual
 from tests.profiles.served_run import APART_MS, BEGIN_NS, MS, PARTS_MS, write_served_run

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab.profiles.analysis.placement_change import placement_change
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile, load
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile, load
 from tests.synthetic import write_run
 
 

@@ -9,7 +9,7 @@ import pytest
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
 from strategy_lab.profiles.analysis.communication import communication
 from strategy_lab.profiles.analysis.sends import sends
-from strategy_lab.profiles.store import load
+from strategy_lab.profiles.tables.store import load
 from tests.synthetic import write_run
 
 SIZES = (2_097_152, 262_144)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, step_breakdown
-from strategy_lab.profiles.schema import CATEGORIES
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.synthetic import write_run
 
 

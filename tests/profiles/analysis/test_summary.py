@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.run_comparison import compare_runs
+from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
 from tests.synthetic import HOSTILE, write_run
 
 

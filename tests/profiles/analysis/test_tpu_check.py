@@ -10,7 +10,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
-from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run.layout import worker_folder
 from tests.synthetic import EPOCH_NS, write_run
 
 FINDING = {

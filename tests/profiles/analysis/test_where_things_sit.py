@@ -14,8 +14,8 @@ from strategy_lab.profiles.analysis.input_share import input_share
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import placement
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import MemorySampled, PlacementRecorded
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import MemorySampled, PlacementRecorded
 from tests.synthetic import write_run
 
 

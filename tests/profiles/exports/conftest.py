@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.store import Profile
 from tests.profiles.exports.trace_event_format import Event, check_trace
 from tests.synthetic import HOSTILE, write_run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.synthetic import HOSTILE, write_run
 
 

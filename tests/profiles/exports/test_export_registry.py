@@ -9,8 +9,8 @@ import pytest
 
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import download, formats, write
-from strategy_lab.profiles.schema import TABLES
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
 
 
 def test_every_format_is_found_and_says_who_opens_it() -> None:

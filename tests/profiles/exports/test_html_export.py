@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.definitions import DEFINITIONS
 from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.exports.report.timeline import Stretch, choose
-from strategy_lab.profiles.store import Profile
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import HOSTILE, write_run
 
 

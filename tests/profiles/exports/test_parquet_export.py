@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.schema import TABLES
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 

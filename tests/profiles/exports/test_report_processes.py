@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_lab import profiles
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.events import Exited, Failed, Launched
 from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Exited, Failed, Launched
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from tests.synthetic import HOSTILE, write_run
 
 

@@ -9,7 +9,7 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.layout import worker_folder
+from strategy_lab.profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 
 

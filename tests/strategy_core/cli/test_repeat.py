@@ -13,10 +13,10 @@ import pytest
 
 from strategy_core.cli import _repeat
 from strategy_core.cli.main import main
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from tests.patience import wait_until
-from tests.strategy_core.launching.test_launcher import PRETENDED
+from tests.strategy_core.launcher.test_launcher import PRETENDED
 
 pytestmark = pytest.mark.run
 ASKED = ("run", "--devices", "cpu:2", "--workload", "digits-mlp", "--repeat")

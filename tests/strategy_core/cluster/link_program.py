@@ -16,9 +16,9 @@ from dataclasses import asdict
 
 from msgspec import structs
 
-from strategy_core.cluster import namespaces
-from strategy_core.cluster.connections import connections
-from strategy_core.cluster.link_meter import own_interface
+from strategy_core.cluster.network import namespaces
+from strategy_core.cluster.telemetry.link_meter import own_interface
+from strategy_core.cluster.telemetry.tcp_info import connections
 
 NUM_PINGS = 5
 

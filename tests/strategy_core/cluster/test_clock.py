@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_core.cluster import clock, clock_exchange
-from strategy_core.cluster.clock import ClockFollower, ClockServer, Waiting, join_clock, measured
-from strategy_core.cluster.clock_exchange import Exchange
 from strategy_core.cluster.tasks import Cluster, Task
-from strategy_lab.profiles.events import ClockMeasured, Note
+from strategy_core.cluster.telemetry import clock, clock_exchange
+from strategy_core.cluster.telemetry.clock import (
+    ClockFollower,
+    ClockServer,
+    Waiting,
+    join_clock,
+    measured,
+)
+from strategy_core.cluster.telemetry.clock_exchange import Exchange
+from strategy_lab.profiles.run.events import ClockMeasured, Note
 from tests.patience import wait_until
 
 MS = 1_000_000

@@ -6,9 +6,9 @@ import socket
 import threading
 from dataclasses import replace
 
-from strategy_core.cluster.connections import Connection, connections, why_unavailable
-from strategy_core.cluster.link_meter import LinkMeter
 from strategy_core.cluster.tasks import Cluster, Task
+from strategy_core.cluster.telemetry.link_meter import LinkMeter
+from strategy_core.cluster.telemetry.tcp_info import Connection, connections, why_unavailable
 from tests.patience import wait_until
 
 SENT = 3_000_000

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from strategy_core.cli import worker
-from strategy_core.cluster.place import Place
-from strategy_core.cluster.resolve import resolve
-from strategy_core.launching.hosted_run import check_hosted
-from strategy_lab.profiles.spec import RunSpec
+from strategy_core.cluster.discovery.resolve import resolve
+from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.launcher.multi_host_run import check_hosted
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.patience import PATIENCE_S
 
 CLUSTERS = Path(__file__).parents[3] / "docs" / "clusters"

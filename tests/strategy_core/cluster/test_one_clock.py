@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.launcher import Launcher
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.timeline import lay_out
 from tests.patience import PATIENCE_S
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from strategy_core.cluster.own_host import own_index
-from strategy_core.cluster.place import Place
-from strategy_core.cluster.resolve import Wanted, resolve
+from strategy_core.cluster.discovery.own_host import own_index
+from strategy_core.cluster.discovery.resolve import Wanted, resolve
+from strategy_core.cluster.discovery.task_address import Place
 from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 TWO = {"worker": ["a:1", "b:2"]}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from strategy_core.cluster.resolve import resolve
+from strategy_core.cluster.discovery.resolve import resolve
 from strategy_lab.profiles.errors import LabError
 
 pytestmark = pytest.mark.tf
@@ -42,7 +42,7 @@ def slurm_step(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def slurm(**jobs: int) -> dict[str, Any]:
-    from strategy_core.cluster import resolvers
+    from strategy_core.cluster.discovery import resolvers
 
     return resolvers.slurm({"port": "2222"}, {"worker": 1} | jobs)
 
@@ -109,7 +109,7 @@ OPTIONS = {"worker": "app=lab", "namespace": "train", "port": "2222"}
 
 
 def test_kubernetes_waits_until_all_pods_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    from strategy_core.cluster import resolvers
+    from strategy_core.cluster.discovery import resolvers
 
     monkeypatch.setattr(resolvers, "_POLL_S", 0.0)
     both = [pod("lab-1", "10.1.0.2"), pod("lab-0", "10.1.0.1")]
@@ -120,7 +120,7 @@ def test_kubernetes_waits_until_all_pods_run(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_kubernetes_says_what_is_missing() -> None:
-    from strategy_core.cluster import resolvers
+    from strategy_core.cluster.discovery import resolvers
 
     with pytest.raises(LabError, match=r"2 worker.*Received: 1 worker.*--workers"):
         resolvers.kubernetes(OPTIONS, {"worker": 2}, 0.0, Pods([pod("lab-0", "10.1.0.1")]))
@@ -155,7 +155,7 @@ class Instances:
 
 
 def test_compute_engine_names_the_instances_of_a_group() -> None:
-    from strategy_core.cluster import resolvers
+    from strategy_core.cluster.discovery import resolvers
 
     options = {"project": "p", "zone": "z", "group": "g", "port": "2222"}
     answer = resolvers.gce(options, {"worker": 2}, 0.0, Instances("10.0.0.2", "10.0.0.1"))
@@ -166,7 +166,7 @@ def test_compute_engine_names_the_instances_of_a_group() -> None:
 
 @pytest.mark.parametrize(("engine", "package"), [("kubernetes", "kubernetes"), ("gce", "google")])
 def test_a_missing_client_is_named(engine: str, package: str) -> None:
-    from strategy_core.cluster import resolvers
+    from strategy_core.cluster.discovery import resolvers
 
     options = {"kubernetes": OPTIONS, "gce": {"project": "p", "zone": "z", "group": "g"}}[engine]
     request = {"engine": engine, "options": options, "jobs": {"worker": 1}, "timeout_s": 0}

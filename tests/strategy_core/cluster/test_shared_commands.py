@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from strategy_core.cluster.agreement import HEARD_OF, SharedCommands
+from strategy_core.cluster.command_agreement import HEARD_OF, SharedCommands
 from strategy_core.processes import protocol
 
 NUM_WORKERS = 3

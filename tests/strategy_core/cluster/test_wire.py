@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks.wire import WORKLOAD
-from strategy_core.cluster.containment import lay_network
-from strategy_core.launcher import Launcher
+from strategy_core.cluster.network.isolation import lay_network
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES
 from strategy_lab.profiles.analysis.links import Links, links
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec import NetworkOptions, RunSpec
+from strategy_lab.profiles.spec.run_spec import NetworkOptions, RunSpec
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.contexts import scratch
-from strategy_core.processes import family
+from strategy_core.processes import descendants
 
 LATER_S = 3600.0
 
@@ -18,7 +18,7 @@ LATER_S = 3600.0
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, int]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return scratch.make(family.new_mark())
+    return scratch.make(descendants.new_mark())
 
 
 def remove_abandoned(parent: Path) -> list[Path]:

@@ -136,7 +136,7 @@ def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     from strategy_core.contexts.tracer import trace_contexts
-    from strategy_lab.profiles.schema import TABLES
+    from strategy_lab.profiles.tables.schema import TABLES
 
     strategy = strategies(tf)["mirrored"]()
     with trace_contexts() as trace:

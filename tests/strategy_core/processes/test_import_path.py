@@ -49,7 +49,7 @@ def test_the_page_imports_beside_modules_of_the_same_names(project: Path) -> Non
 def test_a_script_gets_its_own_modules_and_the_lab_its_own(project: Path) -> None:
     imports = "\n".join(f"import {name}; print({name}.OWNER)" for name in OF_THE_LAB)
     (project / "script.py").write_text(
-        f"import strategy_core\nfrom strategy_lab.profiles.store import load\n{imports}\n"
+        f"import strategy_core\nfrom strategy_lab.profiles.tables.store import load\n{imports}\n"
     )
     done = run_there(project, "script.py")
     assert done.stdout.split() == ["user"] * len(OF_THE_LAB), done.stderr

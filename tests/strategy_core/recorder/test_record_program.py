@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.event_log import EventLog
-from strategy_lab.profiles.layout import worker_folder
-from strategy_lab.profiles.run_file import uid_of
-from strategy_lab.profiles.spec import Capture
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import uid_of
+from strategy_lab.profiles.spec.run_spec import Capture
 from tests.event_records import read_records
 from tests.patience import wait_until
 

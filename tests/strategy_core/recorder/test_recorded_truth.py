@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab.profiles.layout import worker_folder
-from strategy_lab.profiles.spec import Capture, RunSpec
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.spec.run_spec import Capture, RunSpec
 from tests.event_records import read_records
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
@@ -42,7 +42,7 @@ class Recorded:
 def recorded(folder: Path, steps: int, **fields: Any) -> Recorded:
     """Trains through the lab's own engine and recorder."""
     from strategy_core.recorder import Recorder
-    from strategy_core.training import Training
+    from strategy_core.training.trainer import Training
 
     spec = RunSpec(capture=Capture(every_step=True, window_steps=6), **fields)
     home = worker_folder(folder, 0)

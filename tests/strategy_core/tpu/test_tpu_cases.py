@@ -12,7 +12,8 @@ import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_core.tpu import mesh, private_tf
+from strategy_core.private_tf import tpu as private_tf
+from strategy_core.tpu import mesh
 from strategy_core.tpu.system_state import State, set_state
 from tests.patience import PATIENCE_S
 from tests.strategy_core.tpu.strategies import make, results, values

@@ -116,7 +116,7 @@ def test_replication_per_replica():
 
 
 def test_annotations_that_the_emulation_does_not_know_say_so():
-    from strategy_core.tpu import private_tf
+    from strategy_core.private_tf import tpu as private_tf
 
     strategy = make(4, 2)
 

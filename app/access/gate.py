@@ -1,0 +1,210 @@
+"""The outermost layer of the server: every request and WebSocket passes it, Streamlit's included.
+
+1. A Host that is not the lab's own is refused (DNS rebinding), then an Origin that is not, then
+   whatever a browser says was caused by another site or port, unless a person followed a link.
+2. The token is asked for: from the cookie, the Authorization header, or `?token=` in the address.
+3. Every answer gets the headers that forbid framing, sniffing and telling the address to others.
+
+Streamlit's own Origin check is not enough: it ignores the port, and lets a missing Origin pass.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from strategy_lab.app.access import pages
+from strategy_lab.app.access.peer import uid_of
+from strategy_lab.app.access.policy import Access, cookie_name
+
+HEALTH = "/healthz"
+"""Asked by containers and load balancers, which have no token; says `ok` and nothing else."""
+CLOSE_REFUSED = 4403
+"""WebSocket close code. Sent before the connection is accepted, the client sees HTTP 403."""
+CLOSE_NO_TOKEN = 4401
+
+_NO_FRAMES = "frame-ancestors 'none'"
+_HEADERS = {
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Verdict(enum.Enum):
+    """What becomes of a request."""
+
+    PASS = enum.auto()
+    ENTER = enum.auto()
+    """Right, with the token in the address: set the cookie, go on without the token."""
+    AGAIN = enum.auto()
+    """A link on another site: the browser kept the cookie back. Ask again from our own page."""
+    FOREIGN_HOST = enum.auto()
+    FOREIGN_PAGE = enum.auto()
+    NO_TOKEN = enum.auto()
+    WRONG_TOKEN = enum.auto()
+
+
+class Gate:
+    """ASGI middleware. `entered` is called when somebody has come in with the token's address."""
+
+    def __init__(
+        self, app: ASGIApp, access: Access, entered: Callable[[], object] = lambda: None
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._entered = entered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        verdict = judge(connection, self._access)
+        if scope["type"] == "websocket":
+            await self._websocket(verdict, scope, receive, send)
+            return
+        send = partial(_send_hardened, send)
+        if verdict is Verdict.PASS:
+            await self._app(_without_token(scope), receive, send)
+            return
+        if verdict is Verdict.ENTER:
+            self._entered()
+        answer = _answer(verdict, connection, self._access)
+        await answer(scope, receive, send)
+
+    async def _websocket(
+        self, verdict: Verdict, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if verdict is Verdict.PASS:
+            await self._app(_without_token(scope), receive, send)
+            return
+        await receive()  # websocket.connect
+        if verdict in (Verdict.NO_TOKEN, Verdict.WRONG_TOKEN) and scope["path"].startswith("/api/"):
+            # A page of the lab whose server was started anew: with a code it can say so. Of a
+            # handshake that is refused, a browser tells its page nothing.
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.close", "code": CLOSE_NO_TOKEN})
+        else:
+            await send({"type": "websocket.close", "code": CLOSE_REFUSED})
+
+
+def judge(connection: HTTPConnection, access: Access) -> Verdict:
+    """What becomes of a request or WebSocket; looks at headers and address only."""
+    headers = connection.headers
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    local_address = (connection.scope.get("server") or [None])[0]
+    if len(hosts) != 1 or not access.is_own_host(hosts[0], local_address):
+        return Verdict.FOREIGN_HOST
+    secure = connection.scope.get("scheme") in ("https", "wss")
+    if not all(access.is_own_origin(origin, hosts[0], secure=secure) for origin in origins):
+        return Verdict.FOREIGN_PAGE
+    foreign = not set(headers.getlist("sec-fetch-site")) <= {"none", "same-origin"}
+    if foreign and not _is_visit(connection):
+        return Verdict.FOREIGN_PAGE
+    if connection.scope["path"] == HEALTH:
+        return Verdict.PASS
+    return _judge_token(connection, access, hosts[0], foreign=foreign)
+
+
+def _judge_token(
+    connection: HTTPConnection, access: Access, host: str, *, foreign: bool
+) -> Verdict:
+    # Not for a WebSocket: the server's log has its whole address.
+    is_http = connection.scope["type"] == "http"
+    in_address = connection.query_params.getlist("token") if is_http else []
+    is_visit = _is_visit(connection)
+    if access.token is None:
+        return Verdict.ENTER if in_address and is_visit else Verdict.PASS
+    in_cookie = connection.cookies.get(cookie_name(host), "")
+    is_known = bool(in_cookie) and access.is_cookie(in_cookie, _peer(connection))
+    if is_known or _is_right_header(connection, access):
+        return Verdict.ENTER if in_address and is_visit else Verdict.PASS
+    if len(in_address) == 1 and access.is_token(in_address[0]):
+        return Verdict.ENTER if is_visit else Verdict.PASS
+    if in_address or in_cookie or "authorization" in connection.headers:
+        return Verdict.WRONG_TOKEN
+    return Verdict.AGAIN if foreign else Verdict.NO_TOKEN
+
+
+def _is_right_header(connection: HTTPConnection, access: Access) -> bool:
+    kind, _, given = connection.headers.get("authorization", "").partition(" ")
+    return kind.lower() in ("bearer", "token") and access.is_token(given.strip())
+
+
+def _peer(connection: HTTPConnection) -> int | None:
+    client, server = connection.client, connection.scope.get("server")
+    return uid_of(client and (client.host, client.port), server)
+
+
+def _is_visit(connection: HTTPConnection) -> bool:
+    """Whether a browser asks for a page of its own (a tab, not a frame), as a person does."""
+    if connection.scope["type"] != "http" or connection.scope["method"] != "GET":
+        return False
+    headers = connection.headers
+    mode = headers.get("sec-fetch-mode")
+    if mode is None:  # not sent by old browsers, nor to an address that is neither https nor local
+        return "text/html" in headers.get("accept", "")
+    return mode == "navigate" and headers.get("sec-fetch-dest") == "document"
+
+
+def _answer(verdict: Verdict, connection: HTTPConnection, access: Access) -> ASGIApp:
+    host = connection.headers.get("host", "")
+    wants_page = "text/html" in connection.headers.get("accept", "")
+    match verdict:
+        case Verdict.ENTER:
+            answer = pages.enter()
+            given = connection.query_params.get("token", "")
+            if access.is_token(given):
+                answer.set_cookie(
+                    cookie_name(host),
+                    access.cookie_value(_peer(connection)),
+                    path="/",
+                    httponly=True,
+                    samesite="strict",
+                    secure=connection.url.scheme == "https",
+                )
+            return answer
+        case Verdict.AGAIN:
+            return pages.again()
+        case Verdict.FOREIGN_HOST:
+            return pages.foreign_host(host, access, page=wants_page)
+        case Verdict.FOREIGN_PAGE:
+            return pages.foreign_page(page=wants_page)
+        case _:
+            is_wrong = verdict is Verdict.WRONG_TOKEN
+            return pages.no_token(connection, is_wrong=is_wrong, page=wants_page)
+
+
+def _without_token(scope: Scope) -> Scope:
+    """The request without the token in its address, which the app has no use for."""
+    query = scope.get("query_string", b"")
+    parts = query.split(b"&")
+    kept = [part for part in parts if _name(part) != "token"]
+    return scope if len(kept) == len(parts) else {**scope, "query_string": b"&".join(kept)}
+
+
+def _name(part: bytes) -> str:
+    pairs = parse_qsl(part.decode("latin-1"), keep_blank_values=True)
+    return pairs[0][0] if pairs else ""
+
+
+async def _send_hardened(send: Send, message: Message) -> None:
+    if message["type"] == "http.response.start":
+        headers = MutableHeaders(scope=message)
+        for name, value in _HEADERS.items():
+            headers.setdefault(name, value)
+        policy = headers.get("content-security-policy")
+        if policy is None and headers.get("content-type", "").startswith("text/html"):
+            # A page that opened the lab in a window may not steer that window afterwards. Not for
+            # the report: its sandbox and this header exclude each other.
+            headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        headers["Content-Security-Policy"] = f"{policy}; {_NO_FRAMES}" if policy else _NO_FRAMES
+    await send(message)

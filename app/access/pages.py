@@ -1,0 +1,134 @@
+"""The few pages that the gate answers with itself: in with the token, or why not."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, bracketed
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:12vh auto;padding:0 1.5rem;"
+    "color:#1f2430;background:#fff}h1{font-size:1.5rem}code{font-size:.95em;white-space:nowrap}a{color:inherit}"
+    "input,button{font:inherit;padding:.45rem .7rem;border:1px solid #8a90a0;border-radius:.4rem;"
+    "background:inherit;color:inherit;box-sizing:border-box}input{width:100%;margin:.3rem 0 .8rem}"
+    "@media(prefers-color-scheme:dark){body{color:#e8eaf0;background:#0e1117}}"
+)
+# A redirect of HTTP would still count as part of the visit that began on another site (a link in a
+# chat, a file), and a browser sends no SameSite=Strict cookie with that. What this page asks for
+# itself counts as the lab's own, and takes the place of this page in the history.
+_GO_ON = (
+    'const url=new URL(location.href);url.search=url.search.slice(1).split("&")'
+    '.filter((part)=>decodeURIComponent(part.split("=")[0])!=="token").join("&");'
+    "location.replace(url.href);"
+)
+
+
+def enter() -> Response:
+    """Go on to the same address without the token."""
+    return _page("Opening Strategy Lab", "<p>Opening Strategy Lab …</p>", script=_GO_ON)
+
+
+def again() -> Response:
+    """Ask for the same address from a page of the lab's own, so that the cookie is sent."""
+    return enter()
+
+
+def no_token(connection: HTTPConnection, *, is_wrong: bool, page: bool) -> Response:
+    """401, with a form that takes the token; JSON for whatever is no browser's page."""
+    said = (
+        "This token is not the one of this launch of Strategy Lab."
+        if is_wrong
+        else "Strategy Lab needs the token of this launch."
+    )
+    headers = {"WWW-Authenticate": 'Bearer realm="Strategy Lab"'}
+    if not page:
+        advice = (
+            "Open the address that strategy-lab printed, "
+            "or send the header 'Authorization: Bearer TOKEN'."
+        )
+        return _json(f"{said} {advice}", 401, headers)
+    kept = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in connection.query_params.multi_items()
+        if name != "token"
+    )
+    body = (
+        f"<p>{said} The terminal in which the lab was started shows an address with "
+        "<code>?token=</code>: open that address, or paste the token here.</p>"
+        f'<form method="get">{kept}<label for="token">Token</label>'
+        '<input id="token" name="token" type="password" autocomplete="off" autofocus required>'
+        "<button>Open the lab</button></form>"
+        "<p>Scripts send the header <code>Authorization: Bearer TOKEN</code>. A token that stays "
+        f"the same comes from the environment variable <code>{TOKEN_VARIABLE}</code>.</p>"
+    )
+    return _page("Strategy Lab: token needed", body, status=401, headers=headers)
+
+
+def foreign_host(host: str, access: Access, *, page: bool) -> Response:
+    """403: the address in the browser is not one of the lab's."""
+    own = f"http://{bracketed(_reachable(access.host))}:{access.port}"
+    name = host[:200] or "(none)"
+    said = f"This lab does not answer to the address {name}."
+    advice = f"Use {own}, or start the lab with --allow-host {name}"
+    if not page:
+        return _json(f"{said} {advice}.", 403)
+    body = (
+        f"<p>{escape(said)}</p><p>Use <a href='{escape(own)}'>{escape(own)}</a>. If the lab is "
+        "meant to be reached under this address (through a tunnel, a mapped port or a proxy), "
+        f"start it with <code>--allow-host {escape(name)}</code>.</p>"
+    )
+    return _page("Strategy Lab: unknown address", body, status=403)
+
+
+def foreign_page(*, page: bool) -> Response:
+    """403: another site, or another port, caused the request."""
+    said = "The lab answers only its own pages, and this request came from another one."
+    if not page:
+        return _json(said, 403)
+    return _page("Strategy Lab: refused", f"<p>{said}</p>", status=403)
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+
+
+def _json(error: str, status: int, headers: dict[str, str] | None = None) -> Response:
+    kept = {"Cache-Control": "no-store", **(headers or {})}
+    return JSONResponse({"error": error}, status, headers=kept)
+
+
+def _page(
+    title: str,
+    body: str,
+    *,
+    script: str = "",
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> HTMLResponse:
+    policy = f"default-src 'none'; style-src {_hash(_STYLE)}; img-src data:; "
+    policy += "base-uri 'none'; form-action 'self'"
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>{body}"
+    )
+    if script:
+        policy += f"; script-src {_hash(script)}"
+        text += f"<noscript><p>The lab needs JavaScript.</p></noscript><script>{script}</script>"
+    own = {
+        "Content-Security-Policy": policy,
+        "Cache-Control": "no-store",
+        # The address of this page may hold the token.
+        "Referrer-Policy": "no-referrer",
+    }
+    return HTMLResponse(f"{text}</body></html>", status, headers={**own, **(headers or {})})
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,1 @@
+"""Commands to a run that is going on, and the widgets that send them."""

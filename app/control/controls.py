@@ -1,0 +1,55 @@
+"""What a running run is commanded by: its handle here, or its folder where its hosts look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from strategy_core.launcher.launcher import RunHandle
+from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.profiles.run.command_mailbox import leave_command, why_unheard
+
+
+class Controls(Protocol):
+    """A run that obeys; every method returns at once, with the number that the answer has."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def step(self) -> int | None: ...
+
+    def reconfigure(self, changes: Mapping[str, Any]) -> int: ...
+
+    def stop(self) -> int: ...
+
+
+class HostedControls:
+    """Of a run whose hosts have a launcher each; raises LabError where the folder takes nothing."""
+
+    def __init__(self, live: LiveRun) -> None:
+        self._live = live
+
+    @property
+    def folder(self) -> Path:
+        return self._live.folder
+
+    @property
+    def step(self) -> int | None:
+        return self._live.last_step
+
+    def reconfigure(self, changes: Mapping[str, Any]) -> int:
+        return leave_command(self.folder, "reconfigure", changes)
+
+    def stop(self) -> int:
+        return leave_command(self.folder, "stop")
+
+
+def controls_of(live: LiveRun, handle: RunHandle | None) -> Controls | None:
+    """How to command a run from here; None where it is over, or was started elsewhere."""
+    if handle is not None:
+        return handle if handle.verdict is None else None
+    if live.status.is_over or why_unheard(live.folder) is not None:
+        return None
+    return HostedControls(live)

@@ -1,0 +1,215 @@
+"""The knobs of a run that goes on: what they show is in force, what they change is a command."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from strategy_core.planning import validation
+from strategy_core.planning.reconfiguration import changed_spec
+from strategy_core.planning.strategy_catalog import offers
+from strategy_lab.app.control.commands import Command, show_commands, with_answers
+from strategy_lab.app.control.controls import Controls, HostedControls
+from strategy_lab.app.control.live_delays import live_delays
+from strategy_lab.app.forms.algorithm_picker import algorithms_of, has_no_choice
+from strategy_lab.app.forms.cluster_picker import pick_cluster
+from strategy_lab.app.forms.delay_picker import num_replicas
+from strategy_lab.app.forms.device_picker import pick_devices
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.network_picker import live_changes, pick_network
+from strategy_lab.app.forms.partition_picker import live_changes as cut_changes
+from strategy_lab.app.forms.partition_picker import pick_partition
+from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting.spec_changes import describe
+from strategy_lab.profiles.spec.run_spec import parse_spec
+
+_NO_KNOBS = ("inject", "reconfigure")
+
+
+def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
+    """Draw the knobs of a running run; a change is sent at once (delays) or on Apply (the rest)."""
+    applied = live.applied_spec
+    if applied is None:
+        st.caption("The knobs come with the run's first event.")
+        return
+    sent = state.lab().sent_to(live)
+    commands = with_answers(sent, live.news())
+    waiting = any(command.answer is None for command in commands)
+    key = _revision(run_id, applied, commands)
+    complaints = Complaints()
+    st.markdown("#### Change it while it runs")
+    is_here = not isinstance(handle, HostedControls)
+    wanted = (
+        _knobs(applied, key, complaints) if is_here else _knobs_of_hosts(applied, key, complaints)
+    )
+    changes = _checked(applied, wanted, live, complaints, is_here=is_here)
+    texts = (
+        describe(applied, parse_spec(applied).with_changes(changes).to_json()) if changes else []
+    )
+    pressed = st.button(
+        "Apply",
+        type="primary" if texts else "secondary",
+        width="stretch",
+        key="apply_button",
+        disabled=waiting,
+        help="Training state is carried over; the run says when the change is in force.",
+    )
+    if pressed and changes and texts and _send(handle, changes, texts, sent):
+        st.rerun()
+    for text in texts:
+        st.markdown(f":small[{as_markdown(text, 120)}]")
+    live_delays(applied, handle, sent, is_waiting=waiting)
+    show_commands(commands, is_over=False)
+
+
+def _send(
+    handle: Controls, changes: Mapping[str, Any], texts: list[str], sent: dict[int, str]
+) -> bool:
+    """Send a change; False where the run's folder takes none, which is said."""
+    try:
+        sent[handle.reconfigure(changes)] = ", ".join(texts)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return False
+    return True
+
+
+def _revision(run_id: str, applied: Mapping[str, Any], commands: list[Command]) -> str:
+    """Changes whenever the knobs must show again what is in force: applied, or rejected.
+
+    Not with a delay: a knob that somebody has turned meanwhile, and not applied yet, stays so.
+    """
+    knobs = {name: value for name, value in applied.items() if name not in _NO_KNOBS}
+    rejected = sum(command.is_rejected for command in commands)
+    return f"live_{run_id}_{zlib.crc32(json.dumps(knobs, sort_keys=True).encode()):08x}_{rejected}"
+
+
+def _knobs_of_hosts(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    """What the processes of a run can change that have a launcher on each host."""
+    st.caption(
+        "It runs on several hosts, which change batch, delays and captures together. For anything "
+        "else stop it, and start it again there from a checkpoint."
+    )
+    return _batch(applied, key, complaints) | _capture(applied, key, complaints)
+
+
+def _batch(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    batch = st.number_input(
+        "Global batch size",
+        min_value=1,
+        value=int(applied.get("global_batch_size", 1)),
+        step=32,
+        key=f"{key}_batch",
+    )
+    complaints.below("global_batch_size")
+    return {"global_batch_size": batch}
+
+
+def _capture(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    every = st.toggle(
+        "Capture every step in full",
+        value=bool((applied.get("capture") or {}).get("every_step")),
+        key=f"{key}_every",
+    )
+    complaints.below("")
+    return {"capture.every_step": every}
+
+
+def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+    inventory = state.lab().inventory() or state.HOST_ONLY
+    titles = {offer.row.name: offer.row.title for offer in offers(inventory) if offer.available}
+    names = list(titles)
+    before = str(applied.get("strategy"))
+    strategy = st.selectbox(
+        "Strategy",
+        names,
+        index=names.index(before) if before in names else 0,
+        format_func=titles.__getitem__,
+        key=f"{key}_strategy",
+    )
+    complaints.below("strategy")
+    processes = pick_cluster(strategy, complaints, key=f"{key}_cluster", applied=applied)
+    cut = pick_partition(
+        strategy, complaints, key=f"{key}_partition", applied=applied.get("parameter_server")
+    )
+    network = pick_network(
+        strategy,
+        complaints,
+        key=f"{key}_network",
+        num_workers=processes["workers"],
+        applied=applied.get("network"),
+    )
+    devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
+    complaints.below("devices")
+    batch = _batch(applied, key, complaints)
+    choices = algorithms_of(strategy)
+    in_force = applied.get("cross_device_ops", "auto")
+    ops = st.selectbox(
+        "Cross-device algorithm",
+        choices,
+        index=choices.index(in_force) if in_force in choices else 0,
+        key=f"{key}_ops_{len(choices)}",
+        disabled=has_no_choice(strategy),
+    )
+    complaints.below("cross_device_ops")
+    capture = _capture(applied, key, complaints)
+    return {
+        "strategy": strategy,
+        **processes,
+        **cut_changes(cut),
+        **live_changes(network),
+        **devices,
+        **batch,
+        "cross_device_ops": ops,
+        **capture,
+        # Each strategy packs gradients in its own way: what was asked of another has no meaning.
+        **({} if strategy == before else {"num_packs": 1, "bytes_per_pack": 0}),
+    }
+
+
+def _checked(
+    applied: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    live: LiveRun,
+    complaints: Complaints,
+    *,
+    is_here: bool,
+) -> dict[str, Any] | None:
+    """The changes where they make a spec that may run on; None where not, said at the field."""
+    try:
+        before = parse_spec(applied)
+        document = before.to_json()
+        changes = {
+            path: value for path, value in wanted.items() if _value_at(document, path) != value
+        }
+        num_workers = wanted.get("workers", before.workers)
+        per_worker = num_replicas({**document, **wanted}) // num_workers
+        kept = [
+            delay
+            for delay in document["inject"]
+            if delay["replica"] < per_worker and delay["worker"] < num_workers
+        ]
+        if kept != document["inject"]:
+            changes["inject"] = kept
+        if changes:
+            after = changed_spec(before, changes, live.last_step or 0)
+            # What another host's devices can do, that host says.
+            validation.check(after, state.lab().inventory() if is_here else None)
+    except LabError as error:
+        complaints.show(error)
+        return None
+    return changes
+
+
+def _value_at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,4 @@
+"""The form of a new run:
+
+pickers for the parts of a RunSpec. Nothing here commands a running run.
+"""

@@ -1,0 +1,70 @@
+"""How gradients cross the replicas: the algorithms that a strategy has, and what they are packed
+into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES
+
+COLLECTIVE_OPS = ("auto", "collective-ring", "nccl")
+"""What the workers of a cluster can reduce by."""
+
+
+def algorithms_of(strategy: str) -> tuple[str, ...]:
+    """The algorithms to choose from."""
+    return COLLECTIVE_OPS if strategy == "multi-worker-mirrored" else CROSS_DEVICE_OPS
+
+
+def has_no_choice(strategy: str) -> bool:
+    """Whether the strategy leaves nothing to choose."""
+    return strategy in (*SINGLE_REPLICA_STRATEGIES, "central-storage", "parameter-server", "tpu")
+
+
+def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
+    """Draw the knobs of a new run; `cross_device_ops` and how gradients are packed."""
+    is_cluster = strategy == "multi-worker-mirrored"
+    is_fixed = has_no_choice(strategy)
+    ops = st.selectbox(
+        "Cross-device algorithm",
+        algorithms_of(strategy),
+        key="collective_ops" if is_cluster else "cross_device_ops",
+        disabled=is_fixed,
+        help="How gradients are summed over the replicas. auto takes what the devices do best.",
+        bind="query-params",
+    )
+    complaints.below("cross_device_ops")
+    packing = _bytes(complaints) if is_cluster else _packs(complaints, is_fixed=is_fixed)
+    return {"cross_device_ops": "auto" if is_fixed else ops} | packing
+
+
+def _packs(complaints: Complaints, *, is_fixed: bool) -> dict[str, int]:
+    packs = st.number_input(
+        "Gradient packs",
+        min_value=0,
+        value=1,
+        step=1,
+        key="num_packs",
+        disabled=is_fixed,
+        help="Into how many pieces the gradients are packed before they are summed.",
+        bind="query-params",
+    )
+    complaints.below("num_packs")
+    return {"num_packs": 1 if is_fixed else packs}
+
+
+def _bytes(complaints: Complaints) -> dict[str, int]:
+    size = st.number_input(
+        "Bytes per pack",
+        min_value=0,
+        value=0,
+        step=1_000_000,
+        key="bytes_per_pack",
+        help="A pack of gradients is sent once it holds so many; 0 sends all of them as one.",
+        bind="query-params",
+    )
+    complaints.below("bytes_per_pack")
+    return {"bytes_per_pack": size}

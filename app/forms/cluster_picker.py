@@ -1,0 +1,159 @@
+"""The processes of a run, where its strategy takes several: how many, and how long each is waited
+for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import streamlit as st
+
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import (
+    CLUSTER_STRATEGIES,
+    POD_STRATEGY,
+    ClusterOptions,
+    parse_devices,
+)
+
+DEFAULT_WORKERS = 2
+DEFAULT_SERVERS = 1
+MOST_BY_DEFAULT = 4
+"""Each worker is a process with a TensorFlow of its own: nobody gets more without asking."""
+MAX_PROCESSES = 16
+
+
+def pick_cluster(
+    strategy: str,
+    complaints: Complaints,
+    *,
+    key: str,
+    applied: Mapping[str, Any] | None = None,
+    bound: bool = False,
+) -> dict[str, Any]:
+    """Draw the picker where there is anything to pick; `workers` and `parameter_servers`."""
+    bind: Literal["query-params"] | None = "query-params" if bound else None
+    if strategy not in CLUSTER_STRATEGIES:
+        workers = _pick_hosts(key, applied or {}, bind) if strategy == POD_STRATEGY else 1
+        complaints.below("workers")
+        return {"workers": workers, "parameter_servers": 0}
+    workers = st.number_input(
+        "Workers",
+        min_value=1,
+        max_value=MAX_PROCESSES,
+        value=_usual_workers(applied or {}),
+        step=1,
+        key=f"{key}_workers",
+        help="A process each, with a TensorFlow of its own: about 0.9 GB of memory. Here they all "
+        "run on this machine and talk over gRPC.",
+        bind=bind,
+    )
+    complaints.below("workers")
+    if strategy != "parameter-server":
+        return {"workers": workers, "parameter_servers": 0}
+    servers = st.number_input(
+        "Parameter servers",
+        min_value=1,
+        max_value=MAX_PROCESSES,
+        value=int((applied or {}).get("parameter_servers") or DEFAULT_SERVERS),
+        step=1,
+        key=f"{key}_servers",
+        help="A process each, which holds its share of the variables. A coordinator comes beside.",
+        bind=bind,
+    )
+    complaints.below("parameter_servers")
+    return {"workers": workers, "parameter_servers": servers}
+
+
+def _pick_hosts(key: str, applied: Mapping[str, Any], bind: Literal["query-params"] | None) -> int:
+    is_kept = applied.get("strategy") == POD_STRATEGY
+    count: int = st.number_input(
+        "Hosts",
+        min_value=1,
+        max_value=MAX_PROCESSES,
+        value=int(applied.get("workers") or 1) if is_kept else 1,
+        step=1,
+        key=f"{key}_hosts",
+        help="The TPU's cores are shared out over so many worker processes, each with an input "
+        "pipeline of its own: a pod. A coordinator comes beside. 1: all cores in one process.",
+        bind=bind,
+    )
+    return count
+
+
+def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
+    """How long processes wait for each other, and what follows a loss; the field `cluster`."""
+    usual = ClusterOptions()
+    with st.expander("When a process is lost"):
+        start_s = st.number_input(
+            "Give up on a process that has not come after, s",
+            min_value=1.0,
+            value=usual.start_timeout_s,
+            step=10.0,
+            key="start_timeout",
+            bind="query-params",
+        )
+        heartbeat_s = st.number_input(
+            "Take a silent process for lost after, s",
+            min_value=1.0,
+            value=usual.heartbeat_timeout_s,
+            step=1.0,
+            key="heartbeat",
+            help="TensorFlow's coordination service: the processes send it heartbeats.",
+            bind="query-params",
+        )
+        # Of these strategies, only this one's processes meet in collectives.
+        is_reduced = strategy == "multi-worker-mirrored"
+        collective_s = _pick_collective_timeout() if is_reduced else None
+        every = st.number_input(
+            "Checkpoint every so many steps",
+            min_value=0,
+            value=usual.checkpoint_every_steps,
+            step=50,
+            key="checkpoint_every",
+            help="The leader saves the training state; 0: only when a change asks for it.",
+            bind="query-params",
+        )
+        restarts = st.number_input(
+            "Begin again from the last checkpoint, times",
+            min_value=0,
+            max_value=100,
+            value=usual.restarts,
+            step=1,
+            key="restarts",
+            help="0: the run ends when it loses a process that it cannot do without.",
+            bind="query-params",
+        )
+        complaints.below("cluster")
+    return {
+        "start_timeout_s": start_s,
+        "heartbeat_timeout_s": heartbeat_s,
+        "collective_timeout_s": collective_s,
+        "checkpoint_every_steps": every,
+        "restarts": restarts,
+    }
+
+
+def _pick_collective_timeout() -> float | None:
+    timeout_s: float | None = st.number_input(
+        "Let a collective fail after, s",
+        min_value=0.1,
+        value=None,
+        step=1.0,
+        key="collective_timeout",
+        placeholder="never: it waits while its peers live",
+        bind="query-params",
+    )
+    return timeout_s
+
+
+def _usual_workers(applied: Mapping[str, Any]) -> int:
+    """As many as there are; as many as there were replicas where the run had one process."""
+    if applied.get("strategy") in CLUSTER_STRATEGIES:
+        return int(applied.get("workers") or DEFAULT_WORKERS)
+    try:
+        count = parse_devices(str(applied.get("devices", "auto"))).count
+    except SpecError:
+        count = None
+    return min(max(count or 0, DEFAULT_WORKERS), MOST_BY_DEFAULT)

@@ -1,0 +1,210 @@
+"""Before a run: strategy, devices, workload and knobs, checked while they are chosen; then Run."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from strategy_core.planning import validation
+from strategy_lab.app.forms import trusted_paths
+from strategy_lab.app.forms.algorithm_picker import pick_algorithm
+from strategy_lab.app.forms.cluster_picker import pick_cluster, pick_patience
+from strategy_lab.app.forms.delay_picker import num_replicas, pick_delays
+from strategy_lab.app.forms.device_picker import pick_devices
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.network_picker import pick_network
+from strategy_lab.app.forms.partition_picker import pick_partition
+from strategy_lab.app.forms.strategy_cards import choose_strategy
+from strategy_lab.app.forms.tpu_layout_picker import pick_layout
+from strategy_lab.app.forms.workload_picker import pick_workload
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.picker import LAST_RUN
+from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec, is_cluster, parse_spec
+
+CONFIGURING = "configuring"
+"""Session key: a new run is being configured, whatever ran last."""
+
+
+def configure_page() -> None:
+    """Draw the whole configuration; on Run, launch it and go over to watching it."""
+    lab = state.lab()
+    inventory = lab.inventory()
+    complaints = Complaints()
+    head, action = st.columns([3, 1], vertical_alignment="center")
+    head.markdown(
+        "### New run\nChoose a strategy and devices, press **Run**, and watch every replica."
+    )
+    complaints.below("")
+    if inventory is None:
+        _wait_for_devices()
+    found = inventory or state.HOST_ONLY
+    strategy = choose_strategy(found)
+    complaints.below("strategy")
+    place_of_layout = st.container()
+    left, middle, right = st.columns(3, gap="large")
+    with left:
+        st.markdown("#### Devices and data")
+        document = pick_cluster(strategy, complaints, key="cluster", bound=True)
+        document["parameter_server"] = pick_partition(
+            strategy, complaints, key="partition", bound=True
+        )
+        document |= pick_devices(found, strategy, key="devices", bound=True)
+        complaints.below("devices")
+        complaints.below("gpu_memory_mb")
+        document |= pick_workload(complaints) | {"strategy": strategy}
+    if strategy == "tpu":
+        with place_of_layout:
+            document["tpu"] = pick_layout(document["devices"], document["workers"], complaints)
+    with middle:
+        st.markdown("#### Training")
+        document |= _training(complaints)
+    with right:
+        st.markdown("#### Communication and recording")
+        document |= pick_algorithm(strategy, complaints)
+        document["capture"] = _capture()
+        complaints.below("capture")
+        num_workers = document["workers"]
+        if is_cluster(strategy, num_workers):
+            document["network"] = pick_network(
+                strategy, complaints, key="network", num_workers=num_workers, bound=True
+            )
+            document["cluster"] = pick_patience(strategy, complaints)
+        with st.expander("Slow a replica down"):
+            document["inject"] = pick_delays(
+                num_replicas(document), key="new", strategy=strategy, num_workers=num_workers
+            )
+        complaints.below("inject")
+    spec = _checked(document, complaints)
+    waits = trusted_paths.waits_for_person(document["workload"], document["data"])
+    with action:
+        pressed = st.button(
+            "Run",
+            type="primary",
+            width="stretch",
+            key="run_button",
+            shortcut="Ctrl+Enter",
+            disabled=waits,
+        )
+        if waits:
+            st.caption("First confirm, below, the path that came with the link.")
+    if pressed and spec is not None:
+        try:
+            launch(spec)
+        except LabError as error:
+            complaints.show(error)
+
+
+def _training(complaints: Complaints) -> dict[str, Any]:
+    batch = st.number_input(
+        "Global batch size",
+        min_value=1,
+        value=256,
+        step=32,
+        key="batch",
+        help="Examples per step, shared evenly by the replicas.",
+        bind="query-params",
+    )
+    complaints.below("global_batch_size")
+    steps = st.number_input(
+        "Steps", min_value=1, value=500, step=100, key="steps", bind="query-params"
+    )
+    complaints.below("steps")
+    seed = st.number_input("Seed", min_value=0, value=0, step=1, key="seed", bind="query-params")
+    complaints.below("seed")
+    loop = st.segmented_control(
+        "Loop",
+        ["custom", "fit"],
+        default="custom",
+        required=True,
+        key="loop",
+        format_func={"custom": "Custom training loop", "fit": "Keras fit"}.__getitem__,
+        help="The same workload, stepped by strategy.run or by model.fit.",
+        bind="query-params",
+    )
+    complaints.below("loop")
+    return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop}
+
+
+def _capture() -> dict[str, Any]:
+    with st.expander("Capture"):
+        every = st.toggle("Capture every step in full", key="every_step", bind="query-params")
+        budget = st.slider(
+            "Overhead budget of captures, %",
+            0.1,
+            10.0,
+            1.0,
+            step=0.1,
+            key="budget",
+            disabled=every,
+            help="Windows of full capture come as often as this share of the time allows.",
+            bind="query-params",
+        )
+        marks = st.toggle("Light marks on every step", value=True, key="marks", bind="query-params")
+        keep = st.toggle(
+            "Keep raw files for TensorBoard", value=True, key="keep_xplane", bind="query-params"
+        )
+        contexts = st.toggle(
+            "Trace contexts",
+            key="contexts",
+            help="Every switch between replica and cross-replica context, while a segment's first "
+            "step is traced. See them on the Contexts page.",
+            bind="query-params",
+        )
+    return {
+        "contexts": contexts,
+        "every_step": every,
+        "overhead_budget": round(budget / 100, 6),
+        "marks": marks,
+        "keep_xplane": keep,
+    }
+
+
+def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None:
+    """The spec, or None where something is wrong and has been said at its field."""
+    try:
+        if not document["workload"]:
+            raise SpecError("A workload file of your own has a path", field="workload")
+        spec = parse_spec(document)
+        validation.check(spec, state.lab().inventory())
+    except LabError as error:
+        complaints.show(error)
+        return None
+    return spec
+
+
+def launch(spec: RunSpec) -> None:
+    """Start a run under a name of its own and go over to watching it; raises LabError."""
+    trusted_paths.require(spec)
+    lab = state.lab()
+    name = run_name(spec)
+    lab.launch(spec, name)
+    st.session_state[LAST_RUN] = name
+    st.session_state.pop(CONFIGURING, None)
+    st.query_params["run"] = name
+    st.rerun()
+
+
+def new_run() -> None:
+    """Go over to the configuration (a button's callback)."""
+    st.session_state[CONFIGURING] = True
+    st.query_params.pop("run", None)
+
+
+def run_name(spec: RunSpec) -> str:
+    """`digits-cnn-mirrored-2026-11-21-15-04-05`: sorts by time within its kind, and is unique."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(spec.workload).stem).strip("-") or "run"
+    now = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    return f"{stem[:40]}-{spec.strategy}-{stamp}-{int(now * 1000) % 1000:03d}"
+
+
+@st.fragment(run_every=0.5)
+def _wait_for_devices() -> None:
+    st.caption("TensorFlow is looking for GPUs and TPUs; this machine's CPU is there already.")
+    if state.lab().inventory() is not None:
+        st.rerun()

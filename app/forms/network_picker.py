@@ -1,0 +1,93 @@
+"""A slow network between the processes of a cluster on this machine, where the system allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from strategy_core.cluster.network.isolation import why_not_contained, why_not_emulated
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.spec.run_spec import NetworkOptions, is_cluster
+
+NOTHING: dict[str, Any] = {"rate_mbit": None, "delay_ms": None, "interfaces": False}
+
+
+def pick_network(
+    strategy: str,
+    complaints: Complaints,
+    *,
+    key: str,
+    num_workers: int = 1,
+    applied: Mapping[str, Any] | None = None,
+    bound: bool = False,
+) -> dict[str, Any]:
+    """Draw the picker where there are processes to connect; fields of `network`."""
+    if not is_cluster(strategy, num_workers):
+        return dict(NOTHING)
+    before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
+    bind = "query-params" if bound else None
+    _warn_of_open_ports()
+    with st.expander("Network between the processes"):
+        refused = why_not_emulated()
+        if refused is not None:
+            st.caption(f"Links cannot be emulated here: {as_markdown(refused)}.")
+            complaints.below("network")
+            return dict(NOTHING)
+        rate = st.number_input(
+            "Rate of each link, Mbit/s",
+            min_value=1.0,
+            max_value=100_000.0,
+            value=before["rate_mbit"],
+            step=100.0,
+            key=f"{key}_rate",
+            placeholder="no limit",
+            help="What a process can send, and receive: 1,000 is gigabit Ethernet.",
+            bind=bind,
+        )
+        delay = st.number_input(
+            "Delay, one way, ms",
+            min_value=0.01,
+            max_value=10_000.0,
+            value=before["delay_ms"],
+            step=1.0,
+            key=f"{key}_delay",
+            placeholder="none",
+            help="How long a packet is on its way: about 0.05 in a rack, 1 in a region, 50 across "
+            "an ocean.",
+            bind=bind,
+        )
+        interfaces = st.toggle(
+            "Count the wire too",
+            value=bool(before["interfaces"]),
+            key=f"{key}_interfaces",
+            help="Each process gets a network interface of its own, whose counters tell what "
+            "Ethernet, IP and TCP add. A rate or a delay does so too.",
+            bind=bind,
+        )
+        complaints.below("network")
+    return {"rate_mbit": rate, "delay_ms": delay, "interfaces": interfaces}
+
+
+def _warn_of_open_ports() -> None:
+    """Where the processes cannot be kept apart from the rest of the machine, say what that means.
+
+    Emulated links need more than a network of its own, so where they work it works, too.
+    """
+    if why_not_emulated() is None:
+        return
+    if (why := why_not_contained()) is not None:
+        st.warning(
+            "While this run goes on, every user of this machine, and every machine that reaches "
+            "it, can run code as you: TensorFlow's servers check no one and listen on every "
+            f"interface, and the run cannot have a network of its own here ({as_markdown(why)}). "
+            "Let a firewall close the ports that the run names in its notes."
+        )
+
+
+def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as dotted paths of a RunSpec."""
+    usual = NetworkOptions().model_dump()
+    return {f"network.{name}": picked.get(name, usual[name]) for name in NOTHING}

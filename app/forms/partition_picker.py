@@ -1,0 +1,80 @@
+"""How weights are cut into parts over parameter servers: TensorFlow's partitioners, on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import streamlit as st
+
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.profiles.spec.run_spec import ParameterServerOptions
+
+FIELD = ParameterServerOptions.model_fields
+PARTITIONERS: tuple[str, ...] = get_args(FIELD["partitioner"].annotation)
+SAYS = {
+    "none": "Whole: each on one server",
+    "fixed": "Into so many parts",
+    "min-size": "Into parts of at least so many bytes",
+    "max-size": "Into parts of at most so many bytes",
+}
+WITH_PARTS = ("fixed", "min-size")
+WITH_BYTES = ("min-size", "max-size")
+
+
+def pick_partition(
+    strategy: str,
+    complaints: Complaints,
+    *,
+    key: str,
+    applied: Mapping[str, Any] | None = None,
+    bound: bool = False,
+) -> dict[str, Any]:
+    """Draw the picker where there are parameter servers; the field `parameter_server`."""
+    usual = ParameterServerOptions().model_dump()
+    before = usual | {name: value for name, value in (applied or {}).items() if name in usual}
+    if strategy != "parameter-server":
+        complaints.below("parameter_server")
+        return before | {"partitioner": "none"}
+    bind = "query-params" if bound else None
+    partitioner = st.selectbox(
+        "Weights on the servers",
+        PARTITIONERS,
+        index=PARTITIONERS.index(before["partitioner"]),
+        format_func=SAYS.__getitem__,
+        key=f"{key}_partitioner",
+        help="A weight that is cut along its first axis has parts on several servers: none of them "
+        "holds all of a large one. These are TensorFlow's partitioners.",
+        bind=bind,
+    )
+    complaints.below("parameter_server.partitioner")
+    picked = before | {"partitioner": partitioner}
+    if partitioner in WITH_PARTS:
+        picked["parts"] = st.number_input(
+            "Parts of a weight" if partitioner == "fixed" else "Parts of a weight, at most",
+            min_value=0,
+            max_value=256,
+            value=before["parts"],
+            step=1,
+            key=f"{key}_parts",
+            help="0: as many as there are parameter servers.",
+            bind=bind,
+        )
+        complaints.below("parameter_server.parts")
+    if partitioner in WITH_BYTES:
+        picked["part_bytes"] = st.number_input(
+            "Bytes of a part",
+            min_value=1,
+            value=before["part_bytes"],
+            step=65_536,
+            key=f"{key}_part_bytes",
+            bind=bind,
+        )
+        complaints.below("parameter_server.part_bytes")
+    complaints.below("parameter_server")
+    return picked
+
+
+def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as dotted paths of a RunSpec."""
+    return {f"parameter_server.{name}": value for name, value in picked.items()}

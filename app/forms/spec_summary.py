@@ -1,0 +1,43 @@
+"""What a run was asked: the fields that say what it is, and whatever was set apart from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from strategy_lab.profiles.reporting.spec_changes import flatten
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+ALWAYS = (
+    "strategy",
+    "workers",
+    "parameter_servers",
+    "devices",
+    "workload",
+    "data",
+    "global_batch_size",
+    "steps",
+    "seed",
+    "loop",
+    "cross_device_ops",
+    "num_packs",
+)
+UNSAID = (("workers", 1), ("parameter_servers", 0))
+WHERE_SET = ("learning_rate", "bytes_per_pack", "network.", "cluster.", "parameter_server.", "tpu.")
+"""Fields, and groups of them, that are told where they are not what a run has by itself."""
+
+
+def asked(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """By name, in words, what a spec asks for: `network delay ms` -> 5.0."""
+    usual, flat = flatten(RunSpec().to_json()), flatten(spec)
+    told = {
+        name: spec[name]
+        for name in ALWAYS
+        if spec.get(name) is not None and (name, spec[name]) not in UNSAID
+    }
+    told |= {
+        path: value
+        for path, value in flat.items()
+        if path in usual and value != usual[path] and path.startswith(WHERE_SET)
+    }
+    return {path.replace(".", " ").replace("_", " "): value for path, value in told.items()}

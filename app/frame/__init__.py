@@ -1,1 +1,0 @@
-"""The frame around every page: title, icon, navigation."""

@@ -1,0 +1,312 @@
+"""One run, followed: what its viewers need, already as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from strategy_lab.app.live.activity import Activity
+from strategy_lab.app.live.json_safe import dumps, plain
+from strategy_lab.app.live.key_numbers import LiveNumbers, whole_numbers
+from strategy_lab.app.live.multi_worker_steps import AcrossWorkers
+from strategy_lab.app.live.process_view import CrewView
+from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.profiles.analysis.window_summary import summarise_window
+from strategy_lab.profiles.reporting.spec_changes import describe
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.events import (
+    ClockMeasured,
+    ClosureDone,
+    Launched,
+    LinkBytes,
+    MemorySampled,
+    SegmentOpened,
+    StepDone,
+    WindowCaptured,
+)
+from strategy_lab.profiles.run.identity import identity_of
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import read_run_file
+from strategy_lab.profiles.run.status import Status, derive_status
+from strategy_lab.profiles.run.tail import Tail, Told
+
+MAX_NEWS = 2_000
+FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
+"""Events that come all along and say nothing of the run's status."""
+STATUS_EVERY_S = 0.5
+NUMBERS_EVERY_S = 0.2
+"""Key numbers are computed once for all viewers, and no more often than people can read them."""
+JUDGED_WITHIN_S = 3.0
+"""So long may a launcher take, after a loss, to say who was lost or that the run begins again."""
+TOLD: dict[str, tuple[str, ...]] = {
+    "answer": ("number", "command", "status", "step", "message", "took_ms"),
+    "failed": ("worker", "message", "detail", "follows"),
+    "exited": ("worker", "generation", "exit_code", "verdict", "message", "follows"),
+    "finished": ("worker", "status", "steps"),
+    "launched": ("worker", "generation", "from_spare", "task"),
+    "note": ("level", "message"),
+    "window": ("worker", "window", "segment", "first_step", "num_steps", "num_spans", "error"),
+    "segment": (
+        "segment",
+        "strategy",
+        "num_replicas",
+        "num_workers",
+        "global_batch_size",
+        "first_step",
+        "replica_devices",
+        "cross_device_ops",
+        "parameter_bytes",
+        "moved",
+    ),
+}
+"""By kind of event the fields that go to viewers; steps go as rows, other kinds not at all."""
+_COUNT = re.compile(r"[0-9]{1,18}")
+"""Python refuses to read a number of thousands of digits, which a viewer may send."""
+
+
+class LiveRun:
+    """Follows one run folder. Safe to advance from any thread."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        recent_rows: int = RECENT_ROWS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.folder = folder
+        self.identity = identity_of(folder)
+        """See `profiles.run.identity`; None until the run has written something."""
+        self._is_replaced = False
+        self.status = Status("incomplete")
+        self.spec: dict[str, Any] | None = None
+        """What was asked; None where `run.json` does not say."""
+        self.segments: list[SegmentOpened] = []
+        self.last_step: int | None = None
+        self._tail = Tail(folder)
+        self._lock = threading.Lock()
+        self._clock = clock
+        self._num_changes = 0
+        self._status_at = -math.inf
+        self._lost_at: float | None = None
+        """Since when the run looks lost, and its launcher has yet to say so."""
+        self._origin_ns: int | None = None
+        self._across = AcrossWorkers()
+        self._numbers = LiveNumbers(self._across.split)
+        self._rows = StepRows(self._numbers.split, recent_rows)
+        self._news: list[str] = []
+        self._activity = Activity()
+        self._crew = CrewView()
+        self._leader_generation: int | None = None
+        self._numbers_text = "null"
+        self._numbers_at = -math.inf
+        self._are_numbers_old = True
+        self._is_settled = False
+        """Whether the numbers of the whole run were asked for since its last event."""
+        self._sources: dict[tuple[int | None, int | None], EventSource] = {}
+
+    def advance(self) -> int:
+        """Read what is new; the number of changes so far, whoever read them."""
+        changes, is_over = self._advance()
+        if is_over:  # reads the whole run: not under the lock, which viewers wait for
+            whole = whole_numbers(self.folder)
+            with self._lock:
+                self._numbers.settle(whole)
+                self._tell_numbers()
+                self._num_changes += 1
+                return self._num_changes
+        return changes
+
+    def _advance(self) -> tuple[int, bool]:
+        """The changes so far, and whether the numbers of the whole run are to be asked for now."""
+        with self._lock:
+            if self._is_replaced:
+                return self._num_changes, False
+            every = self._tail.read()
+            # Compared after reading: what was read before another run began is still of this one.
+            if (every or self._is_status_due()) and self._find_replaced():
+                return self._num_changes, False
+            for told in every:
+                self._take(told)
+            is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
+            if self._refresh_status(force=is_news) or every:
+                self._num_changes += 1
+            is_over = self._refresh_numbers(has_grown=bool(every))
+            return self._num_changes, is_over
+
+    def message(self, cursor: str = "") -> tuple[str, str]:
+        """What is new since `cursor` as JSON text, and the cursor after it.
+
+        A cursor from too long ago, of another run or malformed gets everything again
+        (`"reset": true`).
+        """
+        with self._lock:
+            rows_seen, news_seen, crew_seen = _parse_cursor(cursor, self._key)
+            rows = self._rows.since(rows_seen)
+            reset = rows_seen < 0 or rows is None or news_seen > len(self._news)
+            shown = self._rows.kept() if reset or rows is None else rows
+            news = self._news if reset else self._news[news_seen:]
+            crew = self._crew.text(-1 if reset else crew_seen)
+            after = f"{self._key}-{self._rows.total}-{len(self._news)}-{self._crew.version}"
+            text = (
+                f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
+                f'"memory":{dumps(self._crew.memory)},"served":{dumps(self._crew.served.told())},'
+                f'"crew":{crew},"numbers":{self._numbers_text},'
+                f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
+            )
+            return text, after
+
+    def news(self) -> list[dict[str, Any]]:
+        """Everything that happened besides steps, oldest first."""
+        with self._lock:
+            return [json.loads(text) for text in self._news]
+
+    @property
+    def applied_spec(self) -> dict[str, Any] | None:
+        """The spec in force: the last segment's, or what was asked for before there is one."""
+        return self.segments[-1].spec if self.segments else self.spec
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the folder was found gone or holding another run: nothing more is read then."""
+        return self._is_replaced
+
+    def find_replaced(self) -> bool:
+        """The same, after a look at the folder."""
+        with self._lock:
+            return self._find_replaced()
+
+    @property
+    def _key(self) -> str:
+        return self.identity or "new"
+
+    def _find_replaced(self) -> bool:
+        if not self._is_replaced:
+            found = identity_of(self.folder)
+            if self.identity is None:
+                self.identity = found
+            self._is_replaced = found != self.identity or not self.folder.is_dir()
+        return self._is_replaced
+
+    def _is_status_due(self) -> bool:
+        return self._clock() - self._status_at >= STATUS_EVERY_S
+
+    def _take(self, told: Told) -> None:
+        event = told.event
+        self._activity.take(told)
+        if self._origin_ns is None:
+            self._origin_ns = event.at_ns
+        if isinstance(event, StepDone):
+            self._rows.add(told.worker or 0, event, self._since_start_ms(event.start_ns))
+            self.last_step = event.step
+            return
+        self._crew.take(told)
+        self._across.take(told)
+        self._numbers.take(told)
+        if not isinstance(event, FREQUENT):
+            self._remember(told)
+        if event.kind in TOLD and len(self._news) < MAX_NEWS:
+            self._tell(told)
+
+    def _tell(self, told: Told) -> None:
+        """Append an event to the news, with what it means."""
+        event, document = told.event, told.to_json()
+        news = {name: document.get(name) for name in TOLD[event.kind]}
+        if isinstance(event, SegmentOpened):
+            if told.worker:
+                return  # every worker opens it; the first one's word is enough
+            news["changes"] = describe(self.segments[-1].spec, event.spec) if self.segments else []
+            self.segments.append(event)
+        elif isinstance(event, WindowCaptured):
+            news |= self._summary(told, event)
+        elif isinstance(event, Launched):
+            if event.worker == 0:
+                self._leader_generation = event.generation
+            elif event.generation == self._leader_generation:
+                return  # it came with the leader
+        at_ms = self._since_start_ms(event.at_ns)
+        self._news.append(dumps({"kind": event.kind, "at_ms": at_ms} | plain(news)))
+
+    def _refresh_numbers(self, *, has_grown: bool) -> bool:
+        """Tell the key numbers anew if steps came. Returns whether nothing comes any more, so that
+        those of the whole run are to be told, once."""
+        self._are_numbers_old |= has_grown
+        self._is_settled &= not has_grown
+        if self.status.is_over and not has_grown and not self._is_settled:
+            self._is_settled = True
+            return True
+        if self._are_numbers_old and self._clock() - self._numbers_at >= NUMBERS_EVERY_S:
+            self._tell_numbers()
+            self._num_changes += not has_grown
+        return False
+
+    def _tell_numbers(self) -> None:
+        self._numbers_at, self._are_numbers_old = self._clock(), False
+        self._numbers_text = dumps(plain(self._numbers.told()))
+
+    def _remember(self, told: Told) -> None:
+        """Keep what the status is derived from."""
+        key = told.worker, told.generation
+        if key not in self._sources:
+            self._sources[key] = EventSource("", *key, [])
+        self._sources[key].events.append(told.event)
+
+    def _summary(self, told: Told, window: WindowCaptured) -> dict[str, Any]:
+        """Breakdown and traffic of a capture window, or why there is none."""
+        if window.error:
+            return {}
+        try:
+            folder = worker_folder(self.folder, told.worker or 0, told.generation or 0)
+            return summarise_window(folder.path / window.folder, self._across.complete)
+        except (OSError, ValueError, KeyError) as error:
+            return {"error": f"Its tables cannot be read ({type(error).__name__})."}
+
+    def _refresh_status(self, *, force: bool) -> bool:
+        if not force and not self._is_status_due():
+            return False
+        self._status_at = self._clock()
+        if self.spec is None:
+            identity = read_run_file(self.folder)
+            self.spec = identity.spec if identity else None
+        status = self._judged(derive_status(list(self._sources.values())))
+        changed, self.status = status != self.status, status
+        return changed
+
+    def _judged(self, status: Status) -> Status:
+        """A run that was running is lost when its launcher has said so, or has had its time to."""
+        looks_lost = status.state in ("failed", "incomplete") and self.status.state == "running"
+        if not looks_lost or self._crew.is_judged:
+            self._lost_at = None
+            return status
+        if self._lost_at is None:
+            self._lost_at = self._clock()
+        return self.status if self._clock() - self._lost_at < JUDGED_WITHIN_S else status
+
+    def _status_text(self) -> str:
+        spec = self.applied_spec or {}
+        asked = {"steps": spec.get("steps"), "workload": spec.get("workload")}
+        doing = self._activity.text if self.status.state == "running" else None
+        return dumps(plain(asdict(self.status) | asked | {"doing": doing}))
+
+    def _since_start_ms(self, at_ns: int) -> float:
+        return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)
+
+
+def _parse_cursor(text: str, key: str) -> tuple[int, int, int]:
+    """Rows, news and the version of the processes that a viewer of run `key` has seen.
+
+    All are negative if the text is no cursor, or one of another run.
+    """
+    of_run, *parts = text.split("-")
+    is_cursor = len(parts) == 3 and all(_COUNT.fullmatch(part) for part in parts)
+    if of_run != key or not is_cursor:
+        return -1, -1, -1
+    rows, news, crew = map(int, parts)
+    return rows, news, crew

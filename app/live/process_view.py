@@ -1,0 +1,104 @@
+"""The processes of a followed run as viewers are told: anew whenever one of them changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strategy_lab.app.live.json_safe import dumps, plain
+from strategy_lab.app.live.server_worker_view import ServedView
+from strategy_lab.profiles.analysis.losses import Loss, find_loss
+from strategy_lab.profiles.run.events import (
+    ClosureDone,
+    Exited,
+    Launched,
+    MemorySampled,
+    SegmentOpened,
+)
+from strategy_lab.profiles.run.process_history import Process, ProcessBook
+from strategy_lab.profiles.run.tail import Told
+
+_RESIDENT = "process-resident"
+
+
+class CrewView:
+    """Fed with every event that is no step."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Counts the changes: what a viewer's cursor remembers."""
+        self.memory: dict[str, int] = {}
+        """Resident bytes by process number, the newest sample of each."""
+        self.served = ServedView()
+        """What workers of parameter servers do."""
+        self._book = ProcessBook()
+        self._strategy: str | None = None
+        self._loss: Loss | None = None
+        self._text: str | None = None
+
+    def take(self, told: Told) -> None:
+        """Note what an event tells of a process."""
+        event = told.event
+        if isinstance(event, MemorySampled):
+            if event.source == _RESIDENT and told.worker is not None:
+                self.memory[str(told.worker)] = event.bytes_in_use
+        elif isinstance(event, ClosureDone):
+            self.served.take(event)
+        elif self._book.take(event, told.worker, told.generation):
+            if isinstance(event, Launched):
+                self.memory.pop(str(event.worker), None)  # that was the process before it
+            elif isinstance(event, SegmentOpened):
+                self._strategy = event.strategy
+            elif isinstance(event, Exited):
+                # Told also when a fresh process has taken the lost one's place.
+                self._loss = find_loss(self._book.current(), self._strategy) or self._loss
+            self.version += 1
+            self._text = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether no launcher has yet to say how one of its processes ended."""
+        return all(one.verdict for one in self._book.current() if one.is_launched)
+
+    def text(self, seen: int) -> str:
+        """The processes as JSON text; `null` for a viewer that has seen this version."""
+        if seen == self.version:
+            return "null"
+        if self._text is None:
+            self._text = dumps(plain(self._told()))
+        return self._text
+
+    def _told(self) -> dict[str, Any]:
+        current = self._book.current()
+        return {
+            "processes": [_row(process) for process in current],
+            "arriving": [_row(process) for process in self._book.arriving()],
+            "loss": self._story(current),
+        }
+
+    def _story(self, current: list[Process]) -> list[str]:
+        """What followed the last loss, and that the lost one is back where it is."""
+        found = find_loss(current, self._strategy)
+        if found is not None:
+            return found.sentences
+        if self._loss is None:
+            return []
+        back = [
+            f"A fresh {process.title} was started: generation {process.generation}."
+            for process in current
+            if process.worker == self._loss.worker
+        ]
+        return self._loss.sentences + back
+
+
+def _row(process: Process) -> dict[str, Any]:
+    return {
+        "worker": process.worker,
+        "generation": process.generation,
+        "title": process.title,
+        "pid": process.pid,
+        "address": process.address,
+        "host": process.host,
+        "state": process.state,
+        "follows": process.follows,
+        "message": process.last_words,
+    }

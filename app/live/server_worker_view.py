@@ -1,0 +1,62 @@
+"""Workers of parameter servers as they go: how much each did, what its newest steps are made of.
+
+Each works at its own pace, so there is no step in which all of them could be compared: what is
+shown of each are means over its own newest steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+
+from strategy_lab.profiles.run.events import ClosureDone
+
+NEWEST = 20
+"""Steps of a worker behind its means."""
+
+
+class ServedView:
+    """Fed with closures."""
+
+    def __init__(self) -> None:
+        self._num_steps: dict[int, int] = {}
+        self._newest: dict[int, deque[tuple[float, ...]]] = {}
+        self._segment: int | None = None
+
+    def take(self, closure: ClosureDone) -> None:
+        """Note who did the step, and what it was made of."""
+        worker = closure.worker
+        if closure.segment != self._segment:  # another batch, another model: nothing to mix
+            self._segment = closure.segment
+            self._newest.clear()
+        self._num_steps[worker] = self._num_steps.get(worker, 0) + 1
+        parts = parts_ms(closure)
+        if parts is not None:
+            self._newest.setdefault(worker, deque(maxlen=NEWEST + 1)).append(parts)
+
+    def told(self) -> dict[str, dict[str, object]]:
+        """By process number: `steps` done, and `parts`, means in ms; None where nobody can tell."""
+        return {
+            str(worker): {"steps": count, "parts": self._means(worker)}
+            for worker, count in sorted(self._num_steps.items())
+        }
+
+    def _means(self, worker: int) -> list[float] | None:
+        newest = self._newest.get(worker)
+        if not newest:
+            return None
+        # A worker's first step of a segment builds its graph: it counts only while it is alone.
+        counted = list(newest)[1:] or list(newest)
+        return [round(math.fsum(part) / len(counted), 3) for part in zip(*counted, strict=True)]
+
+
+def parts_ms(closure: ClosureDone) -> tuple[float, ...] | None:
+    """Input, pull, compute and push of a closure, in ms (`analysis.parameter_server.PHASES`).
+
+    None if a part was not measured.
+    """
+    times = [mark for mark in closure.marks_ns if mark is not None]
+    if len(times) < len(closure.marks_ns):
+        return None
+    return tuple(max(0, b - a) / 1e6 for a, b in itertools.pairwise(times))

@@ -1,0 +1,80 @@
+"""The steps of a run as rows of JSON text, the oldest thinned out: as much as a screen can show.
+
+A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases, others]`; its times
+count from the run's first event, and `phases` holds five numbers per replica of that worker
+(`profiles.tables.mark_phases`) or null. `others` lists `[worker, phases]` of those whose phases of
+this step the row changes (`app.live.multi_worker_steps`). Rows are encoded once, however many
+viewers there are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from strategy_lab.app.live.json_safe import dumps
+from strategy_lab.app.live.multi_worker_steps import Split
+from strategy_lab.profiles.run.events import StepDone
+
+RECENT_ROWS = 16_384
+OLD_ROWS = 4_096
+
+Splitter = Callable[[int, StepDone], tuple[Split, list[tuple[int, Split]]]]
+"""Phases of a step's replicas, and those of other workers that become known by it."""
+
+
+class StepRows:
+    """All of the newest `recent` rows; of the steps before, every so many."""
+
+    def __init__(self, split: Splitter, recent: int = RECENT_ROWS) -> None:
+        self.total = 0
+        """Rows that were ever added: what a viewer's cursor counts."""
+        self._split = split
+        self._num_recent = recent
+        self._recent: deque[tuple[int, str]] = deque()
+        self._old: list[tuple[int, str]] = []
+        self._stride = 1
+
+    def add(self, worker: int, step: StepDone, start_ms: float) -> None:
+        """Append the row of a worker's step."""
+        self._recent.append((step.step, self._row(worker, step, start_ms)))
+        self.total += 1
+        if len(self._recent) > self._num_recent:
+            self._thin(*self._recent.popleft())
+
+    def since(self, seen: int) -> list[str] | None:
+        """Rows after the first `seen`; None where some of them are no longer kept."""
+        missed = self.total - seen
+        if not 0 <= missed <= len(self._recent):
+            return None
+        return [self._recent[i][1] for i in range(len(self._recent) - missed, len(self._recent))]
+
+    def kept(self) -> list[str]:
+        """Everything there is, oldest first."""
+        return [row for _, row in (*self._old, *self._recent)]
+
+    def _thin(self, step: int, row: str) -> None:
+        """Whole steps are kept or not: the rows of all workers, or of none."""
+        if step % self._stride:
+            return
+        self._old.append((step, row))
+        if len(self._old) > OLD_ROWS:
+            self._stride *= 2
+            kept = [item for item in self._old if item[0] % self._stride == 0]
+            self._old = kept if len(kept) < OLD_ROWS else self._old[::2]
+
+    def _row(self, worker: int, step: StepDone, start_ms: float) -> str:
+        loss = None if step.loss is None else round(step.loss, 6)
+        wall_ms = round(step.wall_ms, 4)
+        row = [worker, step.step, step.segment, start_ms, wall_ms, loss, step.examples]
+        own, changed = self._split(worker, step)
+        others = ",".join(f"[{other},{_numbers(split)}]" for other, split in changed)
+        return f"{dumps(row)[:-1]},{_numbers(own)},[{others}]]"
+
+
+def _numbers(phases: Split) -> str:
+    """One formatting of all numbers: at 20,000 events a second, one at a time is too slow."""
+    if phases is None:
+        return "null"
+    flat = [ms for replica in phases for ms in replica]
+    return "[" + ",".join(["%.3f"] * len(flat)) % tuple(flat) + "]"

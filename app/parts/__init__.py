@@ -1,1 +1,0 @@
-"""Parts that every page is made of: tiles, empty states, the run picker, banners."""

@@ -1,0 +1,133 @@
+"""The web server: Streamlit's page and the lab's own routes in one process, behind one gate."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from strategy_lab.app.access.gate import Gate
+from strategy_lab.app.access.policy import Access
+from strategy_lab.app.server import state
+from strategy_lab.app.server.assets import Assets
+from strategy_lab.app.server.banner import addresses, banner
+from strategy_lab.app.server.browser import Opening
+from strategy_lab.app.server.preload import preload_soon
+from strategy_lab.app.server.routes import build_routes
+from strategy_lab.app.server.theme import theme_options
+from strategy_lab.profiles.errors import SpecError
+
+SCRIPT = Path(__file__).parents[1] / "shell" / "main.py"
+
+
+def server_options(host: str, port: int) -> dict[str, Any]:
+    """Streamlit's options for the lab."""
+    return {
+        "server.address": host,
+        "server.port": port,
+        "server.headless": True,
+        "server.runOnSave": False,
+        # A reload of changed modules would give the page and the routes a hub each.
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": False,
+        # A full collection after every script run costs more than everything the page does.
+        "runner.postScriptGC": False,
+        # A page says what it is told to, not whatever expression stands alone in its file.
+        "runner.magicEnabled": False,
+        "client.toolbarMode": "minimal",
+        "client.showErrorLinks": False,
+        # Streamlit's greeting asks a server on the internet for this machine's address, and does
+        # not know the token.
+        "logger.hideWelcomeMessage": True,
+        **theme_options(),
+    }
+
+
+class GuardedApp(st.App):  # type: ignore[misc]  # Streamlit's classes are Any here
+    """The app behind the gate. As a middleware of the app the gate would lie within Starlette's
+    handler of errors, whose answers would go out without its headers."""
+
+    def __init__(self, *args: Any, gate: Callable[[ASGIApp], ASGIApp], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._gate = gate(super().__call__)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._gate(scope, receive, send)
+
+
+def create_app(access: Access, opening: Opening | None = None) -> GuardedApp:
+    """The page with the lab's routes; `state.configure` has been called before."""
+    entered = opening.entered if opening else lambda: None
+    return GuardedApp(
+        SCRIPT,
+        routes=build_routes(),
+        middleware=[Middleware(Assets)],
+        lifespan=partial(_lifespan, opening),
+        gate=partial(Gate, access=access, entered=entered),
+    )
+
+
+def free_port(host: str, port: int) -> int:
+    """`port`, or for 0 one that is free; raises SpecError where it is taken or not allowed."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            raise SpecError(
+                "The lab needs an address and a port of its own",
+                f"{host}:{port} ({getattr(error, 'strerror', None) or error})",
+                "Choose another with --port, or --port 0 for any that is free",
+                field="port",
+            ) from None
+        return int(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def _lifespan(opening: Opening | None, _app: st.App) -> AsyncIterator[dict[str, Any]]:
+    lab = state.lab()
+    lab.open()
+    preload_soon()
+    try:
+        yield {}
+    finally:
+        # Here, since the server ends itself with the signal that it got.
+        if opening is not None:
+            opening.close()
+        lab.close()
+
+
+def serve(access: Access, runs: Path, *, open_browser: bool = False) -> None:
+    """Serve the lab until Ctrl-C or SIGTERM; raises LabError where it cannot start."""
+    access = replace(access, port=free_port(access.host, access.port))
+    _make_folder(runs)
+    state.configure(runs, access=access, spare=True)
+    opening = Opening(addresses(replace(access, token=None))[0], addresses(access)[0])
+    print(banner(access, runs), flush=True)
+    if open_browser:
+        opening.start()
+    # The server has shut down in good order when it lets Ctrl-C through.
+    with contextlib.suppress(KeyboardInterrupt):
+        create_app(access, opening).run(config=server_options(access.host, access.port))
+
+
+def _make_folder(runs: Path) -> None:
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecError(
+            "The lab keeps its runs in a folder",
+            f"{runs} ({error.strerror})",
+            "Name another with --runs",
+            field="runs",
+        ) from None

@@ -1,0 +1,32 @@
+"""What the pages are made of, loaded before anyone asks for a page, and kept from the collector."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from importlib import import_module
+
+PARTS = (
+    "pandas",
+    "duckdb",
+    "strategy_lab.app.widgets.collectives",
+    "strategy_lab.app.widgets.comparison",
+    "strategy_lab.app.widgets.device_map",
+    "strategy_lab.app.widgets.evidence",
+    "strategy_lab.app.widgets.run_list",
+    "strategy_lab.app.widgets.sql_box",
+    "strategy_lab.profiles.exports",
+)
+
+
+def preload_soon() -> None:
+    """Load in a thread: the server answers meanwhile, and a page that needs a part waits for it."""
+    threading.Thread(target=_preload, name="preload", daemon=True).start()
+
+
+def _preload() -> None:
+    for name in PARTS:
+        import_module(name)
+    # What is loaded by now stays for good: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()

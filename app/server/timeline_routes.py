@@ -1,0 +1,78 @@
+"""Spans of a run for the timeline: only what the visible range can show, as bytes.
+
+GET /api/runs/{run}/timeline                  tracks, captured steps, length (JSON)
+GET /api/runs/{run}/spans?from=&to=&px=       rectangles of a range (see profiles.timeline.wire);
+                                              409 if `&identity=` is that of another run
+GET /api/runs/{run}/search?text=              spans by a part of their name or op (JSON)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from strategy_lab.app.server import state
+from strategy_lab.app.server.route_errors import explained
+from strategy_lab.app.server.timelines import ReplacedRunError
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.timeline import cut_view, find_spans
+from strategy_lab.profiles.timeline.wire import encode_view
+
+
+@explained
+async def timeline(request: Request) -> Response:
+    described = await asyncio.to_thread(state.lab().timelines.describe, request.path_params["run"])
+    return JSONResponse(described)
+
+
+@explained
+async def spans(request: Request) -> Response:
+    bounds = [_number(request, name) for name in ("from", "to", "px")]
+    run_id = request.path_params["run"]
+    described = request.query_params.get("identity")
+    try:
+        data = await asyncio.to_thread(_cut, run_id, described, *bounds)
+    except ReplacedRunError as error:
+        return JSONResponse({"error": str(error)}, 409)
+    return Response(data, media_type="application/octet-stream")
+
+
+@explained
+async def search(request: Request) -> Response:
+    text = request.query_params.get("text", "")[:200]
+    found = await asyncio.to_thread(_search, request.path_params["run"], text)
+    return JSONResponse(found)
+
+
+def _cut(
+    run_id: str, described: str | None, from_ns: float, to_ns: float, width_px: float
+) -> bytes:
+    laid_out = state.lab().timelines.get(run_id, described)
+    return encode_view(laid_out, cut_view(laid_out, from_ns, to_ns, int(width_px)))
+
+
+def _search(run_id: str, text: str) -> dict[str, Any]:
+    return find_spans(state.lab().timelines.get(run_id), text)
+
+
+def _number(request: Request, name: str) -> float:
+    text = request.query_params.get(name, "")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or abs(value) > 1e18:
+        raise SpecError(f"'{name}' is a number", repr(text), field=name)
+    return value
+
+
+ROUTES: list[BaseRoute] = [
+    Route("/api/runs/{run}/timeline", timeline),
+    Route("/api/runs/{run}/spans", spans),
+    Route("/api/runs/{run}/search", search),
+]

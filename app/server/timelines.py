@@ -1,0 +1,101 @@
+"""Timelines of the runs that somebody looks at, laid out once per state of their files."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from strategy_lab.app.live.hub import run_folder
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.identity import identity_of
+from strategy_lab.profiles.tables.store import Profile, load
+from strategy_lab.profiles.timeline import Timeline, lay_out
+
+MAX_KEPT = 4
+MAX_SPANS = 8_000_000
+"""Of all timelines that are kept but for the one asked for last; a million take some 60 MB."""
+
+
+class ReplacedRunError(LabError):
+    """A viewer asked for spans of a run whose name another run has by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    identity: str | None
+    version: str
+    timeline: Timeline
+
+
+class Timelines:
+    """A small cache. Safe to use from many threads; two that ask for one timeline build it once."""
+
+    def __init__(self, runs: Path) -> None:
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def describe(self, run_id: str) -> dict[str, Any]:
+        """What a viewer must know before it asks for spans; raises LabError.
+
+        `version` changes when the run has new capture windows, `identity` when another run has
+        taken the name.
+        """
+        folder = run_folder(self._runs, run_id)
+        identity = identity_of(folder)
+        profile = load(folder)
+        version, timeline = self._of(run_id, profile, identity)
+        return {
+            "identity": identity,
+            "version": version,
+            "running": not profile.status.is_over,
+            "length_ns": timeline.length_ns,
+            "num_spans": timeline.num_spans,
+            "num_rows": timeline.num_rows,
+            "tracks": [asdict(track) for track in timeline.tracks],
+            "categories": timeline.categories,
+            "steps": timeline.steps,
+        }
+
+    def get(self, run_id: str, described: str | None = None) -> Timeline:
+        """The timeline as it was described last, or as it is now; raises LabError.
+
+        `described` is the identity that the viewer knows: raises ReplacedRunError if the folder
+        holds another run by now.
+        """
+        folder = run_folder(self._runs, run_id)
+        identity = identity_of(folder)
+        if described is not None and described != identity:
+            raise ReplacedRunError(f"Another run was recorded as {run_id!r}")
+        with self._lock:
+            kept = self._kept.get(run_id)
+        if kept is not None and kept.identity == identity:
+            return kept.timeline
+        return self._of(run_id, load(folder), identity)[1]
+
+    def _of(self, run_id: str, profile: Profile, identity: str | None) -> tuple[str, Timeline]:
+        version = f"{identity}-{_version(profile)}"
+        with self._lock:
+            kept = self._kept.get(run_id)
+            if kept is None or kept.version != version:
+                kept = _Kept(identity, version, lay_out(profile))
+                self._kept[run_id] = kept
+            self._kept.move_to_end(run_id)
+            while len(self._kept) > 1 and not self._fits():
+                self._kept.popitem(last=False)
+            return kept.version, kept.timeline
+
+    def _fits(self) -> bool:
+        num_spans = sum(kept.timeline.num_spans for kept in self._kept.values())
+        return len(self._kept) <= MAX_KEPT and num_spans <= MAX_SPANS
+
+
+def _version(profile: Profile) -> str:
+    files = profile.files.get("spans", [])
+    newest = max((path.stat().st_mtime_ns for path in files), default=0)
+    # Until there is a capture, marks of a cluster's steps are shown, and there are ever more.
+    shown = 0 if files or len(profile.clocks.workers) < 2 else len(profile.mark_rows)
+    return f"{len(files)}-{newest}-{shown}"

@@ -1,0 +1,53 @@
+"""What became of a run, where it did not simply finish: said once, on top of its pages."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.analysis.losses import loss
+from strategy_lab.profiles.run.events import Failed, Note
+from strategy_lab.profiles.tables.store import Profile
+
+MAX_NOTES = 6
+
+
+def show_status(profile: Profile) -> None:
+    """A banner for a run that failed, was cut off or is live, and for files that cannot be read."""
+    status = profile.status
+    message = as_markdown(status.message or "", 600)
+    if status.state == "failed":
+        st.error(f"**This run failed.** {message} What was recorded until then is shown.")
+        _show_loss(profile)
+        _show_detail(profile)
+    elif status.state == "incomplete":
+        st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
+    elif status.state == "running":
+        st.info("**This run is still running.**")
+    warnings = [note.message for note in profile.events(Note) if note.level == "warning"]
+    _show_notes("What the run warned of", warnings)
+    _show_notes("What could not be read", list(profile.notes))
+
+
+def _show_loss(profile: Profile) -> None:
+    """Of a run of several processes: who was lost, who noticed, and how."""
+    found = loss(profile)
+    if found is not None:
+        st.markdown("\n".join(f"1. {as_markdown(line, 400)}" for line in found.sentences))
+
+
+def _show_detail(profile: Profile) -> None:
+    details = [failed.detail for failed in profile.events(Failed) if failed.detail]
+    if details:
+        with st.expander("Details of the failure"):
+            st.code(details[-1][:20_000], language=None)
+
+
+def _show_notes(title: str, notes: list[str]) -> None:
+    if not notes:
+        return
+    with st.expander(f"{title} ({len(notes)})"):
+        for note in notes[:MAX_NOTES]:
+            st.markdown(f"- {as_markdown(note, 400)}")
+        if len(notes) > MAX_NOTES:
+            st.markdown(f"- and {len(notes) - MAX_NOTES} more")

@@ -1,0 +1,46 @@
+"""The clocks of a run's workers: how they compare, how well that is known, what bears it out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.text import plain
+from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+
+
+def show_clocks(opened: OpenRun) -> None:
+    """A table with a row per worker; nothing where there is one worker."""
+    answers = opened.ask(worker_clocks)
+    if not answers:
+        return
+    st.subheader("One clock", help=DEFINITIONS["clock_offset"].text)
+    st.dataframe(
+        {
+            "Process": [plain(answer.title) for answer in answers],
+            "Clock": [plain(answer.sentence) for answer in answers],
+            "Messages say": [_messages(answer) for answer in answers],
+            "Collectives say": [_check(answer) for answer in answers],
+        },
+        hide_index=True,
+        key="clocks",
+    )
+
+
+def _messages(answer: ClockAnswer) -> str:
+    if answer.measured_ms is None or answer.measured_uncertainty_ms is None:
+        return "–" if answer.source == "reference" else "not measured"
+    ahead = f"{-answer.measured_ms:+.3f} ms (±{answer.measured_uncertainty_ms:.3f} ms)"
+    return f"{ahead}, {answer.num_measurements} measurements"
+
+
+def _check(answer: ClockAnswer) -> str:
+    check = answer.check
+    if check is None:
+        return "–"
+    verdict = "consistent" if check.is_consistent else "contradicts"
+    return (
+        f"{verdict}: {-check.at_most_ms:+.3f} to {-check.at_least_ms:+.3f} ms left, ends "
+        f"{-check.common_end_ms:+.3f} ms apart, {check.num_steps} steps"
+    )

@@ -1,0 +1,217 @@
+"""The answer of a comparison: verdict, interval, phases, every metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from strategy_lab.app.charts import thin
+from strategy_lab.app.charts.comparing import (
+    RunPoint,
+    losses,
+    ratio_interval,
+    runs_in_order,
+    spreads,
+)
+from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.widgets.comparison_picker import Side
+from strategy_lab.app.widgets.evidence import say_unlike
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.tiles import Tile, show_tiles
+from strategy_lab.app.widgets.verdict import show_sentence
+from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
+from strategy_lab.profiles.analysis.compare.comparison import Comparison
+from strategy_lab.profiles.analysis.compare.run_comparison import (
+    ComparedRun,
+    MetricChange,
+    RunComparison,
+)
+from strategy_lab.profiles.analysis.compare.text import answer, evidence
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.tables.store import Profile
+
+_NONE = np.empty(0)
+_STYLE = """<style>
+.lab-figures {width:100%; border-collapse:collapse; font-size:.9rem;
+  font-variant-numeric:tabular-nums}
+.lab-figures th, .lab-figures td {padding:.4rem .6rem; font-weight:400; text-align:right;
+  border-bottom:1px solid color-mix(in srgb, currentColor 16%, transparent)}
+.lab-figures th:first-child {text-align:left; overflow-wrap:anywhere}
+.lab-figures td {white-space:nowrap}
+.lab-figures td:last-child {font-weight:600}
+.lab-figures thead th {opacity:.75; vertical-align:bottom}
+.lab-figures small {display:block; opacity:.75}
+@media (max-width:48rem) {.lab-figures th, .lab-figures td {padding:.35rem .3rem}}
+</style>"""
+_DEFINED_AS = {
+    "step_time_ms": "step_time_of_side",
+    "examples_per_second": "throughput",
+    "bytes_per_step.collective": "traffic",
+    "bytes_per_step.transfer": "transfer_bytes",
+    "busbw_gbps": "busbw",
+    "late_ms": "slowest",
+}
+"""Metrics of a comparison whose definition has another name."""
+
+
+def show_verdict(compared: RunComparison) -> None:
+    """The sentence, the warnings, the ratio with its interval, what it all rests on."""
+    times = compared.times
+    verdict, rest = answer(compared)
+    show_sentence(f"<b>{as_html(verdict)}</b>{as_html(rest)}")
+    for warning in compared.warnings:
+        st.warning(as_markdown(warning))
+    left, right = st.columns([3, 2])
+    with left:
+        show_tiles(_tiles(times), first_is_large=True)
+    with right:
+        chart = ratio_interval(times.ratio, times.low, times.high)
+        st.plotly_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
+    for sentence in evidence(compared):
+        st.caption(as_markdown(sentence))
+
+
+def _tiles(times: Comparison) -> list[Tile]:
+    known = times.low is not None and times.high is not None
+    interval = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else (times.reason or "")
+    definition = DEFINITIONS["ratio"].text
+    step = DEFINITIONS["step_time_of_side"].text
+    notes = [units.counted(num, "run") for num in times.num_runs]
+    return [
+        Tile("B / A, step time", f"{times.ratio:.3f}", "", definition, "derived", note=interval),
+        Tile("A", units.number(times.a_ms), "ms", step, "measured", note=notes[0]),
+        Tile("B", units.number(times.b_ms), "ms", step, "measured", note=notes[1]),
+    ]
+
+
+def show_phases(a: Side, b: Side) -> None:
+    """Phase by phase: two stacked bars, means over the replicas and the runs of a side."""
+    st.subheader("Phase by phase", help=DEFINITIONS["replica_time"].text)
+    every = [(side, run, _breakdown(side, run)) for side in (a, b) for run in side.runs]
+    found = [(side, run, item) for side, run, item in every if item is not None]
+    missing = dict.fromkeys(f"{side.name}: {item.reason}" for side, _, item in found if item.reason)
+    phases = {
+        phase: [
+            _mean([item.mean_ms(phase) for owner, _, item in found if owner is side])
+            for side in (a, b)
+        ]
+        for phase in CATEGORIES
+    }
+    chart = breakdown([side.name for side in (a, b)], phases)
+    st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
+    if missing:
+        st.caption(as_markdown("; ".join(missing)))
+    for side, run, item in found:
+        times = _times(side, run)
+        if times and run is side.opened:
+            say_unlike(item, times.median_ms, which=f"{side.name}: ")
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def show_metrics(compared: RunComparison) -> None:
+    """Every number of both; where one is missing, why."""
+    rows = [
+        {
+            "metric": metric_title(item.metric),
+            "A": units.number(item.a),
+            "B": units.number(item.b),
+            "change": change_text(item),
+            "remark": item.reason or "",
+        }
+        for item in compared.metrics
+    ]
+    st.html(_STYLE + _table(rows))
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Text that wraps: on a phone, a grid would cut the names or push the change off the screen."""
+    body = "".join(
+        f'<tr><th scope="row">{as_html(row["metric"])}'
+        + (f"<small>{as_html(row['remark'])}</small>" if row["remark"] else "")
+        + "</th>"
+        + "".join(f"<td>{as_html(row[name])}</td>" for name in ("A", "B", "change"))
+        + "</tr>"
+        for row in rows
+    )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("A", "B", "B against A"))
+    return (
+        '<table class="lab-figures"><thead><tr><th scope="col">Mean of the replicas</th>'
+        f"{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def metric_title(metric: str) -> str:
+    """`compute_ms` as `Compute, ms`, in the words of the definitions."""
+    found = DEFINITIONS.get(_DEFINED_AS.get(metric, metric.removesuffix("_ms")))
+    if found is None:
+        return metric
+    return f"{found.label}, {found.unit}" if found.unit else found.label
+
+
+def change_text(item: MetricChange) -> str:
+    """`+4.2 %`, or how many times as much where it is beyond ten."""
+    if item.change is None or item.a is None or item.b is None:
+        return units.MISSING
+    if abs(item.change) >= 10:
+        return f"{item.b / item.a:,.0f} times"
+    return f"{100 * item.change:+.1f} %"
+
+
+def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
+    """The step times, of one run a side as a spread, of several run by run; and the losses."""
+    left, right = st.columns(2)
+    with left:
+        if compared is not None and compared.times.unit == "run":
+            st.subheader("Run by run", help=DEFINITIONS["step_time_of_side"].text)
+            chart = runs_in_order(_medians(compared.a), _medians(compared.b))
+            st.plotly_chart(chart, key="compare_runs", alt="Step time of each run by its start")
+        else:
+            st.subheader("Step times", help=DEFINITIONS["step_time"].text)
+            timed = [_timed_ms(side) for side in (a, b)]
+            st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
+    with right:
+        st.subheader("Loss", help=DEFINITIONS["loss"].text)
+        # Segments of one run follow each other; two runs are laid over each other.
+        same_run = a.opened.profile.path == b.opened.profile.path
+        times = {side.name: _times(side, side.opened) for side in (a, b)}
+        curves = {
+            name: (item.step.astype(np.float64) - (0 if same_run else item.step[0]), item.loss)
+            for name, item in times.items()
+            if item is not None and item.count
+        }
+        st.plotly_chart(losses(curves), key="compare_losses", alt="Loss by step of A and B")
+        if a.more or b.more:
+            st.caption("Of the first run of each side.")
+
+
+def _medians(runs: Sequence[ComparedRun]) -> list[RunPoint]:
+    return [RunPoint(run.name, run.timed.started_ns, run.timed.time.median_ms) for run in runs]
+
+
+def _timed_ms(side: Side) -> thin.Array:
+    times = _times(side, side.opened)
+    return times.timed_ms if times else _NONE
+
+
+def _times(side: Side, run: OpenRun) -> StepTimes | None:
+    return run.ask(step_times, side.segment.segment) if side.segment else None
+
+
+def _breakdown(side: Side, run: OpenRun) -> StepBreakdown | None:
+    return run.ask(breakdown_of, side.segment.segment) if side.segment else None
+
+
+def breakdown_of(profile: Profile, number: int) -> StepBreakdown | None:
+    """None if the run has no such segment."""
+    segment = next((item for item in profile.segments if item.segment == number), None)
+    return step_breakdown(profile, segment) if segment else None

@@ -1,0 +1,127 @@
+"""The two sides of a comparison: one run or more each, and a segment, from `?a=..&b=..`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import streamlit as st
+
+from strategy_lab.app.widgets.more_runs import offer_repetitions, pick_more
+from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
+from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.segments import segment_titles
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.user_input.text import whole_or_none
+
+_MOST_READ = 20
+"""So many runs at most are read to find the default for B."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side, `A` or `B`. `segment` is None where the run has none."""
+
+    name: str
+    opened: OpenRun
+    segment: SegmentOpened | None
+    more: tuple[OpenRun, ...] = ()
+    """Further runs of this side."""
+
+    @property
+    def runs(self) -> tuple[OpenRun, ...]:
+        """All runs of this side, the first one included."""
+        return (self.opened, *self.more)
+
+    @property
+    def title(self) -> str:
+        """The run, and which segment of it where there are several."""
+        name = plain(self.opened.profile.path.name, 60)
+        if self.segment is None or len(self.opened.profile.segments) < 2:
+            return name
+        return f"{name}, segment {self.segment.segment}"
+
+
+def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
+    """Two pickers; by default the run looked at last and the newest other one that finished."""
+    names = [entry.name for entry in runs]
+    asked = st.query_params.get("a", st.session_state.get(LAST_RUN))
+    first = names.index(asked) if asked in names else 0
+    # Which runs finished has to be read: only if the address does not say what B is.
+    other = first if "b" in st.query_params else _usual_other(runs, first)
+    left, middle, right = st.columns([8, 1.4, 8])
+    with left:
+        a = _pick(runs, "A", first)
+    with middle:
+        st.space("small")  # beside the pickers, below their labels
+        st.button("⇄", key="swap", help="Exchange A and B", width="stretch", on_click=_swap)
+    with right:
+        b = _pick(runs, "B", other)
+    if a and b:
+        offer_repetitions(runs, a.opened.profile.path.name)
+    return (a, b) if a and b else None
+
+
+def _usual_other(runs: list[RunEntry], first: int) -> int:
+    """The newest run of the same workload that finished; A itself if there is none."""
+    workload = (runs[first].spec or {}).get("workload")
+    like = (i for i in range(len(runs)) if (runs[i].spec or {}).get("workload") == workload)
+    others = islice((i for i in like if i != first), _MOST_READ)
+    return next((i for i in others if _has_finished(runs[i])), first)
+
+
+def _has_finished(entry: RunEntry) -> bool:
+    try:
+        return open_run(entry.path).profile.status.state == "finished"
+    except LabError:
+        return False
+
+
+def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:
+    entry = pick_run(runs, key=name.lower(), label=name, default=default, remember=False)
+    if entry is None:
+        return None
+    try:
+        opened = open_run(entry.path)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return None
+    segment = _pick_segment(opened, name)
+    return Side(name, opened, segment, pick_more(runs, name, opened))
+
+
+def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
+    segments = {item.segment: item for item in opened.profile.segments}
+    if len(segments) < 2:
+        return next(iter(segments.values()), None)
+    titles = segment_titles(opened.profile.segments)
+    key = f"segment_{name.lower()}"
+    asked = whole_or_none(st.query_params.get(key, ""))
+    # Of one run, the first segment against the last is the question that a live change raises.
+    usual = min(segments) if name == "A" else max(segments)
+    wanted = asked if asked in segments else usual
+    chosen = st.segmented_control(
+        f"Segment of {name}",
+        list(segments),
+        default=wanted,
+        format_func=lambda number: f"{number}: {titles[number]}",
+        key=f"{key}_of_{opened.profile.path.name}",
+    )
+    number = wanted if chosen is None else chosen
+    st.query_params[key] = str(number)
+    return segments[number]
+
+
+def _swap() -> None:
+    for left, right in (("a", "b"), ("segment_a", "segment_b"), ("more_a", "more_b")):
+        values = st.query_params.get_all(left), st.query_params.get_all(right)
+        for key, value in ((left, values[1]), (right, values[0])):
+            if value:
+                st.query_params[key] = value
+            else:
+                st.query_params.pop(key, None)
+    for key in [key for key in st.session_state if str(key).startswith(("segment_a", "segment_b"))]:
+        del st.session_state[key]

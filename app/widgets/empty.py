@@ -1,0 +1,22 @@
+"""An empty state says what is missing, why, and what to do next."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.text import as_markdown
+
+
+def empty(missing: str, next_step: str = "", *, page: str = "", link: str = "") -> None:
+    """One calm box: what is not there, what to do, and a link to the page where it is done.
+
+    `page` is the page's name in its address; `missing` and `next_step` may hold
+    text from a run.
+    """
+    with st.container(border=True):
+        st.markdown(f"**{as_markdown(missing)}**")
+        if next_step:
+            st.markdown(as_markdown(next_step))
+        if page:
+            page_link(page, link)

@@ -1,0 +1,140 @@
+"""The charts that bear out an overview: step time, breakdown, loss, memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import streamlit as st
+
+from strategy_lab.app.charts import steps as step_charts
+from strategy_lab.app.charts.memory import memory as memory_chart
+from strategy_lab.app.charts.phases import breakdown as breakdown_chart
+from strategy_lab.app.charts.thin import Array
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.segments import segment_marks
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.tables.columns import floats, ints, texts
+from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.tables.store import Profile
+
+SOURCES = {
+    "measured": "Measured by full captures",
+    "marks": "Measured by in-graph timestamps on every step",
+}
+UNLIKE = 1.5
+
+
+def show_step_time(opened: OpenRun) -> None:
+    """Every step of the run, its segments marked."""
+    st.subheader("Step time", help=DEFINITIONS["step_time"].text)
+    step, wall = opened.ask(_curve, "wall_ms")
+    if not step.size:
+        st.markdown("No step was recorded.")
+        return
+    chart = step_charts.step_time(step, wall, segment_marks(opened.profile.segments))
+    st.plotly_chart(chart, key="overview_steps", alt="Wall time of each step in milliseconds")
+
+
+def show_loss(opened: OpenRun) -> None:
+    """Loss by step, across segments: a live change carries the training state over."""
+    st.subheader("Loss", help=DEFINITIONS["loss"].text)
+    step, values = opened.ask(_curve, "loss")
+    if not np.isfinite(values).any():
+        st.markdown("No step recorded a finite loss.")
+        return
+    chart = step_charts.loss(step, values, segment_marks(opened.profile.segments))
+    st.plotly_chart(chart, key="overview_loss", alt="Loss by step")
+
+
+def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
+    """Where each replica's step went, with the sums said."""
+    st.subheader("Where each replica's step went", help=DEFINITIONS["replica_time"].text)
+    if breakdown.source is None:
+        st.markdown(f"Not available: {as_markdown(breakdown.reason or 'not recorded')}.")
+        return
+    phases = {
+        phase: [replica.phase_ms(phase) for replica in breakdown.replicas] for phase in CATEGORIES
+    }
+    chart = breakdown_chart(replica_names(breakdown.replicas), phases)
+    st.plotly_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
+    st.caption(
+        f"{SOURCES[breakdown.source]}; means over "
+        f"{units.counted(breakdown.replicas[0].num_steps, 'step')}. The phases add up to the step."
+    )
+    if breakdown.from_marks:
+        which = ", ".join(map(str, breakdown.from_marks))
+        st.caption(f"Not captured, from in-graph timestamps of the same steps: replica {which}.")
+    say_unlike(breakdown, median_ms)
+
+
+def say_unlike(breakdown: StepBreakdown, median_ms: float | None, *, which: str = "") -> None:
+    """Say so where the captured steps are not like the usual one: their lengths mislead then."""
+    wall = breakdown.mean_ms("wall")
+    if wall and median_ms and not breakdown.is_in_sync:
+        st.caption(
+            f"{which}Workers do steps of their own, which overlap: one takes "
+            f"{units.milliseconds(wall)} on average, and one is done every "
+            f"{units.milliseconds(median_ms)}."
+        )
+    elif wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
+        st.caption(
+            f"{which}The captured steps took {units.milliseconds(wall)} on average, the usual "
+            f"step takes {units.milliseconds(median_ms)}: read the shares, not the lengths."
+        )
+
+
+def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:
+    """`replica 0, CPU:0`."""
+    short = short_names(replica.device or "" for replica in replicas)
+    return [
+        f"replica {replica.replica}, {short[replica.device or '']}".rstrip(", ")
+        for replica in replicas
+    ]
+
+
+def show_memory(opened: OpenRun) -> None:
+    """Peaks, and the curve; nothing at all where nothing was sampled."""
+    used = opened.ask(memory_use)
+    if not used:
+        st.caption("Memory: no device or process was sampled in this run.")
+        return
+    st.subheader("Memory", help=DEFINITIONS["peak_bytes"].text)
+    growing = [item for item in used if item.is_growing]
+    short, titles = short_names(item.device for item in used), opened.profile.process_titles
+    if growing:
+        names = ", ".join(memory_of(item.worker, short[item.device], titles) for item in growing)
+        st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
+    lines = opened.ask(_memory_lines)
+    st.plotly_chart(memory_chart(lines), key="overview_memory", alt="Memory in use by step")
+    peak = max(used, key=lambda item: item.peak_bytes)
+    st.caption(
+        f"Highest peak: {units.size(peak.peak_bytes)}, "
+        f"{as_markdown(memory_of(peak.worker, short[peak.device], titles))}. "
+        f"Counted by {as_markdown(counted_by(peak.source))}."
+    )
+
+
+def _curve(profile: Profile, column: str) -> tuple[Array, Array]:
+    """Step numbers, ascending, and a column of the steps table."""
+    steps = profile.table("steps")
+    number = floats(steps, "step")
+    order = np.argsort(number, kind="stable")
+    return number[order], floats(steps, column)[order]
+
+
+def _memory_lines(profile: Profile) -> dict[str, tuple[Array, Array]]:
+    rows = profile.table("memory")
+    devices, workers = texts(rows, "device"), ints(rows, "worker").tolist()
+    short = short_names(name or "" for name in devices)
+    titles = profile.process_titles
+    members: dict[str, list[int]] = defaultdict(list)
+    for row, (worker, name) in enumerate(zip(workers, devices, strict=True)):
+        members[memory_of(worker, short[name or ""], titles)].append(row)
+    step, used = floats(rows, "step"), floats(rows, "bytes_in_use")
+    return {name: (step[chosen], used[chosen]) for name, chosen in members.items()}

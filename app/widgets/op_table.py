@@ -1,0 +1,73 @@
+"""Every op and variable with its device: searched and filtered on the server, sent as looked at."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from strategy_lab.app.widgets.text import plain
+from strategy_lab.profiles.reporting.device_names import in_order, short_names
+from strategy_lab.profiles.tables.columns import of_segment
+from strategy_lab.profiles.tables.store import Profile
+
+SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function")
+ANY = "any"
+
+
+def show_op_table(profile: Profile, segment: int) -> None:
+    """Search box, filters, and the rows that fit; tens of thousands stay quick."""
+    st.subheader("Every op and variable")
+    rows = of_segment(profile.table("placement"), segment)
+    devices = in_order(str(name) for name in pc.unique(rows["device"]).drop_null().to_pylist())
+    short = short_names(devices)
+    types = sorted(str(name) for name in pc.unique(rows["op"]).drop_null().to_pylist())
+    words, where, what, kind = st.columns([3, 2, 2, 2])
+    search = words.text_input("Search names", key="ops_search", placeholder="e.g. conv2d/kernel")
+    on = where.multiselect(
+        "Device", devices, format_func=lambda name: plain(short[name]), key="ops_devices"
+    )
+    of_type = what.multiselect("Op type", types, format_func=plain, key="ops_types")
+    only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
+    found = select(rows, search, on, of_type, None if only in (None, ANY) else only)
+    st.caption(f"{found.num_rows:,} of {rows.num_rows:,} rows")
+    column = st.column_config
+    st.dataframe(
+        _with_short_devices(found.select(list(SHOWN)), short),
+        column_config={
+            "kind": column.TextColumn("Kind", width="small"),
+            "name": column.TextColumn("Name", width=300),
+            "op": column.TextColumn("Op type", width=130),
+            "device": column.TextColumn("Device", width=160),
+            "replica": column.NumberColumn("Replica", width="small", help="Empty: serves all."),
+            "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
+            "function": column.TextColumn("Function", width="small"),
+        },
+        hide_index=True,
+        lazy=True,
+        placeholder="",
+        key="ops_table",
+        height=420,
+    )
+
+
+def select(
+    rows: pa.Table, search: str, devices: list[str], types: list[str], kind: str | None
+) -> pa.Table:
+    """The rows whose name holds every word of `search`, on any of the devices, of any type."""
+    for word in search.split():
+        rows = rows.filter(pc.match_substring(rows["name"], word, ignore_case=True))
+    if devices:
+        rows = rows.filter(pc.is_in(rows["device"], value_set=pa.array(devices)))
+    if types:
+        rows = rows.filter(pc.is_in(rows["op"], value_set=pa.array(types)))
+    if kind:
+        rows = rows.filter(pc.equal(rows["kind"], kind))
+    return rows
+
+
+def _with_short_devices(rows: pa.Table, short: dict[str, str]) -> pa.Table:
+    devices = rows["device"].combine_chunks().dictionary_encode()
+    names = pa.array([short[name] for name in devices.dictionary.to_pylist()], pa.string())
+    column = pa.DictionaryArray.from_arrays(devices.indices, names).cast(pa.string())
+    return rows.set_column(rows.schema.get_field_index("device"), "device", column)

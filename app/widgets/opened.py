@@ -1,0 +1,104 @@
+"""A run opened for looking at, and the answers it gave: each read or computed once per state.
+
+A finished run never changes, so its answers hold for good; those of a live one hold until its
+files grow.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from strategy_lab.app.server.cache import KeptNewest, OnceEach
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.identity import identity_of
+from strategy_lab.profiles.run.layout import RUN_FILE, launcher_files, worker_folders
+from strategy_lab.profiles.run.status import derive_status
+from strategy_lab.profiles.tables.store import Profile, load
+
+Answer = TypeVar("Answer")
+MAX_KEPT = 12
+MAX_KEPT_BYTES = 250_000_000
+"""Of the files that the runs were read from; in memory they take a multiple of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A profile and the state of its files (`stamp`) when it was read."""
+
+    profile: Profile
+    stamp: str
+    num_bytes: int = 0
+    """Of the files behind it."""
+    _answers: OnceEach[Any] = field(default_factory=OnceEach, repr=False, compare=False)
+    _judged: OnceEach[OpenRun] = field(default_factory=OnceEach, repr=False, compare=False)
+
+    def ask(self, question: Callable[..., Answer], *args: Hashable) -> Answer:
+        """`question(profile, *args)`, computed once per run state; raises what it raises."""
+        name = f"{question.__module__}.{question.__qualname__}"
+        key = (name, tuple(map(_hashable, args)))
+        answer: Answer = self._answers.get(key, lambda: question(self.profile, *args))
+        return answer
+
+
+def open_run(path: Path) -> OpenRun:
+    """The run as its files are right now; raises RunFolderError if it cannot be read."""
+    stamp = stamp_of(path)
+    opened = _kept.get(str(path), stamp, lambda: _open(path, stamp))
+    if opened.profile.status.is_over:
+        return opened
+    # Whether a process still lives is no part of the files.
+    status = derive_status(opened.profile.sources)
+    if status == opened.profile.status:
+        return opened
+    changed = replace(opened.profile, status=status)
+    return opened._judged.get(status, lambda: OpenRun(changed, f"{stamp} {status.state}"))
+
+
+def stamp_of(run: Path) -> str:
+    """Which run it is, and sizes and times of its files: it changes whenever the run has grown."""
+    files = [run / RUN_FILE]
+    windows = []
+    try:
+        files += launcher_files(run)
+        for folder in worker_folders(run):
+            files.append(folder.events)
+            windows.append(str(folder.path.stat().st_mtime_ns))
+    except OSError:
+        pass  # `load` says what is wrong with the folder
+    return " ".join([identity_of(run) or "-", *map(_file_stamp, files), *windows])
+
+
+def _file_stamp(file: Path) -> str:
+    try:
+        stat = file.stat()
+    except OSError:
+        return "-"
+    return f"{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}"
+
+
+def _open(path: Path, stamp: str) -> OpenRun:
+    profile = load(path)
+    files = [path / source.file for source in profile.sources]
+    files += [file for found in profile.files.values() for file in found]
+    return OpenRun(profile, stamp, sum(map(_num_bytes, files)))
+
+
+def _hashable(arg: object) -> Hashable:
+    """A segment holds the spec of its run, a mapping; it is known by what it says."""
+    return msgspec.json.encode(arg) if isinstance(arg, SegmentOpened) else arg
+
+
+def _num_bytes(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+_kept: KeptNewest[OpenRun] = KeptNewest(operator.attrgetter("num_bytes"), MAX_KEPT, MAX_KEPT_BYTES)

@@ -1,0 +1,88 @@
+"""The head of a page about one run: its title, the run picker (`?run=NAME`), the run's banner."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.banner import show_status
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.widgets.refresh import follow
+from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.errors import LabError
+
+LAST_RUN = "last_run"
+"""Session key: the run that was looked at last, on whatever page."""
+
+
+def run_page(title: str) -> OpenRun | None:
+    """Draw the head of a page; the opened run, or None where the page has said what to do."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left.title(title)
+    runs = list_runs(state.lab().runs)
+    if not runs:
+        empty(
+            "No run yet.",
+            "Start one in the Lab: choose a strategy and devices, then press Run.",
+            page="lab",
+            link="Open the Lab",
+        )
+        return None
+    with right:
+        entry = pick_run(runs, key="run", label="Run")
+    if entry is None:
+        return None
+    st.session_state[LAST_RUN] = entry.name
+    try:
+        opened = open_run(entry.path)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return None
+    show_status(opened.profile)
+    follow(entry.path, opened)
+    return opened
+
+
+def pick_run(
+    runs: list[RunEntry], *, key: str, label: str, default: int = 0, remember: bool = True
+) -> RunEntry | None:
+    """A select box bound to the query parameter `key`; None where that names no run."""
+    by_name = {entry.name: entry for entry in runs}
+    asked = st.query_params.get(key)
+    if asked is None and remember:
+        last = st.session_state.get(LAST_RUN)
+        asked = last if last in by_name else None
+    unknown = asked is not None and asked not in by_name
+    names = list(by_name)
+    widget = f"pick_{key}"
+    if unknown:
+        index = None
+    else:
+        index = names.index(asked) if asked in by_name else min(default, len(names) - 1)
+    if not unknown and st.session_state.get(widget) not in (None, names[index or 0]):
+        # The address leads: a link to another run wins over what the widget showed before.
+        st.session_state[widget] = names[index or 0]
+    chosen = st.selectbox(
+        label,
+        names,
+        index=index,
+        key=widget,
+        format_func=lambda name: plain(by_name[name].title) if name in by_name else name,
+        on_change=_write_address,
+        args=(key, widget),
+        placeholder="Choose a run",
+    )
+    if chosen is None:
+        st.warning(f"There is no run named {as_markdown(asked, 80)} in the runs folder.")
+        return None
+    if st.query_params.get(key) != chosen:
+        st.query_params[key] = chosen
+    return by_name.get(chosen)
+
+
+def _write_address(key: str, widget: str) -> None:
+    chosen = st.session_state.get(widget)
+    if chosen is not None:
+        st.query_params[key] = chosen

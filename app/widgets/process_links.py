@@ -1,0 +1,205 @@
+"""Between the processes of a cluster: bytes per link, measured against derived, and what is added.
+
+Nothing is shown for a segment that ran in one process.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from strategy_lab.app.widgets.matrix import show_matrix_chart
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.analysis.derived_links import (
+    FROM_COLLECTIVES,
+    FROM_PARAMETERS,
+    FROM_SERVED,
+)
+from strategy_lab.profiles.analysis.links import InterfaceUse, Link, Links, links
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.tables.store import Profile
+
+MEASURED, DERIVED = "measured", "derived"
+KINDS = {MEASURED: "Measured on sockets", DERIVED: "Derived"}
+MANY = 6
+"""More processes than these take the width of the page."""
+DERIVED_FROM = {
+    FROM_COLLECTIVES: "the captured collectives, each as a ring: f * S to the next process",
+    FROM_PARAMETERS: "the parameters, as one all-reduce of their gradients in a ring: f * S to the "
+    "next process",
+    FROM_SERVED: "the served variables: each pulled and its gradient pushed in every step",
+}
+
+
+def links_of(profile: Profile, number: int) -> Links:
+    """The links of a segment, by its number."""
+    return links(profile, next(item for item in profile.segments if item.segment == number))
+
+
+def show_links(found: Links) -> None:
+    """The matrix of bytes between processes with its numbers beside it."""
+    if len(found.names) < 2:
+        return
+    st.subheader("Between processes", help=DEFINITIONS["link_bytes"].text)
+    if not found.links:
+        st.markdown(f"Not available: {as_markdown(found.reason or 'not recorded')}.")
+        return
+    if len(found.names) > MANY:
+        _show_matrix(found)
+        _show_table(found)
+    else:
+        left, right = st.columns(2)
+        with left:
+            _show_matrix(found)
+        with right:
+            _show_table(found)
+    _show_interfaces(found)
+
+
+def _show_matrix(found: Links) -> None:
+    known = {
+        MEASURED: any(link.bytes is not None for link in found.links),
+        DERIVED: any(link.derived_bytes is not None for link in found.links),
+    }
+    kinds = [kind for kind in KINDS if known[kind]]
+    chosen = st.segmented_control(
+        "Bytes", kinds, default=kinds[0], format_func=KINDS.__getitem__, key="links_kind"
+    )
+    kind = chosen or kinds[0]
+    numbers = list(found.names)
+    matrix = np.zeros((len(numbers), len(numbers)))
+    for link in found.links:
+        value = link.bytes if kind == MEASURED else link.derived_bytes
+        matrix[numbers.index(link.from_worker), numbers.index(link.to_worker)] = value or 0.0
+    names = [plain(found.names[number], 24) for number in numbers]
+    show_matrix_chart(
+        names,
+        matrix,
+        key="links_matrix",
+        alt="Bytes per step from process to process",
+        num_labelled=16,
+    )
+    st.caption(_about(found, kind))
+
+
+def _about(found: Links, kind: str) -> str:
+    if kind == MEASURED:
+        return (
+            "Bytes a step. Measured: payload of the TCP connections, as the kernel counts it, over "
+            f"{units.counted(round(found.num_steps), 'step')}. The diagonal is a process's "
+            "connection with itself."
+        )
+    source = DERIVED_FROM.get(found.derived_from or "", "unknown sizes")
+    return f"Bytes a step. Derived from {as_markdown(source)}."
+
+
+def _show_table(found: Links) -> None:
+    """Every link that carries more than a thousandth of the heaviest, then the rest in a line."""
+    heaviest = max(max(link.bytes or 0.0, link.derived_bytes or 0.0) for link in found.links)
+    heavy = [
+        link
+        for link in found.links
+        if max(link.bytes or 0.0, link.derived_bytes or 0.0) >= heaviest / 1000
+    ]
+    st.dataframe(
+        pd.DataFrame([_row(found, link) for link in heavy]),
+        column_config=_columns(),
+        hide_index=True,
+        placeholder="–",
+        key="links_table",
+        height=min(38 + 35 * len(heavy), 38 + 35 * 8),
+    )
+    rest = [link for link in found.links if link not in heavy]
+    said = []
+    if found.overhead is not None:
+        added = DEFINITIONS["link_overhead"]
+        said.append(f"{added.label}: {100 * found.overhead:.2f} % ({added.formula})")
+    if found.header_share is not None and not found.interfaces:
+        said.append(
+            f"Headers of Ethernet, IP and TCP add about {100 * found.header_share:.2f} %: derived, "
+            "66 bytes for each packet"
+        )
+    if rest:
+        small = units.size(sum(link.bytes or 0.0 for link in rest))
+        many = f"{len(rest)} further links carry {small} a step together"
+        said.append(many if len(rest) > 1 else f"1 further link carries {small} a step")
+    if found.reason:
+        said.append(f"Not measured: {as_markdown(found.reason)}")
+    st.caption(". ".join(said) + "." if said else "")
+
+
+def _row(found: Links, link: Link) -> dict[str, object]:
+    return {
+        "from": plain(found.names.get(link.from_worker, "?")),
+        "to": plain(found.names.get(link.to_worker, "?")),
+        "measured": _readable(link.bytes),
+        "derived": _readable(link.derived_bytes),
+        "overhead": None if link.overhead is None else 100 * link.overhead,
+        "again": _readable(link.retransmitted_bytes),
+        "rtt": link.rtt_ms,
+    }
+
+
+def _columns() -> dict[str, object]:
+    column = st.column_config
+    return {
+        "from": column.TextColumn("From", width=135),
+        "to": column.TextColumn("To", width=135),
+        "measured": column.NumberColumn("Measured, B", format="localized", width=105),
+        "derived": column.NumberColumn("Derived, B", format="localized", width=105),
+        "overhead": column.NumberColumn("Added, %", format="%.2f", width=75),
+        "again": column.NumberColumn("Resent, B", format="localized", width=80),
+        "rtt": column.NumberColumn("RTT, ms", format="%.2f", width=70),
+    }
+
+
+def _readable(num_bytes: float | None) -> float | None:
+    """Whole bytes; of a mean of less than ten, two digits: it is not none."""
+    if num_bytes is None or num_bytes >= 10:
+        return None if num_bytes is None else float(round(num_bytes))
+    return float(f"{num_bytes:.2g}")
+
+
+def _show_interfaces(found: Links) -> None:
+    if not found.interfaces:
+        return
+    # One unit for all of it, so that its columns can be compared digit by digit.
+    scale, unit = units.size_unit(max(use.bytes for use in found.interfaces))
+    with st.expander("Against the network interfaces, with Ethernet, IP and TCP"):
+        st.dataframe(
+            pd.DataFrame([_interface_row(found, use, scale) for use in found.interfaces]),
+            hide_index=True,
+            placeholder="–",
+            key="links_interfaces",
+            column_config=_interface_columns(unit),
+        )
+        st.caption(as_markdown(DEFINITIONS["interface_overhead"].text))
+
+
+def _interface_row(found: Links, use: InterfaceUse, scale: float) -> dict[str, object]:
+    return {
+        "process": plain(found.names.get(use.worker, "?")),
+        "direction": use.direction,
+        "interface": use.bytes / scale,
+        "payload": use.payload_bytes / scale,
+        "headers": use.header_bytes / scale,
+        "again": use.retransmitted_bytes / scale,
+        "overhead": None if use.overhead is None else 100 * use.overhead,
+        "open": None if use.unexplained is None else 100 * use.unexplained,
+    }
+
+
+def _interface_columns(unit: str) -> dict[str, object]:
+    column = st.column_config
+    return {
+        "process": column.TextColumn("Process", width="small"),
+        "direction": column.TextColumn("Direction", width="small"),
+        "interface": column.NumberColumn(f"Interface, {unit}", format="%.5g"),
+        "payload": column.NumberColumn(f"Links, {unit}", format="%.5g"),
+        "headers": column.NumberColumn(f"Headers, {unit}", format="%.3g"),
+        "again": column.NumberColumn(f"Sent again, {unit}", format="%.3g"),
+        "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
+        "open": column.NumberColumn("Unexplained, %", format="%.4f", width="small"),
+    }

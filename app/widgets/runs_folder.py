@@ -1,0 +1,81 @@
+"""The runs folder as a list, newest first: cheap enough to look at on every rerun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strategy_lab.app.widgets.text import plain, workload_name
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from strategy_lab.profiles.run.manifest import read_run_file, why_damaged
+
+
+@dataclass(frozen=True, slots=True)
+class RunEntry:
+    """A folder that holds a run, or what is left of one."""
+
+    name: str
+    path: Path
+    created_ns: int
+    spec: dict[str, Any] | None
+    """None where `run.json` is missing or damaged, or no RunSpec was behind the run."""
+    is_damaged: bool = False
+    """Whether there is a `run.json` that cannot be read."""
+
+    @property
+    def title(self) -> str:
+        """The name with what was asked: `tuesday · mirrored, cpu:4, digits-cnn`."""
+        if not self.spec:
+            return self.name
+        asked = [self.spec.get(key) for key in ("strategy", "devices", "workload")]
+        if asked[1] == "auto":
+            asked[1] = None  # says nothing of which there were
+        workers = self.spec.get("workers")
+        if workers is not None and workers > 1:
+            asked.insert(1, f"{workers} {'hosts' if asked[0] == 'tpu' else 'workers'}")
+        asked[-1] = plain(workload_name(asked[-1] or ""), 32)
+        words = ", ".join(str(word) for word in asked if word)
+        name = plain(self.name, 56)
+        return f"{name} · {words}" if words else name
+
+
+def list_runs(root: Path) -> list[RunEntry]:
+    """The runs in a folder, newest first; a folder that is not there holds none."""
+    try:
+        folders = [path for path in root.iterdir() if path.is_dir() and path.name[:1] != "."]
+    except OSError:
+        return []
+    entries = [_entry(path) for path in folders if holds_run(path)]
+    return sorted(entries, key=lambda entry: (-entry.created_ns, entry.name))
+
+
+def other_folders(root: Path) -> list[Path]:
+    """Folders among the runs that hold nothing of a run."""
+    try:
+        folders = [path for path in root.iterdir() if path.is_dir() and path.name[:1] != "."]
+    except OSError:
+        return []
+    return sorted(path for path in folders if not holds_run(path))
+
+
+def holds_run(path: Path) -> bool:
+    """Whether there is anything of a run in a folder, whole or not."""
+    try:
+        if (path / RUN_FILE).exists() or (path / LAUNCHER_EVENTS).exists():
+            return True
+        return any(worker_folders(path))
+    except OSError:
+        return False
+
+
+def _entry(path: Path) -> RunEntry:
+    identity = read_run_file(path)
+    created_ns = identity.created_ns if identity else 0
+    if created_ns <= 0:
+        try:
+            created_ns = path.stat().st_mtime_ns
+        except OSError:
+            created_ns = 0
+    is_damaged = identity is None and why_damaged(path) is not None
+    return RunEntry(path.name, path, created_ns, identity.spec if identity else None, is_damaged)

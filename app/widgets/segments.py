@@ -1,0 +1,90 @@
+"""Segments of a run: chosen on a page (`?segment=N`), and named the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from strategy_lab.app.charts.steps import SegmentMark
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.text import plain
+from strategy_lab.profiles.analysis.findings import Facts, gather_facts
+from strategy_lab.profiles.reporting.spec_changes import describe
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.user_input.text import whole_or_none
+
+KEY = "segment"
+
+
+def segment_title(segment: SegmentOpened) -> str:
+    """What tells a segment from another: `mirrored ×4, batch 256`."""
+    title = f"{segment.strategy} ×{segment.num_replicas}"
+    batch = segment.global_batch_size
+    return title if batch is None else f"{title}, batch {batch}"
+
+
+def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
+    """By number. One that looks like the one before it is called by what was changed."""
+    titles: dict[int, str] = {}
+    for number, segment in enumerate(segments):
+        title = segment_title(segment)
+        before = segments[number - 1] if number else None
+        if before is not None and segment_title(before) == title:
+            title = ", ".join(describe(before.spec, segment.spec)) or title
+        titles[segment.segment] = plain(title, 60)
+    return titles
+
+
+def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
+    """Where each segment begins on an axis of steps."""
+    titles = segment_titles(segments)
+    return [SegmentMark(item.first_step, titles[item.segment]) for item in segments]
+
+
+def pick_segment(profile: Profile) -> SegmentOpened | None:
+    """The segment to look at; None where the run has none, and the page has said so.
+
+    A run that was never reconfigured has one, and nothing is asked.
+    """
+    segments = profile.segments
+    if not segments:
+        _say_none(profile)
+        return None
+    if len(segments) == 1:
+        return segments[0]
+    titles = segment_titles(segments)
+    by_number = {item.segment: item for item in segments}
+    numbers = list(by_number)
+    asked = whole_or_none(st.query_params.get(KEY, ""))
+    wanted = asked if asked in by_number else numbers[-1]
+    chosen = st.segmented_control(
+        "Segment",
+        numbers,
+        default=wanted,
+        format_func=lambda number: f"{number}: {titles[number]}",
+        key=f"segment_of_{profile.path.name}",
+        help="Each live reconfiguration closes a segment and opens the next.",
+    )
+    number = wanted if chosen is None else chosen
+    st.query_params[KEY] = str(number)
+    return by_number[number]
+
+
+def _say_none(profile: Profile) -> None:
+    if profile.status.is_over:
+        empty(
+            "This run recorded no step.",
+            "It ended before a strategy was in force. Look at the message above, then run again.",
+            page="lab",
+            link="Open the Lab",
+        )
+    else:
+        empty("The run is starting.", "The page draws itself as soon as the first step is there.")
+
+
+def facts_of(profile: Profile, number: int) -> Facts:
+    """Everything that is known of a segment, by its number."""
+    segment = next(item for item in profile.segments if item.segment == number)
+    return gather_facts(profile, segment)

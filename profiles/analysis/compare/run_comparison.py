@@ -1,0 +1,242 @@
+"""Two sides of runs: step times with their uncertainty, and every number of their summaries.
+
+Of each run one segment is compared: the one asked for, else the one with the most steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strategy_lab.profiles.analysis.compare.comparison import (
+    Comparison,
+    TimedRun,
+    compare_sides,
+)
+from strategy_lab.profiles.analysis.compare.metrics import (
+    METRICS,
+    MetricChange,
+    changed_metric,
+)
+from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_spread
+from strategy_lab.profiles.analysis.compare.run_time import run_time
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.analysis.summary import summarize_segment
+from strategy_lab.profiles.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
+
+__all__ = [
+    "METRICS",
+    "ComparedRun",
+    "MetricChange",
+    "RunComparison",
+    "compare_runs",
+    "compare_sets",
+    "timed_run",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """What the chosen segment of a run brings to a comparison; its tables are not kept."""
+
+    name: str
+    path: Path
+    segment: int
+    timed: TimedRun
+    state: str
+    """Of the run: `finished`, `stopped`, ..."""
+    workload: str | None
+    host: str | None
+    global_batch_size: int | None
+    has_spec: bool
+    summary: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """The chosen segments of both sides, and what differs."""
+
+    a: tuple[ComparedRun, ...]
+    b: tuple[ComparedRun, ...]
+    times: Comparison
+    spread: RunSpread | None
+    """Of one run a side: how much runs of these specs differ on this machine, if others tell it."""
+    warnings: tuple[str, ...]
+
+    @property
+    def a_name(self) -> str:
+        return self.a[0].name
+
+    @property
+    def b_name(self) -> str:
+        return self.b[0].name
+
+    @property
+    def a_segment(self) -> int:
+        return self.a[0].segment
+
+    @property
+    def b_segment(self) -> int:
+        return self.b[0].segment
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether two segments of one run are compared."""
+        return {run.path for run in (*self.a, *self.b)} == {self.a[0].path}
+
+    @property
+    def metrics(self) -> tuple[MetricChange, ...]:
+        """Every metric that has a short name."""
+        return tuple(self.metric(name) for name in METRICS)
+
+    def metric(self, name: str) -> MetricChange:
+        """A short name of `METRICS`, or any dotted path of a segment's summary."""
+        times = self.times
+        if name == "step_time_ms":
+            low, high = times.low, times.high
+            return MetricChange(
+                name,
+                times.a_ms,
+                times.b_ms,
+                low=None if low is None else times.a_ms * (low - 1),
+                high=None if high is None else times.a_ms * (high - 1),
+            )
+        a, b = ([run.summary for run in side] for side in (self.a, self.b))
+        return changed_metric(name, a, b, times.pairs)
+
+
+def compare_runs(
+    a: Profile, b: Profile, *, a_segment: int | None = None, b_segment: int | None = None
+) -> RunComparison:
+    """Compare one run with one other; raises AnalysisError if they cannot be compared."""
+    return compare_sets([a], [b], a_segment=a_segment, b_segment=b_segment)
+
+
+def compare_sets(
+    a: Sequence[Profile],
+    b: Sequence[Profile],
+    *,
+    a_segment: int | None = None,
+    b_segment: int | None = None,
+) -> RunComparison:
+    """Compare the runs of B with those of A; raises AnalysisError if they cannot be compared.
+
+    Args:
+      a_segment, b_segment: which segment of each run; None for the one with the most steps.
+    """
+    _check_named_once([*a, *b])
+    one, other = (
+        [_compared_run(run, side, segment) for run in runs]
+        for side, runs, segment in (("A", a, a_segment), ("B", b, b_segment))
+    )
+    _check_same_workload([*one, *other])
+    times = compare_sides([run.timed for run in one], [run.timed for run in other])
+    pair = [(a[0], one[0].segment), (b[0], other[0].segment)]
+    return RunComparison(
+        a=tuple(one),
+        b=tuple(other),
+        times=times,
+        spread=known_spread(pair) if times.unit == "step" else None,
+        warnings=tuple(_warnings(one, other)),
+    )
+
+
+def timed_run(run: Profile, side: str, segment: int | None = None) -> TimedRun:
+    """A run's step time alone; raises AnalysisError if no step of it can be compared."""
+    return _timed(run, side, segment)[1]
+
+
+def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
+    opened, timed = _timed(run, side, segment)
+    workload = (run.spec or {}).get("workload")
+    return ComparedRun(
+        name=run.name,
+        path=run.path.resolve(),
+        segment=opened.segment,
+        timed=timed,
+        state=run.status.state,
+        workload=None if workload is None else str(workload),
+        host=run.environment.host.name if run.environment else None,
+        global_batch_size=opened.global_batch_size,
+        has_spec=run.spec is not None,
+        summary=summarize_segment(run, opened),
+    )
+
+
+def _timed(run: Profile, side: str, segment: int | None) -> tuple[SegmentOpened, TimedRun]:
+    opened, steps = _choose(run, side, segment)
+    time = run_time(steps)
+    if time is None:
+        raise _no_steps(run, side)
+    return opened, TimedRun(time, int(steps.start_ns[0]))
+
+
+def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened, StepTimes]:
+    """The segment to compare and its steps."""
+    known = {segment.segment: segment for segment in run.segments}
+    if number is not None and number not in known:
+        numbers = ", ".join(str(item) for item in known) or "none"
+        raise AnalysisError(
+            f"Run {run.name} of side {side} has no segment {number}",
+            advice=f"Its segments: {numbers}",
+        )
+    chosen = list(known.values()) if number is None else [known[number]]
+    timed = [(segment, step_times(run, segment.segment)) for segment in chosen]
+    best = max(timed, key=lambda pair: pair[1].count, default=None)
+    if best is None or not best[1].count:
+        raise _no_steps(run, side)
+    return best
+
+
+def _no_steps(run: Profile, side: str) -> AnalysisError:
+    return AnalysisError(
+        f"Run {run.path} of side {side} has no step whose time is known",
+        advice="Runs are compared by their step times: record a few steps first",
+    )
+
+
+def _check_named_once(runs: Sequence[Profile]) -> None:
+    paths = [run.path.resolve() for run in runs]
+    twice = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    # Two segments of one run may be compared, and a run with itself: the difference is 0.
+    if twice and len(paths) > 2:
+        raise AnalysisError(f"{', '.join(twice)} is named twice", advice="Name each run once")
+
+
+def _check_same_workload(runs: Sequence[ComparedRun]) -> None:
+    known = list(dict.fromkeys(run.workload for run in runs if run.workload is not None))
+    if len(known) > 1:
+        raise AnalysisError(
+            f"The runs train different workloads: {' and '.join(known)}",
+            advice="Compare runs of one workload",
+        )
+
+
+def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
+    found = []
+    runs = [("A", run) for run in a] + [("B", run) for run in b]
+    several = len(runs) > 2
+    batches = {str(run.global_batch_size): None for _, run in runs}
+    if len(batches) > 1:
+        found.append(
+            f"The global batches differ ({' and '.join(batches)}): compare examples per second, "
+            "not step times."
+        )
+    hosts = dict.fromkeys(run.host for _, run in runs if run.host is not None)
+    if len(hosts) > 1:
+        found.append(f"The runs are from different machines ({' and '.join(hosts)}).")
+    for side, run in runs:
+        name = f"Run {run.name} of {side}" if several else f"Run {side}"
+        if run.state != "finished":
+            found.append(f"{name} is {run.state}, not finished.")
+        if run.timed.time.uses_captured:
+            found.append(f"{name} has few steps outside of captures: captured steps count, too.")
+    if not all(run.has_spec for _, run in runs):
+        found.append("Whether all train the same workload is unknown: a run has no spec.")
+    return found

@@ -1,0 +1,129 @@
+"""How much do runs of one spec differ on this machine? From other runs in the same folder.
+
+Runs count that were asked for the same (the seed may differ), ran on the same machine since the
+same start of it and with the same TensorFlow, and finished.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strategy_lab.profiles.analysis.compare.repetitions import LEVEL
+from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, run_time
+from strategy_lab.profiles.analysis.compare.student_t import student_t
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.manifest import read_run_file
+from strategy_lab.profiles.tables.store import load
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+MOST_RUNS = 24
+"""The newest so many other runs are read; each takes some tens of milliseconds."""
+_MIN_FREEDOM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpread:
+    """Standard deviation of the logarithm of a run's step time over runs of one spec."""
+
+    spread: float
+    freedom: int
+    num_runs: int
+    """Runs that tell it."""
+
+    @property
+    def pair_spread(self) -> float:
+        """Of the difference of two single runs."""
+        return math.sqrt(2) * self.spread
+
+    @property
+    def usual_difference(self) -> float:
+        """Relative: two single runs differ by more than this through chance in 3 of 100 cases."""
+        return math.expm1(student_t(self.freedom, LEVEL) * self.pair_spread)
+
+
+def spread_of(groups: Sequence[Sequence[float]]) -> RunSpread | None:
+    """Pooled over groups of step times (ms), one group a spec; None if too few runs tell it."""
+    known = [np.log(group) for group in groups if len(group) > 1]
+    freedom = sum(len(group) - 1 for group in known)
+    if freedom < _MIN_FREEDOM:
+        return None
+    squares = sum(float(((group - group.mean()) ** 2).sum()) for group in known)
+    return RunSpread(math.sqrt(squares / freedom), freedom, sum(len(group) for group in known))
+
+
+def known_spread(runs: Sequence[tuple[Profile, int]]) -> RunSpread | None:
+    """From the other runs of the same kinds that lie beside the given ones.
+
+    Those given do not count themselves: what they differ by is the question.
+
+    Args:
+      runs: each with the number of the segment that is meant.
+    """
+    named = {run.path.resolve() for run, _ in runs}
+    groups: dict[str, dict[Path, float]] = {}
+    for run, segment in runs:
+        kind = kind_of(run, segment)
+        if kind is not None and kind not in groups:
+            groups[kind] = _others(run, segment, kind, named)
+    return spread_of([list(group.values()) for group in groups.values()])
+
+
+def kind_of(run: Profile, segment: int) -> str | None:
+    """What runs must share to be repetitions of each other, as text; None if it is not known."""
+    opened = next((item for item in run.segments if item.segment == segment), None)
+    spec = _without_seed((opened.spec if opened else None) or run.spec)
+    environment = run.environment
+    if not spec or environment is None:
+        return None
+    machine = [environment.host.name, environment.host.boot, environment.host.cpus]
+    parts = [spec, segment, machine, environment.tensorflow]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _others(run: Profile, segment: int, kind: str, named: Set[Path]) -> dict[Path, float]:
+    """Step times of the other runs of this kind in the run's folder, the newest ones."""
+    asked = _without_seed(run.spec)
+    found: dict[Path, float] = {}
+    for path in _newest_first(run.path.resolve().parent):
+        if len(found) == MOST_RUNS:
+            break
+        identity = read_run_file(path)
+        if path in named or identity is None or _without_seed(identity.spec) != asked:
+            continue
+        try:
+            other = load(path)
+            if other.status.state != "finished" or kind_of(other, segment) != kind:
+                continue
+            known = _step_time(other, segment)
+        except LabError:
+            continue
+        if known is not None:
+            found[path] = known
+    return found
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    try:
+        paths = [path for path in folder.iterdir() if path.is_dir()]
+        return sorted(paths, key=lambda path: -path.stat().st_mtime_ns)
+    except OSError:
+        return []
+
+
+def _step_time(run: Profile, segment: int) -> float | None:
+    found = run_time(step_times(run, segment))
+    return found.median_ms if found and found.num_steps >= MIN_STEPS else None
+
+
+def _without_seed(spec: Any) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key != "seed"} if spec else {}

@@ -1,0 +1,154 @@
+"""A comparison in sentences: the same for the page and the command line."""
+
+from __future__ import annotations
+
+from strategy_lab.profiles.analysis.compare.comparison import Comparison, TimedRun
+from strategy_lab.profiles.analysis.compare.repetitions import (
+    ASSUMED_SPREAD,
+    DIFFERENCE,
+    POWER,
+    runs_assumed,
+    runs_needed,
+)
+from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison
+from strategy_lab.profiles.analysis.compare.run_spread import RunSpread
+from strategy_lab.profiles.reporting import units
+
+SQRT_2 = 2**0.5
+_EQUAL = 5e-4
+_TOO_MANY = 100
+_AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, ASSUMED_SPREAD))
+STATISTIC = "the median of its steady steps: without warm-up, traced and captured steps"
+
+
+def answer(compared: RunComparison) -> tuple[str, str]:
+    """The verdict in a few words, and its evidence as a sentence that goes on from there."""
+    times = compared.times
+    difference = f"{_differs(times.ratio)}, {_lengths(times)}"
+    if times.unit == "step":
+        which = "segments of one run" if compared.is_one_run else "runs"
+        return f"{_capital(_differs(times.ratio))} in these two {which}", f": {_lengths(times)}."
+    if times.is_different:
+        return times.verdict, f": {difference} ({_interval(times)})."
+    if times.low is None:
+        return "Cannot tell which is faster", f": {times.reason}. {_capital(difference)}."
+    if times.reason:
+        return (
+            "Cannot tell which is faster",
+            f": {times.reason}. {_capital(difference)} ({_interval(times)}).",
+        )
+    return "Cannot tell which is faster", f": {difference}, but {_interval(times)}."
+
+
+def evidence(compared: RunComparison) -> tuple[str, ...]:
+    """What the answer rests on and what would make it better, a sentence or two each."""
+    times = compared.times
+    found = [counted(times)]
+    if times.unit == "step":
+        found.append(_between_runs(times, compared.spread))
+        found.append(_within_runs(compared.a[0].timed, compared.b[0].timed))
+    elif times.pair_spread is not None:
+        found.append(_power(times))
+    return tuple(found)
+
+
+def counted(times: Comparison) -> str:
+    """The statistic, its unit and how many there are."""
+    if times.unit == "step":
+        return (
+            f"Of each run: {STATISTIC} ({times.num_steps[0]:,} steps of A, "
+            f"{times.num_steps[1]:,} of B)."
+        )
+    text = (
+        f"Each run counts once, by {STATISTIC}. Of a side: the geometric mean of its "
+        f"{_numbers(times)} runs."
+    )
+    if times.pairs:
+        text += f" The interval is of {len(times.pairs)} pairs of runs that followed each other."
+    if times.num_left_out:
+        text += f" {units.counted(times.num_left_out, 'run')} without such a neighbour is left out."
+    return text
+
+
+def _numbers(times: Comparison) -> str:
+    if times.pairs:
+        return str(len(times.pairs))
+    a, b = times.num_runs
+    return str(a) if a == b else f"{a} and {b}"
+
+
+def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
+    if spread is None:
+        number = runs_assumed(SQRT_2 * ASSUMED_SPREAD)
+        return (
+            "How much two runs of one spec differ on this machine is not known: this folder has "
+            "too few other runs of these specs since the machine started. One run a side cannot "
+            f"tell which is faster. Repeat each {number} times, in turns: strategy-lab run "
+            f"A.yaml --interleave B.yaml --repeat {number} (enough for "
+            f"{_AIM} if runs differ by {_ASSUMED}; "
+            "--repeat auto finds the number)."
+        )
+    number = runs_needed(spread.pair_spread, spread.freedom)
+    usual = units.share(spread.usual_difference)
+    is_small = abs(times.ratio - 1) <= spread.usual_difference
+    return (
+        f"{spread.num_runs} other runs of these specs on this machine differ by "
+        f"{units.share(spread.spread)} (standard deviation), so 97 of 100 pairs of equal runs "
+        f"differ by less than {usual}: this difference is "
+        f"{'within' if is_small else 'larger than'} that. {_repeat(number)}"
+    )
+
+
+def _repeat(number: int) -> str:
+    """What it takes to find the difference that repetitions are planned for."""
+    if number > _TOO_MANY:
+        return (
+            f"To find {_AIM} with {_SURE} probability would take {number:,} runs of each: find out "
+            "first what makes runs of one spec differ so much."
+        )
+    return (
+        f"To find {_AIM} with {_SURE} probability, repeat each {number} times, in turns: "
+        f"strategy-lab run A.yaml --interleave B.yaml --repeat {number}"
+    )
+
+
+def _within_runs(a: TimedRun, b: TimedRun) -> str:
+    ranges = (
+        f"{units.milliseconds(run.time.p10_ms)} to {units.milliseconds(run.time.p90_ms)} in {side}"
+        for side, run in (("A", a), ("B", b))
+    )
+    return f"Within the runs, 80 % of the steady steps took {' and '.join(ranges)}."
+
+
+def _power(times: Comparison) -> str:
+    assert times.runs_needed is not None
+    number = len(times.pairs) or min(times.num_runs)
+    found = (
+        f"{number} runs a side find a difference of {units.share(times.difference_found)} with "
+        f"{_SURE} probability"
+    )
+    if times.runs_needed <= number:
+        return f"{found}."
+    return f"{found}. To find {_AIM}, repeat each {times.runs_needed:,} times, in turns."
+
+
+def _differs(ratio: float) -> str:
+    if abs(ratio - 1) < _EQUAL:
+        return "a step takes as long in B as in A"
+    size = units.share(abs(ratio - 1))
+    return f"a step takes {size} {'longer' if ratio > 1 else 'less'} in B than in A"
+
+
+def _lengths(times: Comparison) -> str:
+    return f"{units.milliseconds(times.b_ms)} against {units.milliseconds(times.a_ms)}"
+
+
+def _interval(times: Comparison) -> str:
+    assert times.low is not None
+    assert times.high is not None
+    low, high = (f"{100 * (end - 1):+.1f} %" for end in (times.low, times.high))
+    return f"the 95 % confidence interval is {low} to {high}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

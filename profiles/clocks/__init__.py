@@ -1,0 +1,1 @@
+"""Offsets between the clocks of workers, estimated from the messages they exchanged."""

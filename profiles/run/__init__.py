@@ -1,0 +1,4 @@
+"""The run folder:
+
+its files, events, manifest, status and commands, read and written. No tables, no analysis.
+"""

@@ -1,0 +1,101 @@
+"""Commands that are left in a run's folder, for a run whose launcher is not at hand.
+
+A launcher on another host looks there. Each command is a file of its own, written whole and then
+given the next free number, which the `answer` event has too: nobody waits for a lock, and two who
+command at once each get a number of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.layout import command_file, commands_folder, launcher_file
+from strategy_lab.profiles.run.manifest import read_run_file
+
+OWN_NUMBERS_FROM = 1_000_000
+"""A launcher that reads commands here numbers those that it gives itself from here on."""
+_NAME = re.compile(r"(\d{6})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCommand:
+    """A command as it was found. `command` is empty where the file holds none."""
+
+    number: int
+    command: str = ""
+    changes: dict[str, Any] = field(default_factory=dict)
+    """Of `reconfigure`: values by dotted RunSpec path."""
+
+
+def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = None) -> int:
+    """Leave `reconfigure` or `stop` for the launcher of `run`; returns its number.
+
+    Raises RunFolderError where the folder cannot be written.
+    """
+    folder = commands_folder(run)
+    draft = folder / f".{uuid.uuid4().hex}"
+    told = {"command": command, **({} if changes is None else {"changes": dict(changes)})}
+    try:
+        folder.mkdir(exist_ok=True)
+        draft.write_text(json.dumps(told) + "\n", encoding="utf-8")
+        number = max(_numbers(folder), default=0)
+        while True:
+            number += 1
+            try:
+                os.link(draft, command_file(run, number))  # refuses to replace another's
+            except FileExistsError:
+                continue
+            return number
+    except OSError as error:
+        raise RunFolderError(
+            "A command is left in the run's folder, which can be written",
+            f"{run} ({error.strerror})",
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_commands(run: Path, after: int = 0) -> list[LeftCommand]:
+    """The commands with numbers above `after`, in order; never raises."""
+    folder = commands_folder(run)
+    try:
+        numbers = sorted(number for number in _numbers(folder) if number > after)
+    except OSError:
+        return []
+    return [_read(run, number) for number in numbers]
+
+
+def _numbers(folder: Path) -> list[int]:
+    matches = (_NAME.fullmatch(path.name) for path in folder.iterdir())
+    return [int(match[1]) for match in matches if match]
+
+
+def _read(run: Path, number: int) -> LeftCommand:
+    try:
+        told = json.loads(command_file(run, number).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return LeftCommand(number)
+    if not isinstance(told, dict):
+        return LeftCommand(number)
+    command, changes = told.get("command"), told.get("changes", {})
+    if not isinstance(command, str) or not isinstance(changes, dict):
+        return LeftCommand(number)
+    return LeftCommand(number, command, changes)
+
+
+def why_unheard(run: Path) -> str | None:
+    """Why nobody would look for a command in this folder; None where a launcher does."""
+    identity = read_run_file(run)
+    if identity is None or identity.cluster is None:
+        return "its processes have one launcher, which is told directly"
+    if not launcher_file(run).exists():
+        return "it is not the folder of the host that has worker 0"
+    return None

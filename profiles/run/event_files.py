@@ -1,0 +1,103 @@
+"""The event files of a run as they are right now: who wrote each, and its events.
+
+A last line without its newline counts if it is whole: a file may be cut off right there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines, read_chunks
+from strategy_lab.profiles.run.events import Event, Recorded, StepDone
+from strategy_lab.profiles.run.layout import launcher_files, worker_folders
+from strategy_lab.profiles.run.step_columns import StepColumns
+
+Kind = TypeVar("Kind", bound=Recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """One event file. `worker` and `generation` are None for a launcher's."""
+
+    file: str
+    """Relative to the run folder."""
+    worker: int | None
+    generation: int | None
+    events: list[Event]
+    """All but steps, in the order in which they were written."""
+    steps: StepColumns = field(default_factory=lambda: StepColumns.of(()))
+    left_out: LeftOut = field(default_factory=Counter)
+    """Lines that are no event, the cut last one included."""
+    _sorted: dict[type | None, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Events by class, and under None how many events those are: a followed run grows."""
+
+    def of_kind(self, kind: type[Kind]) -> list[Kind]:
+        """The events of a class, in order."""
+        if self._sorted.get(None) != len(self.events):
+            self._sorted.clear()
+            for event in self.events:
+                self._sorted.setdefault(type(event), []).append(event)
+            self._sorted[None] = len(self.events)
+        found: list[Kind] = self._sorted.get(kind, [])
+        return found
+
+    @property
+    def last_ns(self) -> int:
+        """When its writer wrote last, by the writer's clock; 0 if it wrote nothing."""
+        last_step_ns = int(self.steps.at_ns[-1]) if len(self.steps) else 0
+        return max(self.events[-1].at_ns if self.events else 0, last_step_ns)
+
+    @property
+    def first_ns(self) -> int:
+        """When its writer wrote first; 0 if it wrote nothing."""
+        return min(
+            [event.at_ns for event in self.events[:1]] + self.steps.at_ns[:1].tolist(), default=0
+        )
+
+
+def read_sources(run: Path) -> tuple[EventSource, ...]:
+    """The launchers' events, then each worker's by worker and generation; raises RunFolderError."""
+    try:
+        found = [_read(run, path, None, None) for path in launcher_files(run)]
+        found += [
+            _read(run, folder.events, folder.worker, folder.generation)
+            for folder in worker_folders(run)
+        ]
+    except OSError as error:
+        raise RunFolderError("A run folder can be read", f"{run} ({error.strerror})") from error
+    return tuple(source for source in found if source is not None)
+
+
+def source_of(
+    file: str,
+    worker: int | None,
+    generation: int | None,
+    chunks: Iterable[bytes],
+    left_out: LeftOut | None = None,
+) -> EventSource:
+    """The source with the events in chunks of whole lines."""
+    left_out = Counter() if left_out is None else left_out
+    events: list[Event] = []
+    steps = []
+    for chunk in chunks:
+        found = decode_lines(chunk, left_out)
+        done = [event for event in found if type(event) is StepDone]
+        if len(done) < len(found):
+            events += [event for event in found if type(event) is not StepDone]
+        if done:
+            steps.append(StepColumns.of(done))
+    return EventSource(file, worker, generation, events, StepColumns.together(steps), left_out)
+
+
+def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:
+    if not path.is_file():  # a pipe under this name would be waited for without end
+        return None
+    file_name, left_out = path.relative_to(run).as_posix(), LeftOut()
+    with path.open("rb") as file:
+        chunks = (chunk for chunk, _ in read_chunks(file, left_out))
+        return source_of(file_name, worker, generation, chunks, left_out)

@@ -1,0 +1,159 @@
+"""Append events to a JSON-lines file, and read them back from a cursor.
+
+Lines are written with one `write` call, so a reader sees whole lines or a cut last one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_decoder import (
+    LeftOut,
+    decode,
+    decode_lines,
+    read_chunks,
+)
+from strategy_lab.profiles.run.events import Event, Note, StepDone
+from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
+
+
+class StepFields(Protocol):
+    """What has the fields of a `StepDone`."""
+
+    @property
+    def segment(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def wall_ms(self) -> float: ...
+    @property
+    def loss(self) -> float | None: ...
+    @property
+    def examples(self) -> int | None: ...
+    @property
+    def captured(self) -> bool: ...
+    @property
+    def input_ms(self) -> float | None: ...
+    @property
+    def marks_ns(self) -> Any: ...
+
+
+class EventLog:
+    """The one writer of an `events.jsonl`. Not for several threads without a lock of theirs."""
+
+    def __init__(self, path: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+        self.now_ns = now_ns
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: BinaryIO = path.open("ab", buffering=0)
+
+    def write(self, event: Event) -> None:
+        """Append one event; raises RunFolderError where the disk refuses it."""
+        self.append([line_of(event, self.now_ns())])
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Append lines of events with one call; raises RunFolderError where the disk refuses."""
+        data = b"\n".join([*lines, b""])
+        try:
+            written = self._file.write(data)
+        except OSError as error:
+            raise _refused(error.strerror) from error
+        if written != len(data):
+            raise _refused("a full disk")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _refused(why: str | None) -> RunFolderError:
+    return RunFolderError("The run folder takes every event", why, "Free some space")
+
+
+def line_of(event: Event, at_ns: int) -> bytes:
+    """The JSON object of an event, in one line, as readers accept it.
+
+    Text that is too long is cut. An event that still does not fit becomes a note that says so.
+    """
+    event = msgspec.structs.replace(event, at_ns=at_ns)
+    if isinstance(event, StepDone):
+        return _ENCODER.encode(event)  # checking it would cost as much again
+    try:
+        return _checked(_ENCODER.encode(event))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _checked(_ENCODER.encode(_shortened(msgspec.to_builtins(event, enc_hook=_plain))))
+    except (ValueError, RecursionError) as error:
+        said = f"An event of kind {event.kind} could not be recorded: {error}"
+        return _ENCODER.encode(Note("warning", said, at_ns=at_ns))
+
+
+def line_of_step(step: StepFields, at_ns: int) -> bytes:
+    """The line of a step. A loss that is NaN or infinite is null: JSON has no word for it."""
+    return _ENCODER.encode(
+        StepDone(
+            step.segment,
+            step.step,
+            step.start_ns,
+            step.wall_ms,
+            step.loss,
+            step.examples,
+            step.captured,
+            step.input_ms,
+            step.marks_ns,
+            at_ns=at_ns,
+        )
+    )
+
+
+def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:
+    """Events in the whole lines after byte `cursor`, and the cursor to go on from.
+
+    A cut last line is left for the next read; a line that is no event is skipped.
+    """
+    left_out = LeftOut()
+    try:
+        with path.open("rb") as file:
+            file.seek(cursor)
+            events: list[Event] = []
+            for chunk, end in read_chunks(file, left_out):
+                whole = chunk[: chunk.rfind(b"\n") + 1]
+                events += decode_lines(whole, left_out)
+                cursor = end - (len(chunk) - len(whole))
+    except FileNotFoundError:
+        return [], cursor
+    return events, cursor
+
+
+def _checked(line: bytes) -> bytes:
+    if len(line) > LONGEST_LINE_BYTES:
+        raise ValueError(f"it takes {len(line)} bytes, more than {LONGEST_LINE_BYTES}")
+    decode(line)
+    return line
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's; everything else that JSON does not know as text."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _shortened(value: Any) -> Any:
+    """A value whose texts are not too long, and which UTF-8 can spell."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    if isinstance(value, dict):
+        return {_shortened(key): _shortened(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shortened(item) for item in value]
+    return value
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)

@@ -1,0 +1,421 @@
+"""What happened: one completed record per thing, one JSON line each, never start/end pairs.
+
+Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`). A line is
+`{"kind": ..., **fields, "at_ns": ...}`; `at_ns` is the writer's wall clock (`time.time_ns()`) when
+the record was written. These classes are the schema: writers encode them, readers decode into them
+(`event_decoder`), and `docs/run-folder.md` is made from them. A field that a reader does not know
+is ignored. A line that does not fit is left out and counted, so a run cut off at any byte stays
+readable.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from strategy_lab.profiles.run.event_parts import (
+    CoreTraffic,
+    Device,
+    Fallback,
+    Host,
+    InterfaceCounts,
+    LinkCounts,
+    ServedVariable,
+    Server,
+    TableFile,
+    TpuFinding,
+)
+from strategy_lab.profiles.spec.field_types import (
+    Bytes,
+    Count,
+    Counts,
+    Devices,
+    Generation,
+    Int64,
+    Json,
+    Ms,
+    Name,
+    NumReplicas,
+    NumWorkers,
+    Pid,
+    Segment,
+    SignedMs,
+    Small,
+    Step,
+    Text,
+    TimeNs,
+    Worker,
+    check_json,
+)
+from strategy_lab.profiles.spec.limits import MOST_ITEMS, MOST_REPLICAS, MOST_WORKERS
+from strategy_lab.profiles.spec.stored_spec import check_spec
+
+
+class Recorded(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What every event has."""
+
+    at_ns: TimeNs = 0
+    """When it was written; 0 before that."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in the file."""
+        return str(self.__struct_config__.tag)
+
+
+def kind_of(event: type[Recorded]) -> str:
+    """What events of a class are called in the file."""
+    return str(event.__struct_config__.tag)
+
+
+MarkTimes = tuple[TimeNs, TimeNs, TimeNs]
+"""Inputs ready, gradients ready, reduced."""
+Marks = Annotated[list[MarkTimes], Meta(max_length=MOST_REPLICAS)]
+ClosureMarks = tuple[TimeNs, TimeNs | None, TimeNs | None, TimeNs | None, TimeNs]
+"""Start, inputs ready, pulled, gradients ready, pushed."""
+MeshPlace = Annotated[list[Small], Meta(min_length=4, max_length=4)]
+Coordinates = Annotated[list[list[MeshPlace]], Meta(max_length=MOST_REPLICAS)]
+OffsetNs = Annotated[int, Meta(gt=-(2**61), lt=2**61, description="ns")]
+SpanNs = Annotated[int, Meta(ge=0, lt=2**61, description="ns")]
+
+
+class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
+    """A worker process took the run. The two clocks are read together: the clock's anchor."""
+
+    worker: Worker
+    pid: Pid
+    realtime_ns: TimeNs
+    monotonic_ns: TimeNs
+    run: Name = ""
+    """`uid` of the run's `run.json`; empty if that names none."""
+
+
+class Environment(Recorded, frozen=True, tag="environment"):
+    """What the run ran on, once TensorFlow knows its devices."""
+
+    tensorflow: Name
+    python: Name
+    devices: Annotated[list[Device], Meta(max_length=MOST_REPLICAS)]
+    host: Host
+
+
+class SegmentOpened(Recorded, frozen=True, tag="segment"):
+    """A configuration came into force. The segment before it, if any, is closed by it."""
+
+    segment: Segment
+    strategy: Name
+    num_replicas: NumReplicas
+    num_workers: NumWorkers
+    global_batch_size: Count | None
+    first_step: Step
+    started_ns: TimeNs
+    replica_devices: Devices
+    """Full device name of each replica, by global replica id."""
+    cross_device_ops: Name
+    spec: Json
+    core_devices: Annotated[list[Devices], Meta(max_length=MOST_REPLICAS)] | None = None
+    """Under a TPU's strategy: device names by replica and logical core."""
+    parameter_bytes: Bytes | None = None
+    state_checksum_before: Name | None = None
+    """Checksum of model and optimizer state as the segment before left it."""
+    state_checksum_after: Name | None = None
+    """The same as this segment found it: equal means carried over exactly."""
+    moved: Name | None = None
+    """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
+
+    def __post_init__(self) -> None:
+        check_spec(self.spec)
+
+    @property
+    def size(self) -> str:
+        """`4 replicas`, or `4 replicas of 2 workers`; a pod's, of so many hosts."""
+        replicas = "1 replica" if self.num_replicas == 1 else f"{self.num_replicas} replicas"
+        processes = "hosts" if self.core_devices else "workers"
+        return f"{replicas} of {self.num_workers} {processes}" if self.num_workers > 1 else replicas
+
+
+class StepDone(Recorded, frozen=True, gc=False, tag="step"):
+    """A step: start on the worker's wall clock, length on its monotonic one.
+
+    A step lasts from asking for its batch until its result is there.
+    """
+
+    segment: Segment
+    step: Step
+    start_ns: TimeNs
+    wall_ms: Ms
+    loss: float | None
+    examples: Count | None
+    captured: bool
+    input_ms: Ms | None = None
+    """Host time in which the step waited for its batch."""
+    marks_ns: Marks | None = None
+    """By local replica, on the worker's wall clock (`tf.timestamp`)."""
+
+
+class Retraced(Recorded, frozen=True, tag="retraced"):
+    """A `tf.function` was traced again in a step that is not the first of its segment."""
+
+    segment: Segment
+    step: Step
+    function: Name
+    num_traces: Count
+    """In this step."""
+    argument: Text | None = None
+    """What changed since its trace before, in words; null if the signatures do not tell."""
+
+
+class WindowCaptured(Recorded, frozen=True, tag="window"):
+    """A full capture is in the run folder, converted to tables under `folder`."""
+
+    window: Small
+    segment: Segment
+    first_step: Step
+    num_steps: Count
+    folder: Annotated[str, Meta(pattern=r"^window-\d{1,9}$")]
+    """Relative to the worker's folder; holds one Parquet file per table."""
+    num_events: Count
+    num_spans: Count
+    start_ms: Ms
+    stop_ms: Ms
+    convert_ms: Ms
+    xplane: Name | None = None
+    """Raw XPlane file relative to the worker's folder, where kept."""
+    error: Text | None = None
+    num_unmatched: Count = 0
+    """Op events whose node is in no traced graph; their spans have no device."""
+    num_ambiguous: Count = 0
+    """Op events whose name belongs to nodes on several devices."""
+    slower_ms: SignedMs = 0.0
+    """How much longer the window's steps took than those before it, together."""
+    tables: Annotated[dict[Name, TableFile], Meta(max_length=64)] = {}
+    """By table its file in `folder`; empty in runs of earlier versions."""
+
+
+class PlacementRecorded(Recorded, frozen=True, tag="placement"):
+    """Where ops and variables of a segment sit: a Parquet file relative to the worker's folder."""
+
+    segment: Segment
+    file: Annotated[str, Meta(pattern=r"^placement-\d{1,9}\.parquet$")] | None
+    num_rows: Count
+    reason: Text | None = None
+    """Why there is no file; null if there is one."""
+
+
+class CoresExpanded(Recorded, frozen=True, tag="cores"):
+    """How a TPU program was spread over emulated cores: written after a segment's first step."""
+
+    segment: Segment
+    topology: MeshPlace
+    """The mesh (x, y, z, core)."""
+    coordinates: Coordinates
+    """Place on the mesh, by replica and logical core."""
+    spmd: bool
+    num_ops: Counts
+    """Graph nodes by device."""
+    partitioned: Counts
+    """Ops split over the cores of their replica, by op type."""
+    fallbacks: Annotated[list[Fallback], Meta(max_length=MOST_ITEMS)]
+    """Ops gathered to core 0."""
+    collectives: Annotated[list[CoreTraffic], Meta(max_length=MOST_ITEMS)]
+    """Communications of a step."""
+    moved_bytes: Counts
+    """Bytes that a step moves between cores, by reason, as far as shapes tell."""
+
+    def place(self, replica: int, core: int) -> tuple[int, ...] | None:
+        """Coordinates of a logical core; None if the event has none for it."""
+        cores = self.coordinates[replica] if replica < len(self.coordinates) else []
+        return tuple(cores[core]) if core < len(cores) else None
+
+
+class StepCheckedForTpu(Recorded, frozen=True, tag="tpu_check"):
+    """What a real TPU would do with the step that emulated cores ran: written after the first step
+    of a segment."""
+
+    segment: Segment
+    findings: Annotated[list[TpuFinding], Meta(max_length=MOST_ITEMS)]
+    unchecked: Annotated[list[Text], Meta(max_length=MOST_ITEMS)]
+    """What was not checked, each with its reason."""
+    num_ops: Count
+    lookup_ms: Ms | None
+    """Time to look up all ops among XLA's kernels."""
+    lowering_ms: Ms | None
+    """Time that TensorFlow's XLA bridge took."""
+    reason: Text | None = None
+    """Why the step was not checked at all; null if it was."""
+
+
+class ClosureDone(Recorded, frozen=True, tag="closure"):
+    """Coordinator of parameter servers: a worker did a closure, which is a step of the run."""
+
+    segment: Segment
+    step: Step
+    worker: Worker
+    """Process number of who did it."""
+    scheduled_ns: TimeNs
+    """Coordinator's wall clock when it was put into the queue."""
+    marks_ns: ClosureMarks
+    """On the worker's wall clock (`tf.timestamp`); null if a workload's own step does not tell."""
+    finished_ns: TimeNs
+    """Coordinator's wall clock when its result was there."""
+
+
+class VariablesServed(Recorded, frozen=True, tag="served"):
+    """What sits on which parameter server, and what a step moves: once per segment."""
+
+    segment: Segment
+    servers: Annotated[list[Server], Meta(max_length=MOST_WORKERS)]
+    """By parameter server."""
+    variables: Annotated[list[ServedVariable], Meta(max_length=MOST_ITEMS)]
+    feed: Literal["worker", "coordinator"] = "worker"
+    """Who reads the data: `worker`, or `coordinator` where it cannot leave that process."""
+
+    def __post_init__(self) -> None:
+        if any((variable.server or 0) >= len(self.servers) for variable in self.variables):
+            raise ValueError("a variable on a server that is not listed")
+
+
+class MemorySampled(Recorded, frozen=True, tag="memory"):
+    """Memory of a device, or of the worker's process (`source` says which)."""
+
+    device: Name
+    step: Step
+    bytes_in_use: Bytes
+    peak_bytes: Bytes | None
+    source: Name
+
+
+class ClockMeasured(Recorded, frozen=True, tag="clock"):
+    """How far the reference worker's wall clock is from this worker's, or why that is unknown.
+
+    `own time + offset_ns` is the reference's time. The truth lies within `uncertainty_ns` (half
+    the least round trip), however unlike the two ways of a message are.
+    """
+
+    reference: Worker
+    """Number of the worker whose clock is the common one."""
+    measured_ns: TimeNs
+    """When, by this worker's own wall clock."""
+    offset_ns: OffsetNs | None
+    uncertainty_ns: SpanNs | None
+    round_trip_ns: SpanNs | None
+    num_exchanges: Count
+    """Messages there and back, of which the quickest counts."""
+    source: Name
+    reason: Text | None = None
+
+
+class LinkBytes(Recorded, frozen=True, tag="links"):
+    """Bytes between this process and the others of its cluster since it started.
+
+    Closed connections stay counted.
+    """
+
+    segment: Segment | None
+    step: Step | None
+    """Steps of the run that were done; None in a process that does no steps itself."""
+    links: Annotated[list[LinkCounts], Meta(max_length=4 * MOST_WORKERS)]
+    interface: InterfaceCounts | None = None
+    """Null if the process has no network interface of its own."""
+    reason: Text | None = None
+    """Why the system does not tell, where it does not."""
+
+
+class CommandAnswered(Recorded, frozen=True, tag="answer"):
+    """A numbered command was applied or refused; a refused one left the run as it was."""
+
+    number: Count
+    command: Name
+    status: Literal["applied", "rejected"]
+    step: Step | None = None
+    message: Text | None = None
+    took_ms: Ms | None = None
+
+
+class Failed(Recorded, frozen=True, tag="failed"):
+    """The run cannot go on. `message` is for people, `detail` for the curious."""
+
+    message: Text
+    detail: Text = ""
+    follows: bool = False
+    """It only tells of another worker's end: who was lost knows more, or whoever watched it."""
+
+
+FinishedStatus = Literal["finished", "stopped", "replaced"]
+
+
+class Finished(Recorded, frozen=True, tag="finished"):
+    """The worker closed its books: `finished` (all steps done), `stopped` (asked to), or
+    `replaced` (a fresh worker has taken over)."""
+
+    status: FinishedStatus
+    steps: Count
+
+
+class Launched(Recorded, frozen=True, tag="launched"):
+    """Launcher: a worker process was given this run."""
+
+    worker: Worker
+    generation: Generation
+    pid: Pid
+    pid_started_ns: TimeNs
+    """Start time of the process, so that a reused pid is not mistaken for it."""
+    from_spare: bool
+    task: Name | None = None
+    """What the process is in a cluster: `worker 1`, `parameter server 0`."""
+    address: Name | None = None
+    """`host:port` of its server in the cluster."""
+    host: Name | None = None
+    """Name of the machine it is on, where the run may have processes on others."""
+
+
+class Exited(Recorded, frozen=True, tag="exited"):
+    """Launcher: a worker process ended, and why as far as the launcher can tell."""
+
+    worker: Worker
+    generation: Generation
+    exit_code: Int64 | None
+    verdict: Name
+    """`finished`, `stopped`, `replaced`, `failed`, `crashed`, `killed`, `hung`, `out-of-memory`."""
+    message: Text | None = None
+    follows: Worker | None = None
+    """Number of the process whose end was the reason for this one's, where it was."""
+    lost_ns: TimeNs | None = None
+    """When the launcher saw it fail, or end where it should not have; None where it ended well or
+    was ended by the launcher for another's sake."""
+
+
+class Note(Recorded, frozen=True, tag="note"):
+    """Something a reader of the run should know; `level` is `info` or `warning`."""
+
+    level: Literal["info", "warning"]
+    message: Text
+    fields: Json = {}
+
+    def __post_init__(self) -> None:
+        check_json(self.fields)
+
+
+Event: TypeAlias = (
+    WorkerStarted
+    | Environment
+    | SegmentOpened
+    | StepDone
+    | Retraced
+    | WindowCaptured
+    | PlacementRecorded
+    | CoresExpanded
+    | StepCheckedForTpu
+    | ClosureDone
+    | VariablesServed
+    | MemorySampled
+    | LinkBytes
+    | ClockMeasured
+    | CommandAnswered
+    | Failed
+    | Finished
+    | Launched
+    | Exited
+    | Note
+)

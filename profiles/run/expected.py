@@ -1,0 +1,81 @@
+"""Processes that events tell of and whose records are missing, or belong to another run.
+
+Numbers made from the rest would look like those of a whole run. Missing tables are in
+`recorded_tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os.path import lexists
+from pathlib import Path
+
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.events import Exited, SegmentOpened, WorkerStarted
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import RunIdentity
+from strategy_lab.profiles.run.topology import is_served
+
+
+def of_this_run(
+    identity: RunIdentity | None, sources: Iterable[EventSource]
+) -> tuple[tuple[EventSource, ...], list[str]]:
+    """The sources without those of workers that started for another run, and a note for each."""
+    kept, notes = [], []
+    own = {"", identity.uid, *identity.parts} if identity and identity.uid else None
+    for source in sources:
+        named = {event.run for event in source.of_kind(WorkerStarted)}
+        if own is None or named <= own:
+            kept.append(source)
+        else:
+            notes.append(f"{Path(source.file).parent} belongs to another run: it is left out")
+    return tuple(kept), notes
+
+
+def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:
+    """Workers that a segment's replicas wait for and of which the folder has no record."""
+    if segment.num_workers < 2 or is_served(segment):
+        return ()
+    present = {
+        source.worker for source in sources if source.last_ns
+    }  # an emptied file tells nothing
+    return tuple(worker for worker in range(segment.num_workers) if worker not in present)
+
+
+def missing_pieces(
+    run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+) -> list[str]:
+    """A note for everything that events tell of and that is not there."""
+    return [
+        *_missing_processes(run, sources),
+        *_missing_workers(sources, segments),
+    ]
+
+
+def _missing_processes(run: Path, sources: Sequence[EventSource]) -> list[str]:
+    """Processes that their launcher saw end and whose folder is not there."""
+    notes = []
+    for source in sources:
+        for event in source.of_kind(Exited) if source.worker is None else ():
+            folder = worker_folder(run, event.worker, event.generation).path
+            if not lexists(folder):
+                notes.append(
+                    f"{folder.name} is missing, although {source.file} tells of that process: "
+                    "what it recorded is unknown"
+                )
+    return notes
+
+
+def _missing_workers(
+    sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+) -> list[str]:
+    notes = []
+    for segment in segments:
+        absent = absent_workers(sources, segment)
+        if absent:
+            names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
+            notes.append(
+                f"Segment {segment.segment} has {segment.num_workers} workers, and the records of "
+                f"{names} are not in this folder: waits across workers are unknown"
+            )
+    return notes

@@ -1,0 +1,170 @@
+"""One run folder out of those that the hosts of a run each wrote: copied, never executed.
+
+Every host's folder says which run it is part of: what was asked, who was in the cluster, and what
+the engine calls the job (`run.json`, `cluster`). Folders that say the same, hold different
+processes and were written at the same time belong together. The result is whole, or not there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from strategy_lab.profiles.errors import RunFolderError, SpecError
+from strategy_lab.profiles.run.event_files import read_sources
+from strategy_lab.profiles.run.layout import WorkerFolder, launcher_files, worker_folders
+from strategy_lab.profiles.run.manifest import (
+    ClusterIdentity,
+    RunIdentity,
+    create_run_file,
+    read_run_file,
+)
+from strategy_lab.profiles.user_input import files
+
+_APART_NS = 600_000_000_000
+"""Hosts' clocks may differ, and one may have waited for the others: by no more than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A run that was put together."""
+
+    folder: Path
+    present: tuple[int, ...]
+    """Numbers of the processes whose records are there."""
+    missing: tuple[str, ...]
+    """Processes of the cluster whose records are not, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What one host wrote."""
+
+    folder: Path
+    identity: RunIdentity
+    workers: tuple[WorkerFolder, ...]
+    first_ns: int
+    last_ns: int
+
+    @property
+    def cluster(self) -> ClusterIdentity | None:
+        return self.identity.cluster
+
+
+def collect(folders: Sequence[Path], run: Path) -> Collected:
+    """Put the folders of one run's hosts together in the new folder `run`.
+
+    Raises RunFolderError where they do not belong together, or cannot be read or written.
+    """
+    pieces = [_read(folder) for folder in folders]
+    if not pieces:
+        raise RunFolderError("A run is collected from its hosts' folders", "none")
+    _check_together(pieces)
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        raise RunFolderError("A run is collected into a new or empty folder", run)
+    _write(pieces, run)
+    present = tuple(sorted({worker.worker for piece in pieces for worker in piece.workers}))
+    cluster = pieces[0].cluster
+    names = (f"{task.role} {task.index}" for task in (cluster.tasks if cluster else ()))
+    missing = tuple(name for number, name in enumerate(names) if number not in present)
+    return Collected(run, present, missing)
+
+
+def _read(folder: Path) -> _Piece:
+    try:
+        is_folder = files.find(folder, "The host's folder").kind == "folder"
+    except SpecError as error:
+        raise RunFolderError(str(error)) from None
+    if not is_folder:
+        raise RunFolderError(f"{folder} is not a folder", advice="Name the folders of the hosts")
+    identity = read_run_file(folder)
+    if identity is None or not identity.cluster:
+        raise RunFolderError(
+            "A host's folder of a run is one that `strategy-lab worker -o` wrote",
+            f"{folder} (its run.json names no cluster)",
+        )
+    workers = tuple(found for found in worker_folders(folder) if not found.path.is_symlink())
+    sources = [source for source in read_sources(folder) if source.last_ns]
+    if not workers or not sources:
+        raise RunFolderError("A host's folder of a run holds what its process wrote", folder)
+    first_ns = min(source.first_ns for source in sources)
+    return _Piece(folder, identity, workers, first_ns, max(source.last_ns for source in sources))
+
+
+def _check_together(pieces: Sequence[_Piece]) -> None:
+    """Raise RunFolderError where these are not the parts of one run."""
+    first, seen = pieces[0], dict[str, Path]()
+    for piece in pieces:
+        if piece.cluster != first.cluster:
+            raise RunFolderError(
+                "The folders are of one run",
+                f"{first.folder} and {piece.folder} differ in {_difference(first, piece)}",
+            )
+        if piece.first_ns - _APART_NS > first.last_ns or first.first_ns - _APART_NS > piece.last_ns:
+            raise RunFolderError(
+                "The folders were written at the same time",
+                f"{first.folder} and {piece.folder} have nothing in common: two runs of the same "
+                "request",
+            )
+        for worker in piece.workers:
+            other = seen.setdefault(worker.path.name, piece.folder)
+            if other != piece.folder:
+                raise RunFolderError(
+                    "Every process wrote into one of the folders",
+                    f"{worker.path.name} is in {other} and in {piece.folder}",
+                )
+
+
+def _difference(one: _Piece, other: _Piece) -> str:
+    """What two hosts were asked for differently."""
+    tasks = [piece.cluster and piece.cluster.tasks for piece in (one, other)]
+    if tasks[0] != tasks[1]:
+        return "who is in the cluster"
+    specs = [piece.identity.spec or {} for piece in (one, other)]
+    fields = [name for name in specs[0] if specs[0][name] != specs[1].get(name)]
+    return f"what was asked: {', '.join(fields)}" if fields else "the job that they were part of"
+
+
+def _write(pieces: Sequence[_Piece], run: Path) -> None:
+    """Copy beside the new folder first, so that it is there whole or not at all."""
+    earliest = min(pieces, key=lambda piece: piece.identity.created_ns)
+    draft: Path | None = None
+    try:
+        run.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{run.name}.", dir=run.parent))
+        draft.chmod(0o755)
+        for piece in pieces:
+            for worker in piece.workers:
+                shutil.copytree(worker.path, draft / worker.path.name, ignore=_irregular)
+            for path in launcher_files(piece.folder):
+                if path.is_file() and not path.is_symlink():
+                    shutil.copyfile(path, draft / path.name)
+        create_run_file(
+            draft,
+            earliest.identity.spec,
+            recorded_by=earliest.identity.recorded_by,
+            created_ns=earliest.identity.created_ns,
+            cluster=msgspec.to_builtins(earliest.identity.cluster),
+            name=run.resolve().name,
+            parts=[uid for piece in pieces for uid in (piece.identity.uid, *piece.identity.parts)],
+        )
+        draft.replace(run)
+    except OSError as error:
+        where = error.filename or run
+        raise RunFolderError(
+            "A run can be collected", f"{where} ({error.strerror or error})"
+        ) from error
+    finally:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _irregular(folder: str, names: list[str]) -> list[str]:
+    """What is neither a file nor a folder: a link leads out of the run, a pipe never ends."""
+    paths = [Path(folder) / name for name in names]
+    return [p.name for p in paths if p.is_symlink() or not (p.is_file() or p.is_dir())]

@@ -1,0 +1,87 @@
+"""Delete a run: a run folder that nobody writes to, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import uuid
+from pathlib import Path
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_files import read_sources
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
+from strategy_lab.profiles.run.status import derive_status
+
+
+def remove_run(run: Path) -> None:
+    """Delete a run folder; raises RunFolderError if it is in use, a link, or not a run.
+
+    What is in it does not matter: no file is opened but those of events. The folder is renamed out
+    of sight first, so that no reader ever finds half of it.
+    """
+    check_removable(run, "deleted")
+    # Not the run's name: with anything before it, that may be too long for a file name.
+    hidden = run.with_name(f".deleted-{uuid.uuid4().hex}")
+    try:
+        run.rename(hidden)
+        _make_deletable(hidden)
+        shutil.rmtree(hidden)
+    except OSError as error:
+        raise RunFolderError(
+            f"The run folder {run} cannot be deleted: {error.strerror or error}"
+        ) from error
+
+
+def check_removable(run: Path, deed: str) -> None:
+    """Raise RunFolderError if a folder is in use, a link, or not a run; `deed` is refused."""
+    if run.is_symlink():
+        raise RunFolderError(f"Only a folder itself is {deed}, never a link to one", run)
+    if not run.is_dir() or not _holds_run(run):
+        raise RunFolderError(f"Only a run folder is {deed}", run)
+    if _is_in_use(run):
+        raise RunFolderError(
+            f"A run in use is never {deed}", f"{run} (still running)", "Stop it first"
+        )
+
+
+def _is_in_use(run: Path) -> bool:
+    """Whether a process of the run lives, as far as its events can be read.
+
+    Events that cannot be read name no process, so they keep nobody from deleting the run.
+    """
+    try:
+        return not derive_status(read_sources(run)).is_over
+    except RunFolderError:
+        return False
+
+
+def _make_deletable(folder: Path) -> None:
+    """Give the owner all rights to every folder in `folder`: without them its files stay."""
+    folder.chmod(stat.S_IRWXU)
+    for parent, names, _files in os.walk(folder):  # looks into a folder after it was yielded here
+        for name in names:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                path.chmod(stat.S_IRWXU)
+
+
+def folder_bytes(run: Path) -> int:
+    """What a run takes on the disk, links not followed."""
+    total = 0
+    for folder, _folders, files in os.walk(run):
+        for name in files:
+            try:
+                total += (Path(folder) / name).lstat().st_size
+            except OSError:
+                continue  # deleted meanwhile
+    return total
+
+
+def _holds_run(run: Path) -> bool:
+    try:
+        if os.path.lexists(run / RUN_FILE) or os.path.lexists(run / LAUNCHER_EVENTS):
+            return True
+        return any(worker_folders(run))
+    except OSError:
+        return False

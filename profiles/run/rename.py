@@ -1,0 +1,47 @@
+"""Give a run another name: its folder's name, which is how everyone asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.manifest import rename_in_run_file
+from strategy_lab.profiles.run.remove import check_removable
+
+LONGEST_NAME_BYTES = 200
+"""File systems allow 255, and a run that is being deleted needs some of it."""
+
+
+def rename_run(run: Path, name: str) -> Path:
+    """Rename a run folder; its new path. Raises RunFolderError where that cannot be.
+
+    A run in use keeps its name: its processes write to it by its path.
+    """
+    name = name.strip()
+    if name == run.name:
+        return run
+    _check_name(name)
+    check_removable(run, "renamed")
+    target = run.with_name(name)
+    if target.exists() or target.is_symlink():
+        raise RunFolderError("A run's name is its own", f"{name} (is there already)")
+    try:
+        run.rename(target)
+        rename_in_run_file(target)
+    except OSError as error:
+        raise RunFolderError(
+            "A run folder can be renamed", f"{run} ({error.strerror or error})"
+        ) from error
+    return target
+
+
+def _check_name(name: str) -> None:
+    is_one_part = Path(name).name == name and "/" not in name and "\\" not in name
+    if not name or name.startswith(".") or not is_one_part or not name.isprintable():
+        raise RunFolderError(
+            "A run's name is that of one visible folder, without / and \\", repr(name)
+        )
+    if len(name.encode()) > LONGEST_NAME_BYTES:
+        raise RunFolderError(
+            f"A run's name has at most {LONGEST_NAME_BYTES} bytes", f"{len(name.encode())} bytes"
+        )

@@ -1,0 +1,252 @@
+"""What became of a run: derived from its events and its processes, never stored."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.events import (
+    Environment,
+    Exited,
+    Failed,
+    Finished,
+    Launched,
+    WorkerStarted,
+)
+from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
+
+OfProcess = TypeVar("OfProcess", Launched, Exited)
+State = Literal["finished", "running", "stopped", "failed", "incomplete"]
+
+_BAD_VERDICTS = {
+    "failed": "failed",
+    "crashed": "crashed",
+    "killed": "was killed",
+    "hung": "hung: no sign of life",
+    "out-of-memory": "ran out of memory",
+}
+_REPLACEMENT_NS = 60_000_000_000
+"""So long may the next worker take to follow one that left with the verdict `replaced`."""
+
+_SIGN_OF_LIFE_NS = 120_000_000_000
+"""A process on another machine that wrote nothing for this long is taken for gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`message` is a sentence for people; None where the state says it all."""
+
+    state: State
+    message: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state != "running"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessName:
+    """A process as a run knows it: its pid, and when it began or by when it had begun."""
+
+    pid: int
+    started_ns: int | None = None
+    started_by_ns: int | None = None
+
+
+def derive_status(
+    sources: Sequence[EventSource],
+    *,
+    alive: Callable[[ProcessName], bool] | None = None,
+    now_ns: Callable[[], int] = time.time_ns,
+) -> Status:
+    """The status of a run from its event files; `alive` answers for this machine."""
+    sources = _of_the_run(sources)
+    latest = _latest_processes(sources)
+    chief = latest[0] if latest else None
+    failure = _failure(latest, sources)
+    if chief and not chief.of_kind(Failed):
+        for event in reversed(chief.of_kind(Finished)):
+            if event.status != "replaced":
+                return Status(event.status)
+    if failure:
+        return Status("failed", failure)
+    if any(event.verdict == "stopped" for event in _last_exits(sources)):
+        return Status("stopped")
+    if _is_running(sources, alive or _alive_here, now_ns()):
+        return Status("running")
+    return Status("incomplete", "The run was cut off, and nobody was left to say why.")
+
+
+def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
+    """Without a fresh worker that has yet to take over: the launcher records it when it has."""
+    launched = [
+        (event.worker, event.generation)
+        for source in sources
+        if source.worker is None
+        for event in source.of_kind(Launched)
+    ]
+    if not launched:
+        return sources
+    return [
+        source
+        for source in sources
+        if not source.generation or (source.worker, source.generation) in launched
+    ]
+
+
+def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
+    """Each worker's last process; the first closes the run's books.
+
+    One that was launched again since is not its worker's last, though the next has yet to write.
+    """
+    latest: dict[int, EventSource] = {}
+    newest = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
+    for source in sources:
+        if source.worker is not None:
+            if (source.generation or 0) < newest.get(source.worker, 0):
+                continue
+            known = latest.setdefault(source.worker, source)
+            if (source.generation or 0) > (known.generation or 0):
+                latest[source.worker] = source
+    return [latest[worker] for worker in sorted(latest)]
+
+
+def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
+    """Why the run failed, in the words of whoever knew most; None where nothing failed."""
+    exits = _last_exits(sources)
+    causes = [event for event in exits if not _is_consequence(event)]
+    follower = {event.worker for event in exits if _is_consequence(event)}
+    told = [source for source in latest if source.worker not in follower]
+    failures = {source.worker: source.of_kind(Failed) for source in told}
+    own = [event for found in failures.values() for event in found if not event.follows]
+    if own:
+        return own[0].message or "The run failed."
+    # Of several workers that nobody watched together, those who only heard of a peer's end come
+    # last, and so do their launchers, who know no more.
+    heard = [event for found in failures.values() for event in found]
+    for event in sorted(causes, key=lambda event: bool(failures.get(event.worker))):
+        verdict = _BAD_VERDICTS.get(event.verdict)
+        if verdict and not (heard and failures.get(event.worker)):
+            return event.message or f"Worker {event.worker} {verdict}."
+    if not heard:
+        return None
+    first = next(worker for worker, found in failures.items() if found)
+    launcher = [event.message for event in exits if event.worker == first]
+    said = [*launcher, heard[0].message, "The run failed."]  # its launcher may know more
+    return _of_silent_peer(latest, sources, next(text for text in said if text))
+
+
+def _of_silent_peer(
+    latest: Sequence[EventSource], sources: Sequence[EventSource], said: str
+) -> str:
+    """What those who heard of a peer's end say; with its name where its whole host fell silent."""
+    ended: set[int | None] = {event.worker for event in _last_exits(sources)}
+    ended |= {source.worker for source in latest if source.of_kind(Finished)}
+    launched = _last_of_each(sources, Launched)
+    silent = [event for event in launched if event.host and event.worker not in ended]
+    if not silent:
+        return said
+    names = " and ".join(f"{event.task or event.worker} on {event.host}" for event in silent)
+    return f"Nothing was heard again of {names}. Its peers: {said}"
+
+
+def _is_consequence(event: Exited) -> bool:
+    """Whether a process ended because another one had, which its own `exited` tells of."""
+    return event.follows is not None and event.follows != event.worker
+
+
+def _last_of_each(sources: Sequence[EventSource], kind: type[OfProcess]) -> list[OfProcess]:
+    """The launchers' last event of a kind per worker, whatever its generation."""
+    latest = {
+        event.worker: event
+        for source in sources
+        if source.worker is None
+        for event in source.of_kind(kind)
+    }
+    return list(latest.values())
+
+
+def _last_exits(sources: Sequence[EventSource]) -> list[Exited]:
+    """Exits of workers that were not started again since."""
+    launched = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
+    return [
+        event
+        for event in _last_of_each(sources, Exited)
+        if launched.get(event.worker) in (None, event.generation)
+    ]
+
+
+def _is_running(
+    sources: Sequence[EventSource], alive: Callable[[ProcessName], bool], now_ns: int
+) -> bool:
+    exits = _last_exits(sources)
+    if _is_at_work_elsewhere(sources, exits, now_ns):
+        return True
+    if not _is_this_machine(sources):
+        return False
+    if any(alive(process) for process in _processes(sources, exits)):
+        return True
+    return any(
+        event.verdict == "replaced" and 0 <= now_ns - event.at_ns < _REPLACEMENT_NS
+        for event in exits
+    )
+
+
+def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], now_ns: int) -> bool:
+    """Whether a process on another machine wrote something of late; its pid says nothing here."""
+    gone = {(event.worker, event.generation) for event in exits}
+    for event in _last_of_each(sources, Launched):
+        name = (event.worker, event.generation)
+        if event.host in (None, platform.node()) or name in gone:
+            continue
+        written = [event.at_ns]
+        written += [
+            source.last_ns for source in sources if (source.worker, source.generation) == name
+        ]
+        if any(now_ns - at_ns < _SIGN_OF_LIFE_NS for at_ns in written):
+            return True
+    return False
+
+
+def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[ProcessName]:
+    """The processes that should be at work: as launched, or as they say where nobody launched."""
+    gone = {(event.worker, event.generation) for event in exits}
+    if any(source.worker is None for source in sources):
+        named = [
+            ProcessName(event.pid, event.pid_started_ns, None)
+            for event in _last_of_each(sources, Launched)
+            if (event.worker, event.generation) not in gone
+            and event.host in (None, platform.node())
+        ]
+    else:
+        named = [
+            ProcessName(event.pid, None, event.realtime_ns)
+            for source in sources
+            for event in source.of_kind(WorkerStarted)
+        ]
+    return [process for process in named if process.pid]
+
+
+def _is_this_machine(sources: Sequence[EventSource]) -> bool:
+    """False where the run names another host: a pid from there says nothing here.
+
+    Launchers that name their host are told apart one by one.
+    """
+    if any(event.host for event in _last_of_each(sources, Launched)):
+        return True
+    named = [event.host.name for source in sources for event in source.of_kind(Environment)]
+    return all(name in (None, platform.node()) for name in named)
+
+
+def _alive_here(process: ProcessName) -> bool:
+    started_ns = process.started_ns
+    if started_ns is None:
+        started_ns = process_started_ns(process.pid)
+        # A process that began after it took the run is another one under a reused pid.
+        if started_ns is None or started_ns > (process.started_by_ns or started_ns):
+            return False
+    return is_alive(process.pid, started_ns)

@@ -1,0 +1,59 @@
+"""What pydantic found wrong with a RunSpec, as a sentence: the field, its value, what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.user_input.text import shown
+
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "dict": "a mapping of fields",
+    "mapping": "a mapping of fields",
+    "model": "a mapping of fields",
+    "tuple": "a list",
+    "list": "a list",
+}
+"""By the first word of pydantic's error type: `int_parsing`, `int_type`, `int_from_float`."""
+
+
+def spec_error(error: ValidationError, fields: Iterable[str]) -> SpecError:
+    """The first thing that is wrong, as a SpecError; `fields` are those of a RunSpec."""
+    first: Mapping[str, Any] = error.errors(include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(sorted(fields))
+        return SpecError(f"A run has no field '{path}'", advice=f"Fields: {known}", field=path)
+    if first["type"] == "missing":
+        return SpecError(f"{path} is missing: it has no default", field=path)
+    said = f"{path}={shown(first['input'])}" if path else shown(first["input"])
+    return SpecError(f"{said} is not valid: {_takes(first)}", field=path)
+
+
+def _takes(found: Mapping[str, Any]) -> str:
+    """What the field takes."""
+    kind, limits = str(found["type"]), found.get("ctx", {})
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"it must be {words} {limits[key]}"
+    if kind == "literal_error":
+        return f"it must be one of {limits['expected'].replace(' or ', ', ')}"
+    taken = _KINDS.get(kind) or _KINDS.get(kind.partition("_")[0])
+    if taken is not None:
+        return f"it must be {taken}"
+    message = str(found["msg"])
+    return message[:1].lower() + message[1:]

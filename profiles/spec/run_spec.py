@@ -1,0 +1,445 @@
+"""RunSpec: what was asked. Validated, versioned, loads from YAML and JSON.
+
+What only the machine can tell (is there a GPU?) is checked where the devices are known,
+in `strategy_core.runtime.logical_devices`; everything that the text alone can tell is checked here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.errors import spec_error
+from strategy_lab.profiles.user_input.files import read_text
+from strategy_lab.profiles.user_input.text import TextError, parse_json, parse_yaml, shown
+
+SPEC_VERSION = 1
+MAX_TIMEOUT_S = 1e7
+"""About four months: longer ones overflow the clocks of Python's waits."""
+
+CrossDeviceOps = Literal[
+    "auto", "nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring"
+]
+Loop = Literal["custom", "fit"]
+
+CROSS_DEVICE_OPS: tuple[str, ...] = get_args(CrossDeviceOps)
+SINGLE_REPLICA_STRATEGIES = ("default", "one-device")
+CLUSTER_STRATEGIES = ("multi-worker-mirrored", "parameter-server")
+"""Strategies whose runs always take several processes."""
+POD_STRATEGY = "tpu"
+"""Its cores are in one process, or on several hosts: a pod."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
+
+
+class Capture(_Model):
+    """How much of the run is recorded in full."""
+
+    overhead_budget: float = Field(0.01, gt=0, le=1)
+    """Share of the run's time that windows may cost, stop and conversion included, and that writing
+    steps down takes. Each segment's first window comes before it is paid for."""
+    every_step: bool = False
+    window_steps: int = Field(10, ge=1, le=1000)
+    marks: bool = True
+    """Light per-replica timestamps on every step."""
+    keep_xplane: bool = True
+    """Keep the raw XPlane files, so that TensorBoard and XProf open the same run."""
+    every_worker: bool = False
+    """Capture every worker of a cluster in full, not the leader alone. TensorFlow 2.21 can crash
+    a worker that is not the leader when its profiler stops: the run may be lost."""
+    contexts: bool = False
+    """Trace the context switches of each segment's first step."""
+
+
+class TpuLayout(_Model):
+    """How a TPU's cores are laid out and shared among replicas."""
+
+    topology: tuple[int, int, int, int] | None = None
+    """The mesh (x, y, z, core); None: the usual one for the number of cores."""
+    cores_per_replica: int = Field(1, ge=1, le=64)
+    split_axis: int | None = Field(None, ge=0, le=64)
+    """Axis of the features that is split over a replica's cores; None: the first core has all."""
+    spmd: bool = False
+    """One program partitioned over the cores, instead of ops assigned to cores."""
+
+
+class ClusterOptions(_Model):
+    """How long the processes of a run wait for each other."""
+
+    start_timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S)
+    """A process that is not there by then is given up, and the run with it."""
+    heartbeat_timeout_s: float = Field(5.0, ge=1, le=MAX_TIMEOUT_S)
+    """TensorFlow's coordination service gives a silent process up after this long."""
+    collective_timeout_s: float | None = Field(None, gt=0, le=MAX_TIMEOUT_S)
+    """Every collective that takes longer fails; None: it waits as long as its peers live."""
+    checkpoint_every_steps: int = Field(0, ge=0, lt=2**31)
+    """The leader saves the training state this often; 0: only when a change asks for it."""
+    restarts: int = Field(0, ge=0, le=100)
+    """So often may a run that lost a process begin again from its last checkpoint."""
+
+
+class NetworkOptions(_Model):
+    """The network between the processes of a cluster on one host."""
+
+    contain: bool = True
+    """A network of its own, where the system allows it: nobody else reaches the servers."""
+    interfaces: bool = False
+    """Each process has a network interface to itself; a rate or a delay implies it."""
+    rate_mbit: float | None = Field(None, ge=1, le=100_000)
+    """What a process can send, and receive, in 10^6 bits per second; None: no limit."""
+    delay_ms: float | None = Field(None, gt=0, le=10_000)
+    """How long a packet is on its way, one way; None: no delay."""
+
+    @property
+    def emulates(self) -> bool:
+        """Whether each process has a link of its own."""
+        return self.interfaces or self.rate_mbit is not None or self.delay_ms is not None
+
+
+class ParameterServerOptions(_Model):
+    """How variables are spread over parameter servers."""
+
+    partitioner: Literal["none", "fixed", "min-size", "max-size"] = "none"
+    """How weights are cut into parts along their first axis: TensorFlow's partitioners."""
+    parts: int = Field(0, ge=0, le=256)
+    """Of `fixed` the number of parts, of `min-size` the most; 0: as many as there are servers."""
+    part_bytes: int = Field(262_144, ge=1, lt=2**63)
+    """Of `min-size` and `max-size` the size of a part."""
+
+
+class Delay(_Model):
+    """A real delay inside one replica's step, put between its gradients and their all-reduce."""
+
+    kind: Literal["delay"] = "delay"
+    replica: int = Field(ge=0)
+    """Among the replicas of its worker."""
+    ms: float = Field(gt=0, le=60_000)
+    worker: int = Field(0, ge=0)
+
+
+class ScriptedChange(_Model):
+    """A live reconfiguration planned ahead: applied before `step` runs."""
+
+    step: int = Field(ge=1, lt=2**31)
+    changes: dict[str, Any]
+
+
+class RunSpec(_Model):
+    """What was asked of a run."""
+
+    spec_version: Literal[1] = 1
+    strategy: str = "mirrored"
+    """One of `strategy_core.planning.strategy_catalog`, which checks the name."""
+    devices: str = "auto"
+    """`cpu:4` (a count), `gpu:0,gpu:1` (a list), `tpu` or `auto`."""
+    workers: int = Field(1, ge=1, le=256)
+    """Worker processes; of the tpu strategy the hosts that share its cores."""
+    parameter_servers: int = Field(0, ge=0, le=256)
+    workload: str = "digits-cnn"
+    workload_options: dict[str, Any] = Field(default_factory=dict)
+    data: str | None = None
+    """The user's own data: .npz, .csv, .parquet, .tfrecord or a folder of images."""
+    global_batch_size: int = Field(256, ge=1, lt=2**31)
+    steps: int = Field(100, ge=1, lt=2**31)
+    seed: int = Field(0, ge=0, lt=2**31)
+    learning_rate: float | None = Field(None, ge=0)
+    """Overrides the workload's own; changes while the run goes on, its optimizer's state kept."""
+    loop: Loop = "custom"
+    cross_device_ops: CrossDeviceOps = "auto"
+    num_packs: int = Field(1, ge=0, lt=2**31)
+    bytes_per_pack: int = Field(0, ge=0, lt=2**63)
+    tpu: TpuLayout = TpuLayout()
+    cluster: ClusterOptions = ClusterOptions()
+    network: NetworkOptions = NetworkOptions()
+    parameter_server: ParameterServerOptions = ParameterServerOptions()
+    gpu_memory_mb: int | None = Field(None, ge=64, lt=2**31)
+    """Memory of each logical GPU where several share one card."""
+    capture: Capture = Capture()
+    inject: tuple[Delay, ...] = ()
+    reconfigure: tuple[ScriptedChange, ...] = ()
+    hang_timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S)
+    """A run without any event for this long is hung."""
+
+    def model_post_init(self, _context: object) -> None:
+        check_consistency(self)
+
+    @property
+    def device_request(self) -> DeviceRequest:
+        return parse_devices(self.devices)
+
+    @property
+    def num_replicas(self) -> int | None:
+        """Replicas in sync as far as the text tells; None where the machine decides."""
+        if self.strategy in SINGLE_REPLICA_STRATEGIES:
+            return 1
+        count = self.device_request.count
+        if count is None:
+            return None
+        if self.strategy == POD_STRATEGY:  # its devices are all cores, on however many hosts
+            return max(1, count // self.tpu.cores_per_replica)
+        return count * self.workers
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the run takes several processes."""
+        return is_cluster(self.strategy, self.workers)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether one process, the coordinator, does the steps, and the others what it sends."""
+        return self.is_cluster and self.strategy != "multi-worker-mirrored"
+
+    def with_changes(self, changes: Mapping[str, Any]) -> RunSpec:
+        """A new spec with dotted paths set, e.g. `{"capture.every_step": True}`."""
+        document = self.model_dump(mode="json")
+        for path, value in changes.items():
+            _set_path(document, path, value)
+        return parse_spec(document)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
+def is_cluster(strategy: str, num_workers: int) -> bool:
+    """Whether a run of a strategy takes several processes: a TPU does on several hosts, a pod."""
+    return strategy in CLUSTER_STRATEGIES or (strategy == POD_STRATEGY and num_workers > 1)
+
+
+class DeviceRequest(_Model):
+    """A parsed `devices` text. `indices` is empty where only a count was asked."""
+
+    kind: Literal["cpu", "gpu", "tpu", "auto"]
+    count: int | None
+    indices: tuple[int, ...] = ()
+
+
+_ONE_DEVICE = re.compile(r"(cpu|gpu):([0-9]{1,6})", re.IGNORECASE)
+_DEVICE_RULE = "Write 'auto', 'tpu', a count such as 'cpu:4', or a list such as 'gpu:0,gpu:1'"
+MAX_DEVICES = 64
+
+
+def parse_devices(text: str) -> DeviceRequest:
+    """Parse a `devices` text; raises SpecError with the rule where it is not one."""
+    plain = text.strip().lower()
+    if plain == "auto":
+        return DeviceRequest(kind="auto", count=None)
+    if plain == "tpu":
+        return DeviceRequest(kind="tpu", count=None)
+    matches = [_ONE_DEVICE.fullmatch(part.strip()) for part in plain.split(",")]
+    if not all(matches):
+        raise SpecError(f"devices={shown(text)} is not valid", advice=_DEVICE_RULE, field="devices")
+    kinds = {match[1] for match in matches if match}
+    numbers = [int(match[2]) for match in matches if match]
+    if len(kinds) != 1:
+        raise SpecError(
+            f"devices={shown(text)} mixes CPUs and GPUs",
+            advice="Name devices of one kind",
+            field="devices",
+        )
+    kind: Literal["cpu", "gpu"] = "cpu" if kinds == {"cpu"} else "gpu"
+    # 'gpu:0' can only be the device with that number: a count of nothing has no meaning.
+    is_count = len(numbers) == 1 and "," not in plain and numbers[0] != 0
+    if is_count and numbers[0] > MAX_DEVICES:
+        raise SpecError(
+            f"devices={shown(text)} is too many: a run has at most {MAX_DEVICES}", field="devices"
+        )
+    if is_count:
+        return DeviceRequest(kind=kind, count=numbers[0])
+    if len(set(numbers)) != len(numbers):
+        raise SpecError(f"devices={shown(text)} names a device twice", field="devices")
+    return DeviceRequest(kind=kind, count=len(numbers), indices=tuple(numbers))
+
+
+def check_consistency(spec: RunSpec) -> None:
+    """What two fields say of each other; raises SpecError."""
+    parse_devices(spec.devices)
+    if spec.strategy == POD_STRATEGY and spec.device_request.count is not None:
+        check_cores(spec.tpu, spec.device_request.count, spec.workers)
+    is_in_sync = spec.strategy != "parameter-server"  # there a step is one worker's
+    check_batch(spec.global_batch_size, spec.num_replicas if is_in_sync else 1)
+    _check_processes(spec)
+    check_delays(spec, spec.num_replicas)
+    if spec.strategy == "one-device" and spec.device_request.count not in (None, 1):
+        raise SpecError(
+            "one-device runs on exactly one device",
+            f"devices={spec.devices!r}",
+            "Name one device, or choose mirrored",
+            field="devices",
+        )
+
+
+def _check_processes(spec: RunSpec) -> None:
+    """Only strategies that take several processes are given several; raises SpecError."""
+    if spec.workers > 1 and not spec.is_cluster:
+        raise SpecError(
+            f"Several workers are for {', '.join(CLUSTER_STRATEGIES)} and {POD_STRATEGY}",
+            f"workers={spec.workers} with {spec.strategy}",
+            "Choose one of those, or leave workers at 1",
+            field="workers",
+        )
+    if spec.network.emulates and not spec.is_cluster:
+        raise SpecError(
+            "Links are emulated between the processes of a cluster",
+            f"network.rate_mbit, delay_ms or interfaces with {spec.strategy}",
+            f"Choose {' or '.join(CLUSTER_STRATEGIES)}, or a tpu pod, or leave them out",
+            field="network",
+        )
+    if spec.parameter_servers and spec.strategy != "parameter-server":
+        raise SpecError(
+            "Parameter servers are for the parameter-server strategy",
+            f"parameter_servers={spec.parameter_servers} with {spec.strategy}",
+            field="parameter_servers",
+        )
+    if spec.strategy == "parameter-server":
+        _check_servers(spec)
+    else:
+        _check_parts(spec)
+
+
+def _check_parts(spec: RunSpec) -> None:
+    if spec.parameter_server.partitioner != "none":
+        raise SpecError(
+            "Weights are cut into parts for parameter servers",
+            f"partitioner={spec.parameter_server.partitioner} with {spec.strategy}",
+            "Choose parameter-server, or set parameter_server.partitioner to none",
+            field="parameter_server.partitioner",
+        )
+
+
+def _check_servers(spec: RunSpec) -> None:
+    if not spec.parameter_servers:
+        raise SpecError(
+            "The parameter-server strategy keeps its variables on at least one parameter server",
+            "parameter_servers=0",
+            "Set parameter_servers",
+            field="parameter_servers",
+        )
+    if spec.loop == "fit":
+        raise SpecError(
+            "Keras 3 fit does not run under the parameter-server strategy",
+            "loop=fit",
+            "Choose loop=custom",
+            field="loop",
+        )
+
+
+def check_delays(spec: RunSpec, num_replicas: int | None) -> None:
+    """Every planned delay names a replica that there is and can sleep; raises SpecError."""
+    if spec.inject and spec.strategy == POD_STRATEGY and spec.is_cluster:
+        raise SpecError(
+            "A TPU's replica is slowed down by Python, which does not run on the hosts of a pod",
+            f"inject with workers={spec.workers}",
+            "Set workers=1, or leave inject out",
+            field="inject",
+        )
+    for delay in spec.inject:
+        if delay.worker >= spec.workers:
+            raise SpecError(
+                f"A delay names a worker between 0 and {spec.workers - 1}",
+                f"worker={delay.worker}",
+                field="inject",
+            )
+        if num_replicas is not None and delay.replica >= num_replicas // spec.workers:
+            raise SpecError(
+                f"A delay names a replica between 0 and {num_replicas // spec.workers - 1}",
+                f"replica={delay.replica}",
+                field="inject",
+            )
+
+
+def check_cores(layout: TpuLayout, num_cores: int, num_hosts: int = 1) -> None:
+    """The cores fill their mesh, and hosts and replicas share them evenly; raises SpecError."""
+    if num_cores % num_hosts:
+        raise SpecError(
+            "Every host of a pod has the same number of cores",
+            f"{num_cores} cores on {num_hosts} hosts",
+            field="workers",
+        )
+    if num_cores % layout.cores_per_replica:
+        raise SpecError(
+            "The number of TPU cores is a multiple of the cores per replica",
+            f"{num_cores} cores, {layout.cores_per_replica} per replica",
+            field="tpu.cores_per_replica",
+        )
+    per_host = num_cores // num_hosts
+    if per_host % layout.cores_per_replica:
+        raise SpecError(
+            "The cores of a replica are on one host",
+            f"{per_host} cores on each of {num_hosts} hosts, {layout.cores_per_replica} per "
+            "replica",
+            "Take fewer hosts, or fewer cores per replica",
+            field="workers",
+        )
+    if layout.topology is not None and math.prod(layout.topology) != num_cores:
+        raise SpecError(
+            "A TPU topology has as many places as there are cores",
+            f"{layout.topology} for {num_cores} cores",
+            "Leave tpu.topology out for the usual mesh",
+            field="tpu.topology",
+        )
+
+
+def check_batch(global_batch_size: int, num_replicas: int | None) -> None:
+    """A global batch is shared evenly by the replicas; raises SpecError."""
+    if num_replicas is None or global_batch_size % num_replicas == 0:
+        return
+    near = max(1, round(global_batch_size / num_replicas)) * num_replicas
+    rule = (
+        "The global batch holds at least one example per replica"
+        if global_batch_size < num_replicas
+        else "The global batch size is a multiple of the number of replicas"
+    )
+    raise SpecError(
+        rule,
+        f"global_batch_size={global_batch_size} for {num_replicas} replicas",
+        f"The nearest that fits is {near}",
+        field="global_batch_size",
+    )
+
+
+def parse_spec(document: Mapping[str, Any]) -> RunSpec:
+    """A RunSpec from a plain mapping; raises SpecError in the user's words."""
+    try:
+        return RunSpec.model_validate(dict(document))
+    except ValidationError as error:
+        raise spec_error(error, RunSpec.model_fields) from None
+
+
+def load_spec(path: str | Path) -> RunSpec:
+    """Read a RunSpec from a .yaml, .yml or .json file; raises SpecError."""
+    file = Path(path)
+    text = read_text(file, "The spec file")
+    try:
+        document = parse_json(text) if file.suffix == ".json" else parse_yaml(text)
+    except TextError as error:
+        raise SpecError(f"The spec file {file} {error}") from None
+    if not isinstance(document, dict):
+        raise SpecError(
+            f"The spec file {file} holds {shown(document)} instead of fields",
+            advice="Write one field a line, such as 'steps: 100'",
+        )
+    return parse_spec(document)
+
+
+def _set_path(document: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    target = document
+    for parent in parents:
+        nested = target.get(parent)
+        if not isinstance(nested, dict):
+            raise SpecError(
+                f"A run has no field {shown(path)}: {shown(parent)} holds no fields",
+                field=path,
+            )
+        target = nested
+    target[last] = value

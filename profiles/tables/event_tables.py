@@ -1,0 +1,139 @@
+"""Tables made from events: segments, steps, memory, links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.events import MemorySampled, Retraced, SegmentOpened
+from strategy_lab.profiles.run.step_columns import UNKNOWN, Bools, Ints, StepColumns
+from strategy_lab.profiles.tables.link_rows import link_rows
+from strategy_lab.profiles.tables.schema import TABLES
+
+
+def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
+    """Every segment once, in order; the lowest worker's word counts."""
+    found: dict[int, SegmentOpened] = {}
+    for source in sources:
+        for segment in source.of_kind(SegmentOpened):
+            found.setdefault(segment.segment, segment)
+    return tuple(found[number] for number in sorted(found))
+
+
+def segments_table(segments: Sequence[SegmentOpened]) -> pa.Table:
+    """One row per configuration that was in force."""
+    rows = [
+        {
+            name: json.dumps(segment.spec) if name == "spec" else getattr(segment, name)
+            for name in TABLES["segments"].names
+        }
+        for segment in segments
+    ]
+    return pa.Table.from_pylist(rows, schema=TABLES["segments"])
+
+
+def steps_table(sources: Sequence[EventSource]) -> pa.Table:
+    """One row per step: as the lowest worker saw it, and its latest process."""
+    tables, seen, traced = [], _Seen(), _traced(sources)
+    by_worker: dict[int | None, list[StepColumns]] = {}
+    for source in sources:
+        by_worker.setdefault(source.worker, []).append(source.steps)
+    for parts in by_worker.values():
+        steps = StepColumns.together(parts)
+        chosen = seen.new(steps)
+        if chosen.any():
+            tables.append(_step_rows(steps, chosen, traced))
+    return pa.concat_tables(tables) if tables else TABLES["steps"].empty_table()
+
+
+def _traced(sources: Sequence[EventSource]) -> tuple[Ints, Ints]:
+    """Segments and steps in which a program is traced: the first that each process does of a
+    segment, and those in which the recorder saw a function traced again."""
+    first = [
+        (opened.segment, opened.first_step)
+        for source in sources
+        for opened in source.of_kind(SegmentOpened)
+    ]
+    again = [
+        (event.segment, event.step) for source in sources for event in source.of_kind(Retraced)
+    ]
+    segment, step = np.array(first + again, np.int64).reshape(-1, 2).T
+    return segment, step
+
+
+class _Seen:
+    """The steps that a worker with a lower number has told of already."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Ints, Ints]] = []
+
+    def new(self, steps: StepColumns) -> Bools:
+        """The last row of each step that was not seen yet; a go-back does steps anew."""
+        segment, step = steps.segment, steps.step
+        own = _is_last(segment, step)
+        for known_segment, known_step in self._known:
+            own &= ~_is_among(segment, step, known_segment, known_step)
+        self._known.append((segment[own], step[own]))
+        return own
+
+
+def _is_last(segment: Ints, step: Ints) -> Bools:
+    """By row whether no later one is of the same step."""
+    is_rising = (np.diff(segment) > 0) | ((np.diff(segment) == 0) & (np.diff(step) > 0))
+    if is_rising.all():
+        return np.ones(len(step), np.bool_)
+    order = np.lexsort((np.arange(len(step)), step, segment))
+    same = (np.diff(segment[order]) == 0) & (np.diff(step[order]) == 0)
+    last = np.ones(len(step), np.bool_)
+    last[order[:-1][same]] = False
+    return last
+
+
+def _is_among(segment: Ints, step: Ints, in_segment: Ints, in_step: Ints) -> Bools:
+    found = np.zeros(len(step), np.bool_)
+    for number in np.unique(segment).tolist():
+        mine = segment == number
+        found[mine] = np.isin(step[mine], in_step[in_segment == number])
+    return found
+
+
+def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> pa.Table:
+    if not chosen.all():
+        steps = steps.only(chosen)
+    columns: dict[str, Any] = {
+        "segment": steps.segment.astype(np.int32),
+        "step": steps.step,
+        "start_ns": steps.start_ns,
+        "wall_ms": steps.wall_ms,
+        "loss": pa.array(steps.loss, from_pandas=True),
+        "examples": pa.array(steps.examples, mask=steps.examples == UNKNOWN),
+        "captured": steps.captured,
+        "input_ms": pa.array(steps.input_ms, from_pandas=True),
+        "traced": _is_among(steps.segment, steps.step, *traced),
+    }
+    return pa.table(columns, schema=TABLES["steps"])
+
+
+def memory_table(sources: Sequence[EventSource]) -> pa.Table:
+    """One row per sample of a worker's memory."""
+    found = [
+        (source.worker, event)
+        for source in sources
+        if source.worker is not None
+        for event in source.of_kind(MemorySampled)
+    ]
+    samples = [event for _, event in found]
+    names = ("device", "step", "bytes_in_use", "peak_bytes", "source")
+    columns = {name: [getattr(event, name) for event in samples] for name in names}
+    return pa.table({"worker": [worker for worker, _ in found], **columns}, TABLES["memory"])
+
+
+def links_table(sources: Sequence[EventSource]) -> pa.Table:
+    """Two rows per link and sample, one for each direction."""
+    rows = [row for source in sources for row in link_rows(source)]
+    return pa.Table.from_pylist(rows, schema=TABLES["links"])

@@ -1,0 +1,115 @@
+"""The light marks of a run as columns: one entry per step and replica, as its worker wrote them.
+
+Per replica a `step` record carries `[inputs_ready, gradients_ready, reduced]`. All times are ns
+on the wall clock of the worker that wrote them, or that of the replica's host in a TPU pod, whose
+coordinator writes for all; `profiles.clocks.estimate` compares workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.step_columns import StepColumns
+from strategy_lab.profiles.run.topology import is_pod, worker_of
+from strategy_lab.profiles.tables.columns import distinct
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRows:
+    """Columns of one length."""
+
+    segment: Ints
+    step: Ints
+    worker: Ints
+    replica: Ints
+    """Its number in the whole run."""
+    inputs_ns: Ints
+    gradients_ns: Ints
+    reduced_ns: Ints
+    start_ns: Ints
+    """When its worker's step began."""
+    wall_ns: Ints
+    """Length of that step."""
+    input_ns: Ints
+    """How long of it the step waited for its batch; 0 if that was not measured."""
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def only(self, chosen: npt.NDArray[Any]) -> MarkRows:
+        """The rows of a mask, or of an index."""
+        return MarkRows(*(getattr(self, item.name)[chosen] for item in fields(self)))
+
+
+def read_mark_rows(sources: Sequence[EventSource], segments: Sequence[SegmentOpened]) -> MarkRows:
+    """All light marks, by worker and process."""
+    layout = {segment.segment: segment for segment in segments}
+    blocks = [
+        block
+        for source in sources
+        if source.worker is not None
+        for block in _blocks(source.steps, source.worker, layout)
+    ]
+    if len(blocks) == 1:
+        return blocks[0]
+    none = np.empty(0, np.int64)
+    names = [item.name for item in fields(MarkRows)]
+    every = ([none, *(getattr(block, name) for block in blocks)] for name in names)
+    return MarkRows(*(np.concatenate(columns) for columns in every))
+
+
+def first_replica(worker: int, num_local: int, opened: SegmentOpened | None) -> int:
+    """The number in the whole run of a worker's own replica 0."""
+    is_all = opened is None or num_local == opened.num_replicas
+    return 0 if is_all else worker * num_local
+
+
+def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None) -> Ints:
+    """On whose clock each replica's times are: the writer's, or its host's in a pod."""
+    if opened is None or not is_pod(opened):
+        return np.full(len(replicas), writer, np.int64)
+    return np.array([worker_of(opened, replica) for replica in replicas.tolist()], np.int64)
+
+
+def _blocks(
+    steps: StepColumns, worker: int, layout: Mapping[int, SegmentOpened]
+) -> Iterator[MarkRows]:
+    """The rows of steps that are alike: of one segment and number of replicas."""
+    first_mark = np.cumsum(steps.num_marks) - steps.num_marks
+    numbers, of_segment = distinct(steps.segment)
+    counts, of_count = distinct(steps.num_marks)
+    alike, kind = distinct(of_segment * len(counts) + of_count)
+    for place, pair in enumerate(alike.tolist()):
+        segment, num_replicas = int(numbers[pair // len(counts)]), int(counts[pair % len(counts)])
+        if not num_replicas:
+            continue
+        chosen = np.flatnonzero(kind == place)
+        opened = layout.get(segment)
+        replica = first_replica(worker, num_replicas, opened) + np.arange(num_replicas)
+        rows = (first_mark[chosen, None] + np.arange(num_replicas)).reshape(-1)
+        marks_ns = steps.marks_ns if len(rows) == len(steps.marks_ns) else steps.marks_ns[rows]
+        yield MarkRows(
+            segment=np.full(len(rows), segment, np.int64),
+            step=np.repeat(steps.step[chosen], num_replicas),
+            worker=np.tile(_workers(worker, replica, opened), len(chosen)),
+            replica=np.tile(replica, len(chosen)),
+            inputs_ns=np.ascontiguousarray(marks_ns[:, 0]),
+            gradients_ns=np.ascontiguousarray(marks_ns[:, 1]),
+            reduced_ns=np.ascontiguousarray(marks_ns[:, 2]),
+            start_ns=np.repeat(steps.start_ns[chosen], num_replicas),
+            wall_ns=np.repeat(_ns(steps.wall_ms[chosen]), num_replicas),
+            input_ns=np.repeat(_ns(np.nan_to_num(steps.input_ms[chosen])), num_replicas),
+        )
+
+
+def _ns(length_ms: npt.NDArray[np.float64]) -> Ints:
+    return np.rint(length_ms * 1e6).astype(np.int64)

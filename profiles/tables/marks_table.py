@@ -1,0 +1,98 @@
+"""The `marks` table: light per-replica times of every step, from in-graph timestamps.
+
+The formula is `profiles.tables.mark_phases`. The last replica is found among all replicas of the
+step whose workers' clocks are known (`profiles.clocks.estimate`). Times are on the reference's
+clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from strategy_lab.profiles.clocks.estimate import Clocks
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.columns import distinct
+from strategy_lab.profiles.tables.mark_phases import between_marks
+from strategy_lab.profiles.tables.mark_rows import MarkRows
+from strategy_lab.profiles.tables.schema import TABLES
+
+Ints = npt.NDArray[np.int64]
+APART = ("parameter-server",)
+"""Strategies whose workers do not wait for each other: only replicas of one worker are compared."""
+
+
+def marks_table(
+    rows: MarkRows,
+    clocks: Clocks,
+    segments: Sequence[SegmentOpened],
+    incomplete: Sequence[int] = (),
+) -> pa.Table:
+    """One row per step and replica that has marks.
+
+    In `incomplete` segments a worker's records are missing: who waits for whom is unknown there.
+    """
+    is_unknown = np.isin(rows.segment, incomplete)
+    layout = {segment.segment: segment for segment in segments}
+    compute, wait, reduce = between_marks(
+        rows.inputs_ns, rows.gradients_ns, rows.reduced_ns, last_gradients_ns(rows, clocks, layout)
+    )
+    columns = {
+        "segment": rows.segment.astype(np.int32),
+        "step": rows.step,
+        "worker": rows.worker.astype(np.int32),
+        "replica": rows.replica.astype(np.int32),
+        "device": replica_devices(rows.segment, rows.replica, layout),
+        "compute_ms": _ms(compute),
+        "wait_ms": pa.array(_ms(wait), mask=is_unknown),
+        "reduce_ms": pa.array(_ms(reduce), mask=is_unknown),
+        "start_ns": rows.inputs_ns,
+    }
+    return pa.table(columns, schema=TABLES["marks"])
+
+
+def last_gradients_ns(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened]) -> Ints:
+    """Per row when the last replica of its step had its gradients, on the row's own clock."""
+    ahead = clocks.all_to_reference(rows.worker, rows.gradients_ns) - rows.gradients_ns
+    group = _compared(rows, clocks, layout)
+    last = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).min, np.int64)
+    np.maximum.at(last, group, rows.gradients_ns + ahead)
+    own: Ints = last[group] - ahead
+    return own
+
+
+def _compared(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened]) -> Ints:
+    """One number per step and set of workers that wait for each other on comparable clocks."""
+    apart = [number for number, opened in layout.items() if opened.strategy in APART]
+    alone = np.isin(rows.segment, apart)
+    among = np.where(alone, np.iinfo(np.int32).max + rows.worker, clocks.groups(rows.worker))
+    group = np.zeros(len(rows), np.int64)
+    for part in (rows.segment, among, rows.step):
+        names, place = distinct(part)
+        _, group = distinct(group * len(names) + place)
+    return group
+
+
+def replica_devices(
+    segments: Ints, replicas: Ints, layout: Mapping[int, SegmentOpened]
+) -> pa.Array:
+    """Full device name by segment and replica; null where the segment does not name it."""
+    numbers, of_segment = distinct(segments)
+    locals_, of_replica = distinct(replicas)
+    names: list[str | None] = []
+    for number in numbers.tolist():
+        opened = layout.get(number)
+        known = opened.replica_devices if opened else []
+        names += [known[at] if at < len(known) else None for at in locals_.tolist()]
+    place = (of_segment * len(locals_) + of_replica).astype(np.int32)
+    # A null is in the indices: no Parquet file can have one in the dictionary.
+    is_unknown = np.array([name is None for name in names], np.bool_)
+    indices = pa.array(place, mask=is_unknown[place] if len(place) else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array([name or "" for name in names]))
+
+
+def _ms(length_ns: Ints) -> npt.NDArray[np.float64]:
+    return np.maximum(length_ns, 0) / 1e6

@@ -1,0 +1,77 @@
+"""Tables made from Parquet files: what capture windows, placement and the context tracer wrote.
+
+A file that is damaged is left out and named in a note, as are rows that do not fit their table;
+the others are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
+from strategy_lab.profiles.tables.parquet_file import UnreadableTableError, read_file
+from strategy_lab.profiles.tables.recorded_tables import RecordedFile, checksum
+from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
+
+Noted = Callable[[str], None]
+_ANY: Mapping[Path, RecordedFile] = {}
+
+
+def table_files(run: Path) -> dict[str, list[Path]]:
+    """What is there under the names of each table's files, by worker, generation and number."""
+    files: dict[str, list[Path]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
+    for folder in worker_folders(run):
+        files["placement"] += sorted(folder.path.glob("placement-*.parquet"))
+        files["contexts"] += sorted(folder.path.glob("contexts-*.parquet"))
+        for window in window_folders(folder):
+            for name in WINDOW_TABLES:
+                files[name].append(window / f"{name}.parquet")
+    return {name: [path for path in paths if _is_there(path)] for name, paths in files.items()}
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is anything: a link that leads nowhere is, and is noted when it is read."""
+    try:
+        return path.is_symlink() or path.exists()
+    except OSError:
+        return True
+
+
+def window_folders(folder: WorkerFolder) -> list[Path]:
+    """The complete windows of a worker: renamed into place, so a name that fits is a whole one."""
+    return sorted(
+        path
+        for path in folder.path.glob("window-*")
+        if path.name[7:].isascii() and path.name[7:].isdigit() and path.is_dir()
+    )
+
+
+def read_table(
+    name: str, files: list[Path], noted: Noted, recorded: Mapping[Path, RecordedFile] = _ANY
+) -> pa.Table:
+    """All rows of a table, with exactly the columns, types and ranges of its schema.
+
+    `recorded` is what the events tell of the files: one with another number of rows, or another
+    checksum, is left out.
+    """
+    parts = []
+    for path in files:
+        where = f"{path.name} in {path.parent.name}"
+        try:
+            wanted = recorded.get(path)
+            part, left_out = read_file(name, path, wanted.num_rows if wanted else None)
+        except UnreadableTableError as error:
+            noted(f"{where} {error}: left out of {name}")
+            continue
+        if wanted and wanted.crc32 is not None and checksum(path) != wanted.crc32:
+            noted(f"{where} is not what the run wrote: left out of {name}")
+            continue
+        for what in left_out:
+            noted(f"{where}: {what}: left out of {name}")
+        parts.append(part)
+    if not parts:
+        return TABLES[name].empty_table()
+    return pa.concat_tables(parts).unify_dictionaries()

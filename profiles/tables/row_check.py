@@ -1,0 +1,93 @@
+"""Rows of a table that fit its schema (`schema.COLUMNS`), whoever wrote the file.
+
+A sound column costs one pass for its smallest and largest value. Rows are looked at one by one
+only in a column that has a value out of its range.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from strategy_lab.profiles.tables.schema import COLUMNS, UNIQUE, Kind
+
+Problem = tuple[str, pa.ChunkedArray]
+"""What is wrong with some values of a column, and in which rows."""
+
+
+def fitting_rows(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """The rows that fit, and why others were left out: `3 rows with wall_ms below 0`.
+
+    The table has the columns and types of its schema. A value that does not fit costs its row.
+    """
+    reasons = []
+    for column in COLUMNS[name]:
+        while (problem := _problem(column.kind, table[column.name])) is not None:
+            what, is_bad = problem
+            num_before = table.num_rows
+            table = table.filter(pc.invert(is_bad.fill_null(False)))
+            reasons.append(f"{_rows(num_before - table.num_rows)} with {column.name} {what}")
+    once = _once(name, table)
+    if once.num_rows < table.num_rows:
+        reasons.append(f"{_rows(table.num_rows - once.num_rows)} that are there already")
+    return once, reasons
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _problem(kind: Kind, values: pa.ChunkedArray) -> Problem | None:
+    if kind.is_required and values.null_count:
+        return "missing", values.is_null()
+    if pa.types.is_dictionary(kind.type) or pa.types.is_string(kind.type):
+        return _long_text(values, kind.highest)
+    return None if pa.types.is_boolean(kind.type) else _out_of_range(kind, values)
+
+
+def _out_of_range(kind: Kind, values: pa.ChunkedArray) -> Problem | None:
+    if pa.types.is_floating(kind.type):
+        is_finite = pc.is_finite(values)
+        if pc.all(is_finite).as_py() is False:
+            return "not finite", pc.invert(is_finite)
+    ends = pc.min_max(values).as_py()
+    if kind.lowest is not None and ends["min"] is not None and ends["min"] < kind.lowest:
+        return f"below {kind.lowest:,}", pc.less(values, pa.scalar(kind.lowest, values.type))
+    if kind.highest is not None and ends["max"] is not None and ends["max"] > kind.highest:
+        return f"above {kind.highest:,}", pc.greater(values, pa.scalar(kind.highest, values.type))
+    return None
+
+
+def _long_text(values: pa.ChunkedArray, most: float | None) -> Problem | None:
+    is_coded = pa.types.is_dictionary(values.type)
+    texts = [chunk.dictionary for chunk in values.chunks] if is_coded else values.chunks
+    longest = max((pc.max(pc.binary_length(text)).as_py() or 0 for text in texts), default=0)
+    if most is None or longest <= most:
+        return None
+    is_long = pc.greater(pc.binary_length(values.cast(pa.string())), most)
+    # A dictionary may hold a text that no row uses.
+    return (f"longer than {most:,.0f} bytes", is_long) if pc.any(is_long).as_py() else None
+
+
+def _once(name: str, table: pa.Table) -> pa.Table:
+    """The first row of each key of the table, in their order."""
+    if name not in UNIQUE or table.num_rows < 2:
+        return table
+    numbers = np.zeros(table.num_rows, np.int64)
+    for key in UNIQUE[name]:
+        _, place = np.unique(_codes(table[key]), return_inverse=True)
+        joint = numbers * (int(place.max()) + 1) + place
+        _, numbers = np.unique(joint, return_inverse=True)
+    _, first = np.unique(numbers, return_index=True)
+    return table if len(first) == table.num_rows else table.take(pa.array(np.sort(first)))
+
+
+def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Whole numbers that are equal where the values are; a missing one is -1."""
+    if pa.types.is_dictionary(column.type):
+        whole = column.unify_dictionaries()
+        column = pa.chunked_array([chunk.indices for chunk in whole.chunks], pa.int32())
+    codes: npt.NDArray[np.int64] = column.cast(pa.int64()).fill_null(-1).to_numpy()
+    return codes

@@ -1,0 +1,320 @@
+"""The tables of a run, column by column: the same for SQL, Parquet files, exports and docs.
+
+A missing value is null, and only columns without `required` may have one. Values are within the
+range of their kind; rows of a file that are not are left out when it is read (`table_check`).
+`source` says where a number came from: `measured` (XPlane or a clock), `marks` (in-graph
+timestamps) or `derived` (computed from the graph or a formula). In a cluster a wait is for the
+replicas of all workers whose clocks are known (`profiles.clocks.estimate`). `clock` names the clock
+a time was read on; times on different clocks are never added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from strategy_lab.profiles.spec.limits import (
+    LARGEST,
+    LONGEST_LENGTH_NS,
+    LONGEST_NAME,
+    MOST_REPLICAS,
+    MOST_SEGMENTS,
+    MOST_WORKERS,
+)
+
+SCHEMA_VERSION = 1
+
+_I32, _I64, _F64, _TEXT = pa.int32(), pa.int64(), pa.float64(), pa.string()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the values of a column are: their type and range, both ends included."""
+
+    type: pa.DataType
+    lowest: float | None = None
+    highest: float | None = None
+    """Of numbers their size, of text its length in bytes; None: as far as the type goes. Numbers
+    of type float64 are finite."""
+    unit: str = ""
+    is_required: bool = False
+
+    @property
+    def required(self) -> Kind:
+        """The same, in every row."""
+        return replace(self, is_required=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    kind: Kind
+    about: str = ""
+
+
+SEGMENT = Kind(_I32, 0, MOST_SEGMENTS - 1).required
+STEP = Kind(_I64, 0, LARGEST)
+WORKER = Kind(_I32, 0, MOST_WORKERS - 1)
+"""Number of a process."""
+REPLICA = Kind(_I32, 0, MOST_REPLICAS - 1)
+SMALL = Kind(_I32, 0, 2**31 - 1)
+COUNT = Kind(_I64, 0, LARGEST)
+ANY_INT = Kind(_I64)
+"""Thread and instance numbers are hashes: they use all 64 bits."""
+BYTES = Kind(_I64, 0, LARGEST, "bytes")
+TIME_NS = Kind(_I64, 0, LARGEST, "ns")
+LENGTH_NS = Kind(_I64, 0, LONGEST_LENGTH_NS, "ns")
+MS = Kind(_F64, 0.0, LONGEST_LENGTH_NS / 1e6, "ms")
+GBPS = Kind(_F64, 0.0, 1e12, "10^9 bytes per second")
+NUMBER = Kind(_F64)
+FLAG = Kind(pa.bool_())
+TEXT = Kind(_TEXT, highest=1_000_000)
+NAME = Kind(pa.dictionary(_I32, _TEXT), highest=LONGEST_NAME)
+"""Text that repeats: device, op and category names."""
+
+_Row = tuple[str, Kind] | tuple[str, Kind, str]
+_IN_WINDOW: list[_Row] = [
+    ("segment", SEGMENT),
+    ("step", STEP.required),
+    ("worker", WORKER.required),
+]
+_SPLIT: list[_Row] = [
+    ("start_ns", TIME_NS.required),
+    ("wall_ms", MS.required, "compute + wait + transfer + input + idle"),
+    ("compute_ms", MS.required),
+    ("wait_ms", MS.required),
+    ("transfer_ms", MS.required),
+    ("input_ms", MS.required),
+    ("idle_ms", MS.required),
+    ("clock", NAME),
+    ("source", NAME),
+]
+
+
+def _columns(*columns: _Row) -> tuple[Column, ...]:
+    return tuple(Column(*column) for column in columns)
+
+
+COLUMNS: dict[str, tuple[Column, ...]] = {
+    "segments": _columns(
+        ("segment", SEGMENT),
+        ("strategy", TEXT.required),
+        ("num_replicas", REPLICA.required),
+        ("num_workers", WORKER),
+        ("global_batch_size", COUNT),
+        ("first_step", STEP.required),
+        ("started_ns", TIME_NS),
+        ("spec", TEXT, "JSON"),
+        ("cross_device_ops", TEXT),
+        ("parameter_bytes", BYTES),
+        ("state_checksum_before", TEXT),
+        ("state_checksum_after", TEXT),
+        ("moved", TEXT),
+    ),
+    "steps": _columns(
+        ("segment", SEGMENT),
+        ("step", STEP.required),
+        ("start_ns", TIME_NS.required),
+        ("wall_ms", MS.required),
+        ("loss", NUMBER),
+        ("examples", COUNT),
+        ("captured", FLAG),
+        ("input_ms", MS),
+        ("traced", FLAG, "the first step of a segment or process, or traced again"),
+    ),
+    "marks": _columns(  # light per-replica times, on every step that has them
+        ("segment", SEGMENT),
+        ("step", STEP.required),
+        ("worker", WORKER.required),
+        ("replica", REPLICA.required),
+        ("device", NAME),
+        ("compute_ms", MS, "gradients ready - inputs ready"),
+        ("wait_ms", MS, "last replica's gradients ready - own gradients ready"),
+        ("reduce_ms", MS, "own reduced - last replica's gradients ready"),
+        ("start_ns", TIME_NS),
+    ),
+    "replica_steps": _columns(
+        *_IN_WINDOW, ("replica", REPLICA.required), ("device", NAME), *_SPLIT
+    ),
+    "core_steps": _columns(  # under a TPU's strategy: the same of each core of a replica
+        *_IN_WINDOW,
+        ("replica", REPLICA.required),
+        ("core", REPLICA.required),
+        ("device", NAME),
+        *_SPLIT,
+    ),
+    "collectives": _columns(
+        *_IN_WINDOW,
+        ("replica", REPLICA),
+        ("device", NAME),
+        ("op", NAME, "all-reduce, all-gather, reduce-scatter, broadcast, reduce"),
+        ("name", NAME, "node name in the graph"),
+        ("instance", ANY_INT),
+        ("group_size", REPLICA),
+        ("bytes", BYTES),
+        ("start_ns", TIME_NS.required),
+        ("wait_ms", MS.required),
+        ("transfer_ms", MS.required),
+        ("algbw_gbps", GBPS),
+        ("busbw_gbps", GBPS),
+        ("source", NAME),
+        ("bytes_source", NAME),
+    ),
+    "transfers": _columns(
+        *_IN_WINDOW,
+        ("tensor", NAME),
+        ("bytes", BYTES),
+        ("send_device", NAME),
+        ("recv_device", NAME),
+        ("start_ns", TIME_NS.required),
+        ("duration_ms", MS),
+        ("source", NAME),
+        ("bytes_source", NAME),
+    ),
+    "causes": _columns(  # what held up captured steps, as far as a capture can name it
+        *_IN_WINDOW,
+        ("kind", NAME.required, "see CAUSES"),
+        ("name", NAME),
+        ("detail", TEXT),
+        ("replica", REPLICA),
+        ("device", NAME),
+        ("count", COUNT),
+        ("total_ms", MS),
+        ("held_ms", MS, "of it, while no replica ran anything; of ops, all of it"),
+        ("bytes", BYTES),
+    ),
+    "placement": _columns(
+        ("segment", SEGMENT),
+        ("worker", WORKER.required),
+        ("kind", TEXT.required, "op, variable"),
+        ("name", TEXT.required),
+        ("op", TEXT),
+        ("device", TEXT),
+        ("replica", REPLICA, "null if it serves all"),
+        ("bytes", BYTES),
+        ("function", TEXT),
+    ),
+    "spans": _columns(
+        ("segment", SEGMENT),
+        ("step", STEP, "null between steps"),
+        ("worker", WORKER.required),
+        ("device", NAME),
+        ("replica", REPLICA),
+        ("name", NAME),
+        ("op", NAME),
+        ("category", NAME, "compute, collective, transfer, input, wait, other"),
+        ("start_ns", TIME_NS.required),
+        ("duration_ns", LENGTH_NS.required),
+        ("clock", NAME),
+        ("thread", ANY_INT),
+    ),
+    "contexts": _columns(
+        ("seq", COUNT.required),
+        ("thread", TEXT),
+        ("context", TEXT, "default, replica, cross-replica, update"),
+        ("replica", REPLICA),
+        ("call", TEXT),
+        ("file", TEXT),
+        ("line", SMALL),
+        ("depth", SMALL),
+        ("parent", COUNT),
+        ("segment", replace(SEGMENT, is_required=False)),
+        ("end_seq", COUNT, "when control left again, on the counter of seq"),
+        ("function", TEXT),
+        ("phase", TEXT, "eager, or tracing: inside a tf.function contexts switch once"),
+        ("switch", FLAG, "entered another context, or only made a call in its own"),
+        ("strategy", TEXT),
+        ("values_in", TEXT, "JSON"),
+        ("value_out", TEXT, "JSON"),
+        ("error", TEXT),
+    ),
+    "closures": _columns(  # parameter servers: a step, as the worker that did it saw it
+        ("segment", SEGMENT),
+        ("step", STEP.required),
+        ("worker", WORKER.required, "process number"),
+        ("scheduled_ns", TIME_NS, "put into the queue; all times are the coordinator's"),
+        ("start_ns", TIME_NS, "begun by its worker"),
+        ("finished_ns", TIME_NS, "result there"),
+        ("wall_ms", MS, "from its start to its push: input + pull + compute + push"),
+        ("queue_ms", MS, "start - scheduled"),
+        ("input_ms", MS),
+        ("pull_ms", MS),
+        ("compute_ms", MS),
+        ("push_ms", MS),
+        ("return_ms", MS, "finished - pushed"),
+    ),
+    "served": _columns(  # parameter servers: a variable, or a part of one, and what a step moves
+        ("segment", SEGMENT),
+        ("name", TEXT.required),
+        ("role", TEXT.required, "weight, state, optimizer"),
+        ("server", WORKER.required),
+        ("process", WORKER.required),
+        ("device", TEXT),
+        ("shape", TEXT),
+        ("bytes", BYTES.required),
+        ("part", SMALL),
+        ("num_parts", SMALL),
+        ("pull_bytes", BYTES, "of one step of one worker; derived"),
+        ("push_bytes", BYTES),
+    ),
+    "memory": _columns(
+        ("worker", WORKER.required),
+        ("device", TEXT.required),
+        ("step", STEP.required),
+        ("bytes_in_use", BYTES.required),
+        ("peak_bytes", BYTES),
+        ("source", TEXT),
+    ),
+    "links": _columns(  # bytes between processes so far, counted every second or so
+        ("segment", replace(SEGMENT, is_required=False)),
+        ("step", STEP, "steps done when counted; null in a process that does none"),
+        ("worker", WORKER.required, "who counted"),
+        ("generation", SMALL.required, "counts start anew with each process"),
+        ("at_ns", TIME_NS.required),
+        ("from_worker", WORKER, "null: any, on an interface; not known, on a connection"),
+        ("to_worker", WORKER),
+        ("bytes", BYTES.required),
+        ("packets", COUNT),
+        ("retransmitted_bytes", BYTES),
+        ("rtt_ms", MS),
+        ("opened", FLAG, "by who counted: each connection is opened by one end"),
+        ("source", TEXT.required, "socket: TCP payload; interface: frames with their headers"),
+    ),
+}
+
+TABLES: dict[str, pa.Schema] = {
+    name: pa.schema([(column.name, column.kind.type) for column in columns])
+    for name, columns in COLUMNS.items()
+}
+
+WINDOW_TABLES = ("spans", "replica_steps", "core_steps", "collectives", "transfers", "causes")
+"""Tables that a capture window writes, one Parquet file each."""
+
+CAUSES = {
+    "tracing": "The graph of a tf.function was built; name: the function.",
+    "input-stage": "A stage of tf.data worked while the step waited for its batch; name: its path.",
+    "python": "The program's own Python ran; name: file and line, detail: the line.",
+    "read-back": "A tensor was copied to Python (numpy(), float(), print); name: file and line.",
+    "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",
+    "python-op": "An op ran Python inside the graph (py_function, numpy_function); name: the op.",
+    "detour": "Ops of a replica ran on another device (name: the first of them); bytes: moved "
+    "there and back.",
+}
+"""Kinds of causes in the table `causes`."""
+
+UNIQUE = {
+    "replica_steps": ("segment", "step", "worker", "replica"),
+    "core_steps": ("segment", "step", "worker", "replica", "core"),
+    "collectives": ("segment", "step", "worker", "replica", "device", "name", "start_ns", "source"),
+}
+"""Columns whose values together occur in one row of a file."""
+
+MOST_ROWS = {"spans": 10_000_000}
+"""Rows that are read of a file; of tables not named here `MOST_OTHER_ROWS`."""
+MOST_OTHER_ROWS = 1_000_000
+
+CATEGORIES = ("compute", "wait", "transfer", "input", "idle")
+"""The phases of a replica's step, in the order in which they are stacked everywhere."""

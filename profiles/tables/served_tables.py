@@ -1,0 +1,102 @@
+"""Tables of runs with parameter servers: `closures` (who did which step, and how) and `served`
+(what sits on which server, and what a step moves).
+
+A closure's parts are told by the clock of the worker that did it; what lies between that clock and
+the coordinator's (the queue before it, the way back after it) is null where the two cannot be
+compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from strategy_lab.profiles.clocks.estimate import Clocks
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.event_parts import ServedVariable
+from strategy_lab.profiles.run.events import ClosureDone, VariablesServed
+from strategy_lab.profiles.tables.schema import TABLES
+
+Floats = npt.NDArray[np.float64]
+
+NUM_MARKS = 5
+"""Start, inputs ready, pulled, gradients ready, pushed."""
+_PARTS = ("input_ms", "pull_ms", "compute_ms", "push_ms")
+
+
+def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
+    """One row per closure."""
+    events = [event for source in sources for event in source.of_kind(ClosureDone)]
+    latest = {(event.segment, event.step): event for event in events}  # a go-back does steps anew
+    found = list(latest.values())
+    worker = np.array([event.worker for event in found], np.int64)
+    marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, NUM_MARKS)
+    base = np.array([event.scheduled_ns for event in found], np.int64)
+    # Lengths as floats of ns since the closure was scheduled: exact far beyond a run's length.
+    start_ns = np.array([event.marks_ns[0] for event in found], np.int64)
+    start_ns = clocks.all_to_reference(worker, start_ns)
+    finished = np.array([event.finished_ns for event in found], np.int64)
+    busy_ns = marks[:, -1]
+    # The coordinator's clock is the reference's: it is the first process.
+    is_known = clocks.groups(worker) == clocks.groups(np.zeros_like(worker))
+    lengths = np.diff(marks, axis=1) / 1e6
+    columns: dict[str, Any] = {
+        "segment": [event.segment for event in found],
+        "step": [event.step for event in found],
+        "worker": worker.astype(np.int32),
+        "scheduled_ns": base,
+        "start_ns": start_ns,
+        "finished_ns": finished,
+        "wall_ms": np.maximum(busy_ns, 0) / 1e6,
+        "queue_ms": _known((start_ns - base) / 1e6, is_known),
+        **{
+            name: _known(lengths[:, i], np.isfinite(lengths[:, i])) for i, name in enumerate(_PARTS)
+        },
+        "return_ms": _known((finished - start_ns - busy_ns) / 1e6, is_known),
+    }
+    return pa.table(columns, schema=TABLES["closures"])
+
+
+def served_table(sources: Sequence[EventSource]) -> pa.Table:
+    """One row per variable, or part of one, that is on a server."""
+    rows = [
+        _row(event, variable, variable.server)
+        for source in sources
+        for event in source.of_kind(VariablesServed)
+        for variable in event.variables
+        if variable.server is not None
+    ]
+    return pa.Table.from_pylist(rows, schema=TABLES["served"])
+
+
+def _row(event: VariablesServed, variable: ServedVariable, index: int) -> dict[str, Any]:
+    server = event.servers[index]
+    return {
+        "segment": event.segment,
+        "server": index,
+        "process": server.process,
+        "device": server.device,
+        "shape": str(variable.shape),
+        "name": variable.name,
+        "role": variable.role,
+        "bytes": variable.bytes,
+        "part": variable.part,
+        "num_parts": variable.num_parts,
+        "pull_bytes": variable.pull_bytes,
+        "push_bytes": variable.push_bytes,
+    }
+
+
+def _floats(marks_ns: Sequence[int | None]) -> list[float]:
+    """Marks in ns since the first one; NaN where there is none."""
+    first = marks_ns[0] or 0
+    return [float("nan") if mark is None else float(mark - first) for mark in marks_ns]
+
+
+def _known(values: Floats, is_known: npt.NDArray[np.bool_]) -> pa.Array:
+    """Lengths, not below 0; null where they are not known."""
+    return pa.array(np.maximum(values, 0.0), pa.float64(), mask=~is_known)

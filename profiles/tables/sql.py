@@ -1,0 +1,103 @@
+"""DuckDB SQL over the tables of a run, sandboxed: no file, network, extension or settings access.
+
+One statement that reads; results go back as Arrow. A query that a viewer of the page wrote runs in
+a process of its own (`profiles.tables.sql_process`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.tables.schema import TABLES
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+LONGEST_QUERY = 100_000
+"""Characters. DuckDB plans a long one for minutes."""
+_ROOM = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "allow_community_extensions": "false",
+    # Else a name that is no table is looked for among the variables of this Python process.
+    "python_enable_replacements": "false",
+    "memory_limit": "1GB",
+    "temp_directory": "",
+    "lock_configuration": "true",
+}
+_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+
+
+def run_query(profile: Profile, query: str) -> pa.Table:
+    """The answer to one reading statement; raises AnalysisError in DuckDB's words."""
+    with open_room(query, needed_tables(profile, query)) as connection:
+        return reader_of(connection, query).read_all()
+
+
+def needed_tables(profile: Profile, query: str) -> dict[str, pa.Table]:
+    """The tables that a query names: spans can be long."""
+    return {
+        name: profile.table(name)
+        for name in TABLES
+        if re.search(rf"\b{name}\b", query, re.IGNORECASE)
+    }
+
+
+@contextlib.contextmanager
+def open_room(query: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that sees the tables, and the columns alone of those that are not given.
+
+    Raises AnalysisError if the query is not one statement that reads; DuckDB's errors inside of
+    the block become AnalysisErrors.
+    """
+    if len(query) > LONGEST_QUERY:
+        raise AnalysisError(f"The query has more than {LONGEST_QUERY:,} characters")
+    connection = duckdb.connect(":memory:", config=_ROOM)
+    try:
+        _check_reads_only(connection, query)
+        for name, schema in TABLES.items():
+            connection.register(name, tables.get(name, schema.empty_table()))
+        yield connection
+    except duckdb.Error as error:
+        raise AnalysisError(
+            f"DuckDB refuses the query: {_first_line(error)}", advice=f"Tables: {', '.join(TABLES)}"
+        ) from None
+    finally:
+        connection.close()
+
+
+def reader_of(
+    connection: duckdb.DuckDBPyConnection, query: str, batch_rows: int = 1_000_000
+) -> pa.RecordBatchReader:
+    """The rows of the answer, as they are computed."""
+    relation = connection.sql(query)
+    if relation is None:  # an EXPLAIN of what gives no rows
+        raise AnalysisError("The query gives no rows")
+    # DuckDB before 1.4 has the same under another name.
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+    return read(batch_rows)
+
+
+def _check_reads_only(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    try:
+        statements = connection.extract_statements(query)
+    except duckdb.Error as error:
+        raise AnalysisError(f"The query is not DuckDB SQL: {_first_line(error)}") from None
+    if len(statements) != 1 or statements[0].type not in _READING:
+        kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
+        raise AnalysisError(
+            f"The query is {kinds[:200]}, not one statement that reads",
+            advice="Write one SELECT (or SHOW, DESCRIBE, EXPLAIN)",
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:1000]

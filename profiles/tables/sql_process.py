@@ -1,0 +1,79 @@
+"""A query that anyone may have written, in a process of its own: its limits hold whatever it does.
+
+DuckDB's own limits do not cover all it does: a query that is interrupted goes on for seconds while
+it plans or collects its rows, and lists and long texts are held outside of `memory_limit`. A
+process can be ended at any moment, and the kernel counts its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.tables.sql import needed_tables
+from strategy_lab.profiles.tables.store import Profile
+
+MOST_BYTES = 2 << 30
+"""Memory of the process that answers."""
+MOST_ANSWER_BYTES = 64 << 20
+_COMMAND = [sys.executable, "-P", "-m", "strategy_lab.profiles.tables.sql_child"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of an answer; `is_cut` if there are more."""
+
+    rows: pa.Table
+    is_cut: bool
+
+
+def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> Answer:
+    """The answer to one reading statement; raises AnalysisError, in DuckDB's words or ours.
+
+    It ends after `timeout_s`, start of the process included.
+    """
+    tables = needed_tables(profile, query)
+    asked = {
+        "query": query,
+        "tables": list(tables),
+        "timeout_s": timeout_s,
+        "most_rows": most_rows,
+        "most_bytes": MOST_BYTES,
+        "most_answer_bytes": MOST_ANSWER_BYTES,
+    }
+    request = [json.dumps(asked).encode() + b"\n", *map(_packed, tables.values())]
+    try:
+        done = subprocess.run(
+            _COMMAND, input=b"".join(request), capture_output=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise AnalysisError(
+            f"The query took longer than {timeout_s:g} s and was ended", advice="Ask for less"
+        ) from None
+    head, _, body = done.stdout.partition(b"\n")
+    try:
+        said = json.loads(head)
+    except ValueError:  # ended by the kernel, or by DuckDB where it found no memory
+        said = {"rule": "memory"}
+    if said.get("rule") == "memory":
+        raise AnalysisError(
+            f"The query needs more than {MOST_BYTES >> 30} GiB of memory and was ended",
+            advice="Ask for less",
+        )
+    if "rule" in said:
+        raise AnalysisError(said["rule"], said["received"], said["advice"])
+    return Answer(pa.ipc.open_stream(pa.py_buffer(body)).read_all(), said["is_cut"])
+
+
+def _packed(table: pa.Table) -> bytes:
+    """An Arrow stream with its length before it."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table.unify_dictionaries())
+    data: bytes = sink.getvalue().to_pybytes()
+    return len(data).to_bytes(8, "little") + data

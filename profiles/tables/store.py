@@ -1,0 +1,267 @@
+"""A run on disk, read once: `load(path)` gives a frozen `Profile`, its events and its tables.
+
+    profile = load("runs/mine")
+    profile.status.state, profile.table("steps")
+
+A profile of a run that still runs is what was there when it was loaded; `profiles.run.tail`
+follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from strategy_lab.profiles.clocks.estimate import Clocks, estimate_clocks
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_decoder import describe_left_out
+from strategy_lab.profiles.run.event_files import EventSource, Kind, read_sources
+from strategy_lab.profiles.run.events import Environment, SegmentOpened
+from strategy_lab.profiles.run.expected import absent_workers, missing_pieces, of_this_run
+from strategy_lab.profiles.run.layout import (
+    LAUNCHER_EVENTS,
+    RUN_FILE,
+    WORKER_EVENTS,
+    worker_folders,
+)
+from strategy_lab.profiles.run.manifest import RunIdentity, read_run_file, why_damaged
+from strategy_lab.profiles.run.process_history import read_processes
+from strategy_lab.profiles.run.status import Status, derive_status
+from strategy_lab.profiles.run.topology import is_pod
+from strategy_lab.profiles.tables.event_tables import (
+    links_table,
+    memory_table,
+    read_segments,
+    segments_table,
+    steps_table,
+)
+from strategy_lab.profiles.tables.mark_rows import MarkRows, read_mark_rows
+from strategy_lab.profiles.tables.marks_table import last_gradients_ns, marks_table
+from strategy_lab.profiles.tables.multi_worker import COMPLETED, complete_tables
+from strategy_lab.profiles.tables.parquet_file import why_unreadable
+from strategy_lab.profiles.tables.parquet_tables import read_table, table_files
+from strategy_lab.profiles.tables.recorded_tables import (
+    RecordedFile,
+    missing_files,
+    recorded_files,
+)
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.served_tables import closures_table, served_table
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A run as it was when it was loaded. Tables are read when first asked for, and kept."""
+
+    path: Path
+    identity: RunIdentity | None
+    """None where `run.json` is missing or damaged."""
+    sources: tuple[EventSource, ...]
+    files: dict[str, list[Path]]
+    """Parquet files by table."""
+    status: Status
+    _notes: list[str] = field(default_factory=list, repr=False)
+    _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
+        run = Path(path)
+        _check_is_run(run)
+        identity = read_run_file(run)
+        sources, notes = of_this_run(identity, read_sources(run))
+        files = _files_of(run, sources)
+        notes += missing_pieces(run, sources, read_segments(sources))
+        return cls(
+            path=run,
+            identity=identity,
+            sources=sources,
+            files=files,
+            status=derive_status(sources),
+            _notes=[
+                *notes,
+                *_first_notes(run, identity, sources, files),
+                *missing_files(recorded_files(run, sources)),
+            ],
+        )
+
+    @property
+    def name(self) -> str:
+        return self.identity.name if self.identity else self.path.resolve().name
+
+    @property
+    def spec(self) -> dict[str, Any] | None:
+        """The RunSpec as it was asked, as plain JSON; None where there was none."""
+        return self.identity.spec if self.identity else None
+
+    @cached_property
+    def segments(self) -> tuple[SegmentOpened, ...]:
+        """The configurations that were in force, in order."""
+        return read_segments(self.sources)
+
+    @cached_property
+    def environment(self) -> Environment | None:
+        """What the run ran on, with the devices of all its processes.
+
+        None where it never got so far.
+        """
+        found = self.events(Environment)
+        if not found:
+            return None
+        devices = {device.name: device for item in found for device in item.devices}
+        return msgspec.structs.replace(found[0], devices=list(devices.values()))
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        """How the workers' clocks compare."""
+        return estimate_clocks(self.sources)
+
+    @cached_property
+    def process_titles(self) -> dict[int, str]:
+        """What to call each process that the run ever had, by its number: `worker 1`."""
+        return read_processes(self.sources).titles()
+
+    @cached_property
+    def mark_rows(self) -> MarkRows:
+        """The light marks as they were written; the table `marks` is made from them."""
+        return read_mark_rows(self.sources, self.segments)
+
+    def _read(self, name: str, noted: Callable[[str], None]) -> pa.Table:
+        return read_table(name, self.files[name], noted, self._recorded)
+
+    @cached_property
+    def _recorded(self) -> dict[Path, RecordedFile]:
+        """What events tell of each file."""
+        return {file.path: file for file in recorded_files(self.path, self.sources)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read, and what that means; empty for a sound run."""
+        return tuple(dict.fromkeys(self._notes))
+
+    def events(self, kind: type[Kind]) -> list[Kind]:
+        """Events of a class of `profiles.run.events`, by writer:
+
+        the launcher's, then each worker's.
+
+        Steps are many: they are in the table `steps`.
+        """
+        return [event for source in self.sources for event in source.of_kind(kind)]
+
+    def once(self, key: tuple[str, int], make: Callable[[], Answer]) -> Answer:
+        """What `make` returns, computed the first time that `key` is asked for."""
+        if key not in self._answers:
+            self._answers[key] = make()
+        answer: Answer = self._answers[key]
+        return answer
+
+    def absent_workers(self, segment: SegmentOpened) -> tuple[int, ...]:
+        """Workers that the segment's replicas wait for and whose records are not there."""
+        return absent_workers(self.sources, segment)
+
+    def table(self, name: str) -> pa.Table:
+        """A table of `profiles.tables.schema`, with exactly its columns; raises RunFolderError."""
+        if name not in TABLES:
+            raise RunFolderError(f"A table is one of {', '.join(TABLES)}", repr(name))
+        if name not in self._tables:
+            self._tables[name] = self._build(name)
+        return self._tables[name]
+
+    def _build(self, name: str) -> pa.Table:
+        if name in self.files:
+            found = self._read(name, self._notes.append)
+            return self._completed(name, found) if name in COMPLETED else found
+        if name == "marks":
+            incomplete = [item.segment for item in self.segments if self.absent_workers(item)]
+            return marks_table(self.mark_rows, self.clocks, self.segments, incomplete)
+        made = {
+            "segments": lambda: segments_table(self.segments),
+            "steps": lambda: steps_table(self.sources),
+            "memory": lambda: memory_table(self.sources),
+            "links": lambda: links_table(self.sources),
+            "closures": lambda: closures_table(self.sources, self.clocks),
+            "served": lambda: served_table(self.sources),
+        }
+        return made[name]()
+
+    def _completed(self, name: str, found: pa.Table) -> pa.Table:
+        """A table of captured steps with what the marks of other workers add to it."""
+        # A pod's captures have the replicas of all its hosts already.
+        pods = [segment.segment for segment in self.segments if is_pod(segment)]
+        marked = self.mark_rows.only(~np.isin(self.mark_rows.segment, pods))
+        if len({source.worker for source in self.sources} - {None}) < 2 or not len(marked):
+            return found
+        raw = {
+            other: found if other == name else self._read(other, _unheard) for other in COMPLETED
+        }
+        layout = {segment.segment: segment for segment in self.segments}
+        last_ns = last_gradients_ns(marked, self.clocks, layout)
+        return complete_tables(raw, marked, last_ns, layout)[name]
+
+
+def _unheard(_note: str) -> None:
+    """Notes of a table that is read only for another's sake: whoever asks for it hears them."""
+
+
+load = Profile.load
+
+
+def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]]:
+    """The table files of the run's own workers."""
+    left_out = {folder.path for folder in worker_folders(run)}
+    left_out -= {(run / source.file).parent for source in sources}
+    silent = {path for path in left_out if not (path / WORKER_EVENTS).exists()}
+    left_out -= silent  # a folder without events names no run
+    return {
+        name: [path for path in paths if not left_out.intersection(path.parents)]
+        for name, paths in table_files(run).items()
+    }
+
+
+def _check_is_run(run: Path) -> None:
+    try:
+        if not run.exists():
+            raise RunFolderError("A run is read from its folder", f"{run} (not there)")
+        if not run.is_dir():
+            raise RunFolderError("A run is a folder", f"{run} (a file)")
+        known = (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists()
+        if not known and not any(worker_folders(run)):
+            raise RunFolderError(
+                f"A run folder holds {RUN_FILE} or a worker's folder",
+                f"{run} (neither is there)",
+                "Name the folder that `strategy-lab run -o` wrote",
+            )
+    except OSError as error:
+        raise RunFolderError("A run folder can be read", f"{run} ({error.strerror})") from error
+
+
+def _first_notes(
+    run: Path,
+    identity: RunIdentity | None,
+    sources: Sequence[EventSource],
+    files: dict[str, list[Path]],
+) -> list[str]:
+    notes = []
+    if identity is None:
+        why = why_damaged(run)
+        state = "missing" if why is None else f"damaged ({why})"
+        notes.append(f"{RUN_FILE} is {state}: what was asked of the run is unknown")
+    for source in sources:
+        notes += describe_left_out(source.file, source.left_out)
+    notes += [
+        f"{path.name} in {path.parent.name} {reason}: left out of {name}"
+        for name, paths in files.items()
+        for path in paths
+        if (reason := why_unreadable(path)) is not None
+    ]
+    return notes

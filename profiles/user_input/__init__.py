@@ -1,0 +1,1 @@
+"""Text and paths that people wrote, read with limits and refused in a sentence."""

@@ -1,0 +1,85 @@
+"""Paths that a person gave: what is there, told without opening it, and small text files.
+
+A path may be of any length, name the home of a user who does not exist, or lead to a pipe whose
+reader would wait for ever: each ends in a sentence.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.user_input.text import MAX_BYTES, first_line, shown
+
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
+"""`strategy-lab run <(make-spec)` names a pipe that a program writes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is at a path."""
+
+    path: Path
+    kind: str
+    """`file`, `folder`, or what else it is: `a pipe`, `a socket`, `a device`."""
+    num_bytes: int
+
+
+def find(text: str | Path, what: str, field: str = "") -> Found:
+    """What is at a path, with `~` as a home; raises SpecError, which calls it `what`."""
+    try:
+        path = Path(text).expanduser()
+        status = path.stat()
+    except FileNotFoundError:
+        raise SpecError(f"{what} {shown(str(text))[1:-1]} does not exist", field=field) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        # A null byte in a path is a ValueError, the home of an unknown user a RuntimeError.
+        raise _unreadable(text, what, error, field) from None
+    if stat.S_ISREG(status.st_mode):
+        kind = "file"
+    elif stat.S_ISDIR(status.st_mode):
+        kind = "folder"
+    else:
+        kind = next((name for is_it, name in _KINDS if is_it(status.st_mode)), "something else")
+    return Found(path, kind, status.st_size)
+
+
+def find_file(text: str | Path, what: str, field: str = "") -> Path:
+    """The regular file at a path; raises SpecError where something else is there."""
+    found = find(text, what, field)
+    if found.kind != "file":
+        kind = "a folder" if found.kind == "folder" else found.kind
+        raise SpecError(f"{what} {shown(str(text))[1:-1]} is {kind}, not a file", field=field)
+    return found.path
+
+
+def read_text(path: Path, what: str, field: str = "") -> str:
+    """The text of a small file that a person wrote; raises SpecError."""
+    is_open = str(path).startswith(_GIVEN_OPEN)
+    file = path if is_open else find_file(path, what, field)
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, what, error, field) from None
+    if len(data) > MAX_BYTES:
+        raise SpecError(f"{what} {path} is larger than {MAX_BYTES:,} bytes", field=field)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError(
+            f"{what} {path} is not text in UTF-8", advice="Save it as UTF-8", field=field
+        ) from None
+
+
+def _unreadable(text: str | Path, what: str, error: Exception, field: str) -> SpecError:
+    why = (error.strerror if isinstance(error, OSError) else None) or first_line(error)
+    return SpecError(f"{what} {shown(str(text))[1:-1]} cannot be read: {why}", field=field)

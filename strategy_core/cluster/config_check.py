@@ -1,0 +1,49 @@
+"""Were all hosts asked for the same run, with the same programs? Each tells, and all compare.
+
+Hosts that were told differently would meet in collectives of different sizes, and fail there with
+an error that names neither the host nor the flag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from strategy_core.planning import workload_catalog
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+_RULE = "All hosts of a run are asked for the same, and have the same programs"
+_ADVICE = "Start it again with the same flags and the same installation on every host"
+
+
+def asked_here(spec: RunSpec, tensorflow: str) -> str:
+    """What this host says, for the others to compare: one line of JSON."""
+    source = Path(workload_catalog.find(spec.workload))
+    programs = {
+        "Strategy Lab": _version(),
+        "TensorFlow": tensorflow,
+        "the workload's file": hashlib.sha256(source.read_bytes()).hexdigest()[:12],
+    }
+    return json.dumps(programs | spec.to_json(), sort_keys=True)
+
+
+def check_same(said: Sequence[str]) -> None:
+    """Raise SpecError where one worker's text differs from the first one's, with what and how."""
+    first = json.loads(said[0])
+    for worker, text in enumerate(said):
+        other = json.loads(text)
+        names = [name for name in first | other if first.get(name) != other.get(name)]
+        if names:
+            one, two = (", ".join(f"{n} {t.get(n)!r}" for n in names[:3]) for t in (first, other))
+            raise SpecError(_RULE, f"worker 0 has {one}, worker {worker} has {two}", _ADVICE)
+
+
+def _version() -> str:
+    try:
+        return version("strategy-lab")
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,44 @@
+"""Which address of a cluster is this host's? For engines that do not tell a task which it is."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Sequence
+
+import psutil
+
+from strategy_core.cluster.discovery.task_address import split_address
+from strategy_lab.profiles.errors import SpecError
+
+
+def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int:
+    """Which of the addresses is this host's; raises SpecError where not exactly one is.
+
+    `own` are this host's addresses: by default those of its interfaces.
+    """
+    here = set(own_addresses() if own is None else own)
+    found = [index for index, address in enumerate(addresses) if here & _numbers_of(address)]
+    if len(found) == 1:
+        return found[0]
+    what = "none of them is" if not found else f"{len(found)} of them are"
+    raise SpecError(
+        "One of the cluster's addresses is this host's",
+        f"{', '.join(addresses)}: {what}",
+        "Say which task this is with --index N",
+        field="index",
+    )
+
+
+def own_addresses() -> set[str]:
+    """The IP addresses of this host's interfaces."""
+    interfaces = psutil.net_if_addrs().values()
+    return {found.address.partition("%")[0] for every in interfaces for found in every}
+
+
+def _numbers_of(address: str) -> set[str]:
+    """The IP addresses behind the host of `host:port`; none where its name is not known (yet)."""
+    host, port = split_address(address)
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, port)}
+    except OSError:
+        return set()

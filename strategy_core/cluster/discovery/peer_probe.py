@@ -1,0 +1,216 @@
+"""Who of a cluster is there? Asked from beside a task that waits for them, at their ports.
+
+TensorFlow's constructors wait for a missing task for ever, and hold Python's lock meanwhile. But
+a task that has come so far listens at its address, whoever else is missing: a TCP connection that
+is closed at once tells. What the answers mean is `Attendance`'s to say, without a clock of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+
+from strategy_core.cluster.discovery.task_address import Place, split_address
+from strategy_core.cluster.tasks import Task
+from strategy_core.processes.timeouts import BUILDING_FACTOR
+from strategy_lab.profiles.errors import LabError
+
+PROBE_EVERY_S = 0.5
+_ANSWER_WITHIN_S = 1.0
+_GONE_AFTER = 4
+"""So many unanswered knocks in a row mean that a task has left, not that it is busy."""
+
+
+class Attendance:
+    """What the answers at the ports of a cluster mean for the task at `place`."""
+
+    def __init__(self, place: Place, timeout_s: float, now: float) -> None:
+        self._tasks = place.cluster.tasks
+        self._own = place.process
+        self._timeout_s = timeout_s
+        self._deadline = now + timeout_s
+        self._seen: set[int] = {place.process}
+        self._unanswered = 0
+
+    def note(self, present: Collection[int]) -> None:
+        """The processes that answered just now."""
+        self._seen.update(present)
+        self._unanswered = 0 if 0 in present else self._unanswered + 1
+
+    @property
+    def wanted(self) -> list[int]:
+        """The processes that are yet to be seen."""
+        return [process for process in range(len(self._tasks)) if process not in self._seen]
+
+    @property
+    def missing(self) -> str:
+        """The tasks that are yet to be seen, for people."""
+        return " and ".join(_named(self._tasks[process]) for process in self.wanted)
+
+    @property
+    def has_leader_come(self) -> bool:
+        """Whether process 0 was ever there."""
+        return 0 in self._seen
+
+    @property
+    def has_leader_left(self) -> bool:
+        """Whether process 0 was there and is no more."""
+        return 0 in self._seen and self._own != 0 and self._unanswered >= _GONE_AFTER
+
+    def too_late(self, now: float) -> str | None:
+        """Why it is not waited any longer; None while it is."""
+        if now < self._deadline:
+            return None
+        if self.wanted:
+            return f"waited {self._timeout_s:.0f} s in vain for {self.missing}."
+        return (
+            f"every task of the cluster answers, but TensorFlow did not bring them together within "
+            f"{self._timeout_s:.0f} s. Do all of them have the same TensorFlow and the same spec, "
+            f"and do the others reach {_named(self._tasks[self._own])} at that address?"
+        )
+
+
+class Patience:
+    """How long a worker waits for peers that have come, and are at work on other hosts.
+
+    Each is watched by its own host, which gives it `BUILDING_FACTOR` times the limit between two
+    events while it computes: whoever waits for it waits a little longer than that.
+    """
+
+    def __init__(self, place: Place) -> None:
+        peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
+        self._peers = " or ".join(_named(task) for task in peers)
+
+    def too_late(self, since: float | None, now: float, hang_timeout_s: float) -> str | None:
+        """Why it is not waited any longer; None while it is, or where nobody is waited for."""
+        if since is None or now - since < (BUILDING_FACTOR + 1) * hang_timeout_s:
+            return None
+        return (
+            f"waited {now - since:.0f} s in vain for {self._peers}, which had come, to do its part "
+            "of a step."
+        )
+
+    def sentence(self, since: float, now: float) -> str:
+        """For whoever looks on."""
+        return f"for {now - since:.0f} s waiting for {self._peers} to do its part of a step"
+
+
+class Doorkeeper:
+    """Knocks at the ports of a cluster from a thread of its own, until it is dismissed.
+
+    Its properties are those of `Attendance`, for other threads.
+    """
+
+    def __init__(self, place: Place, attendance: Attendance) -> None:
+        self._place = place
+        self._attendance = attendance
+        self._lock = threading.Lock()
+        self._dismissed = threading.Event()
+        threading.Thread(target=self._knock, name="doorkeeper", daemon=True).start()
+
+    @property
+    def missing(self) -> str:
+        with self._lock:
+            return self._attendance.missing
+
+    @property
+    def has_leader_come(self) -> bool:
+        with self._lock:
+            return self._attendance.has_leader_come
+
+    @property
+    def has_leader_left(self) -> bool:
+        with self._lock:
+            return self._attendance.has_leader_left
+
+    def too_late(self, now: float) -> str | None:
+        with self._lock:
+            return self._attendance.too_late(now)
+
+    def dismiss(self) -> None:
+        self._dismissed.set()
+
+    def _knock(self) -> None:
+        while not self._dismissed.is_set():
+            with self._lock:
+                wanted = {0, *self._attendance.wanted} - {self._place.process}
+            found = {n for n in wanted if answers(self._place.cluster.tasks[n].address)}
+            with self._lock:
+                self._attendance.note(found)
+            self._dismissed.wait(PROBE_EVERY_S)
+
+
+def answers(address: str) -> bool:
+    """Whether somebody listens at `host:port`."""
+    try:
+        with socket.create_connection(split_address(address), _ANSWER_WITHIN_S):
+            return True
+    except OSError:  # refused, unreachable, silent, or a name that is not known (yet)
+        return False
+
+
+def silent_peers(place: Place, *, answers: Callable[[str], bool] = answers) -> str:
+    """The other tasks of a cluster at whose ports nobody answers, for people; empty where none."""
+    peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
+    with ThreadPoolExecutor(len(peers) or 1) as knocking:
+        found = list(knocking.map(lambda task: answers(task.address), peers))
+    gone = [_named(task) for task, is_there in zip(peers, found, strict=True) if not is_there]
+    return " and ".join(gone)
+
+
+def check_own_port(place: Place) -> None:
+    """Raise LabError where the port of this task is taken: its server could not start."""
+    _, port = split_address(place.task.address)
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise LabError(
+                f"The server of {place.task.title} listens on port {port} of this host",
+                error.strerror or error,
+                "End what has it, or give the task another port in all descriptions of the cluster",
+            ) from None
+
+
+def wait_for_names(
+    place: Place,
+    timeout_s: float,
+    *,
+    is_known: Callable[[str], bool] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until the hosts of all tasks have an address: a pod's name comes with the pod.
+
+    Raises LabError where some have none in the end.
+    """
+    known = is_known or _has_address
+    until = clock() + timeout_s
+    unknown = list(place.cluster.tasks)
+    while True:
+        unknown = [task for task in unknown if not known(task.address)]
+        if not unknown:
+            return
+        if clock() >= until:
+            names = " and ".join(_named(task) for task in unknown)
+            raise LabError(
+                f"The name of every host of a cluster is known within {timeout_s:.0f} s",
+                f"no address for {names}",
+            )
+        wait(PROBE_EVERY_S)
+
+
+def _has_address(address: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(*split_address(address)))
+    except OSError:
+        return False
+
+
+def _named(task: Task) -> str:
+    return f"{task.title} ({task.address})"

@@ -1,0 +1,212 @@
+"""What cluster is this process in? Asked of the environment, a file, an engine. No TensorFlow.
+
+    resolve("auto")                                    TF_CONFIG, else Slurm
+    resolve("TF_CONFIG")                               the contract that all engines keep
+    resolve("slurm:port=2222")                         TensorFlow's resolvers, in a child process:
+    resolve("kubernetes:worker=app=lab,port=2222")     they import TensorFlow
+    resolve("gce:project=p,zone=z,group=g,port=2222")
+    resolve("cluster.json", index=1)                   a document like TF_CONFIG
+    resolve("10.0.0.1:2222,10.0.0.2:2222", index=1)
+
+Engines whose resolver does not know which task this is are asked for it by this host's addresses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strategy_core.cluster.discovery.own_host import own_index
+from strategy_core.cluster.discovery.task_address import (
+    Place,
+    at_process,
+    place_from_addresses,
+    place_from_roles,
+)
+from strategy_core.processes.worker_process import worker_environment
+from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.user_input.files import read_text
+from strategy_lab.profiles.user_input.text import TextError, parse_json, shown
+
+ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
+FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"
+JOB = "STRATEGY_LAB_JOB"
+"""Tells one run of an engine from the next that asks for the same; any text, equal on all hosts."""
+_EXTRA_S = 60.0
+"""Time of the child beside waiting for the cluster to be complete: its imports."""
+
+Ask = Callable[[Mapping[str, Any], float], Mapping[str, Any]]
+"""Asks TensorFlow's resolver of an engine: request and seconds to wait -> its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a run wants of a cluster, for engines that only know what is there now."""
+
+    workers: int = 1
+    parameter_servers: int = 0
+    timeout_s: float = 60.0
+    """So long is waited until all are there."""
+
+    @property
+    def jobs(self) -> dict[str, int]:
+        """Tasks of each role."""
+        servers = {"chief": 1, "ps": self.parameter_servers} if self.parameter_servers else {}
+        return {"worker": self.workers} | servers
+
+
+def resolve(
+    text: str,
+    wanted: Wanted | None = None,
+    *,
+    index: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    ask: Ask | None = None,
+) -> Place:
+    """This process's place in the cluster that `text` names; raises LabError.
+
+    `index` is its number among the run's processes: it wins over what the engine says, and is
+    needed where neither the engine nor this host's addresses tell.
+    """
+    wanted = wanted or Wanted()
+    told = os.environ if environment is None else environment
+    name, _, options = text.partition(":")
+    kind = name.strip().lower()
+    if kind == "auto":
+        return resolve(_found(told), wanted, index=index, environment=told, ask=ask)
+    if kind == "tf_config":
+        return _of_tf_config(told, index)
+    if kind in ENGINES:
+        answer = (ask or ask_engine)(_request(kind, options, wanted), wanted.timeout_s)
+        return _of_engine(kind, answer, index, told)
+    if text.endswith(".json"):
+        return _of_file(Path(text), index)
+    if ":" in text:
+        addresses = [part.strip() for part in text.split(",")]
+        process = own_index(addresses) if index is None else index
+        return place_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
+    raise SpecError(f"--cluster is {FORMS}", repr(text), field="cluster")
+
+
+def _found(told: Mapping[str, str]) -> str:
+    """The engine that has left its traces in the environment; raises SpecError."""
+    if told.get("TF_CONFIG", "").strip():
+        return "TF_CONFIG"
+    if "SLURM_PROCID" in told:
+        return "slurm"
+    raise SpecError(
+        "The environment tells of a cluster by TF_CONFIG, or Slurm's by SLURM_PROCID",
+        "neither is set",
+        "Set TF_CONFIG, start this with srun, or say --cluster host:port,host:port --index N",
+        field="cluster",
+    )
+
+
+def _of_tf_config(told: Mapping[str, str], index: int | None) -> Place:
+    text = told.get("TF_CONFIG", "").strip()
+    if not text:
+        raise SpecError("TF_CONFIG tells of the cluster", "it is not set", field="cluster")
+    return _of_document(text, "TF_CONFIG", index, told.get(JOB, ""))
+
+
+def _of_file(path: Path, index: int | None) -> Place:
+    return _of_document(read_text(path, "The cluster file"), str(path), index, "")
+
+
+def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
+    """From `{"cluster": {...}, "task": {...}}`, as TF_CONFIG has it; `task` may be left out."""
+    try:
+        document = parse_json(text)
+    except TextError as error:
+        raise SpecError(f"{source} {error}: {shown(text)}", field="cluster") from None
+    cluster = document.get("cluster") if isinstance(document, dict) else None
+    if not isinstance(cluster, dict) or not cluster:
+        raise SpecError(
+            f'{source} is {{"cluster": {{"worker": ["host:port", ...]}}, "task": {{...}}}}',
+            text[:120],
+            field="cluster",
+        )
+    task = document.get("task")
+    if isinstance(task, dict) and index is None:
+        number = _whole(task.get("index"), source)
+        return place_from_roles(cluster, str(task.get("type")), number, source, job=job)
+    return _found_among(cluster, source, index, job=job)
+
+
+def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **more: Any) -> Place:
+    """The place of the given process, or else of the one whose address is this host's."""
+    first = next((role for role in ("chief", "worker") if roles.get(role)), "worker")
+    place = place_from_roles(roles, first, 0, source, **more)
+    if index is None:
+        index = own_index([task.address for task in place.cluster.tasks])
+    return at_process(place, index)
+
+
+def _of_engine(
+    kind: str, answer: Mapping[str, Any], index: int | None, told: Mapping[str, str]
+) -> Place:
+    more = {"job": _job_of(kind, told), "environment": answer.get("environment") or {}}
+    task = answer.get("task")
+    if task and index is None:
+        return place_from_roles(
+            answer["cluster"], task["type"], task["index"], ENGINES[kind], **more
+        )
+    return _found_among(answer["cluster"], ENGINES[kind], index, **more)
+
+
+def _job_of(kind: str, told: Mapping[str, str]) -> str:
+    if kind == "slurm":
+        parts = (told.get(f"SLURM_{name}", "") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT"))
+        return f"slurm {'.'.join(filter(None, parts))}"
+    return told.get(JOB, "")
+
+
+def _whole(value: object, source: str) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        raise SpecError(f"The task in {source} has an index", repr(value)) from None
+
+
+def _request(kind: str, text: str, wanted: Wanted) -> dict[str, Any]:
+    """What the child is asked: the engine, its options, and how many tasks of each role."""
+    options = {}
+    for part in filter(None, text.split(",")):
+        key, sign, value = part.partition("=")
+        if not sign:
+            raise SpecError(f"--cluster {kind} takes KEY=VALUE options", repr(part))
+        options[key.strip()] = value.strip()
+    return {"engine": kind, "options": options, "jobs": wanted.jobs}
+
+
+def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+    """TensorFlow's own resolver, asked in a child process; raises LabError."""
+    command = [sys.executable, "-P", "-m", "strategy_core.cluster.discovery.resolvers"]
+    asked = json.dumps({**request, "timeout_s": timeout_s})
+    try:
+        done = subprocess.run(
+            command,
+            input=asked,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s + _EXTRA_S,
+            check=False,
+            env=worker_environment(os.environ),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError("TensorFlow's resolver names the cluster", error) from None
+    try:
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise LabError("TensorFlow's resolver names the cluster", said[-1]) from None
+    if "error" in answer:
+        raise LabError(**answer["error"])
+    found: Mapping[str, Any] = answer
+    return found

@@ -1,0 +1,166 @@
+"""This process's place in a cluster, whoever tells of it: its peers, its own number, its engine.
+
+Engines describe a cluster by role, as `TF_CONFIG` does. A run numbers its processes over all
+roles (`tasks`), so that a `chief` beside workers is worker 0, and a coordinator comes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from strategy_core.cluster.tasks import Cluster, Role, Task
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.user_input.text import shown, whole_or_none
+
+_ROLES = ("chief", "worker", "ps")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One task of a cluster whose processes are each started where they are to run."""
+
+    cluster: Cluster
+    process: int
+    """Number of this one among the run's processes."""
+    engine: str
+    """Who told of it: `TF_CONFIG`, `Slurm`, ..."""
+    job: str = ""
+    """What the engine calls this run; empty where it has no name for it."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the engine wants set for this task: its share of the host's GPUs."""
+
+    @property
+    def task(self) -> Task:
+        return self.cluster.tasks[self.process]
+
+    @property
+    def spec_changes(self) -> dict[str, Any]:
+        """What the cluster says of a run in it, as changes of its spec."""
+        servers = sum(task.role == "ps" for task in self.cluster.tasks)
+        strategy = "parameter-server" if servers else "multi-worker-mirrored"
+        return {
+            "strategy": strategy,
+            "workers": self.cluster.num_workers,
+            "parameter_servers": servers,
+        }
+
+    def run_id(self, spec: RunSpec) -> str:
+        """The same text in all processes of a run that were asked for the same."""
+        asked = json.dumps([spec.to_json(), self.cluster.to_json(), self.job], sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+def place_from_roles(
+    addresses: Mapping[str, Any], role: str, index: int, engine: str, **more: Any
+) -> Place:
+    """The place of task `role` `index` in a cluster told as `TF_CONFIG` tells it.
+
+    Raises SpecError where that is no cluster that a run can be in.
+    """
+    lists = {job: _in_order(job, tasks) for job, tasks in addresses.items()}
+    unknown = sorted(set(lists) - set(_ROLES))
+    if unknown:
+        raise SpecError(
+            f"The tasks of a run are {', '.join(_ROLES)}", f"{', '.join(unknown)} in {engine}"
+        )
+    ordered = _by_process(lists)
+    tasks = [Task(*task) for task in ordered]
+    _check_addresses([task.address for task in tasks])
+    wanted = _as_in_run(lists, role, index)
+    for process, task in enumerate(tasks):
+        if (task.role, task.index) == wanted:
+            return Place(Cluster(tuple(tasks)), process, engine, **more)
+    sizes = ", ".join(f"{len(found)} {job}" for job, found in lists.items())
+    raise SpecError("This task is one of its cluster's", f"{role} {index} of {sizes} in {engine}")
+
+
+def place_from_addresses(
+    addresses: Sequence[str], num_servers: int, process: int, engine: str
+) -> Place:
+    """The place of a process in a cluster told by its addresses, in the order of the run's
+    processes: the last `num_servers` are parameter servers, and the first the coordinator then.
+
+    Raises SpecError.
+    """
+    num_chiefs = 1 if num_servers else 0
+    workers = list(addresses[num_chiefs : len(addresses) - num_servers])
+    roles = {
+        "chief": list(addresses[:num_chiefs]),
+        "worker": workers,
+        "ps": list(addresses[len(addresses) - num_servers :]),
+    }
+    first = "chief" if num_servers else "worker"
+    return at_process(place_from_roles(roles, first, 0, engine), process)
+
+
+def at_process(place: Place, process: int) -> Place:
+    """The place of another process of the same cluster; raises SpecError."""
+    last = len(place.cluster) - 1
+    if not 0 <= process <= last:
+        raise SpecError(f"The index of a task is between 0 and {last}", process, field="index")
+    return replace(place, process=process)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[v6]:port`; raises SpecError."""
+    host, _, port = address.rpartition(":")
+    number = whole_or_none(port)
+    if not host or number is None or not 0 < number < 65536:
+        raise SpecError(f"{shown(address)} is not an address", advice="Write host:port")
+    return host.strip("[]"), number
+
+
+def _in_order(job: str, tasks: Any) -> list[str]:
+    """Addresses by index: from a list, or from the mapping that TensorFlow takes as well."""
+    if isinstance(tasks, Mapping):
+        try:
+            by_index = {int(index): address for index, address in tasks.items()}
+        except ValueError:
+            by_index = {}
+        if sorted(by_index) != list(range(len(tasks))):
+            raise SpecError(f"The {job} tasks are numbered from 0 on", ", ".join(map(str, tasks)))
+        tasks = [by_index[index] for index in sorted(by_index)]
+    if not isinstance(tasks, list) or not all(isinstance(address, str) for address in tasks):
+        raise SpecError(f"The {job} tasks are a list of host:port", repr(tasks))
+    return tasks
+
+
+def _by_process(lists: Mapping[str, list[str]]) -> list[tuple[Role, int, str]]:
+    """Role, index and address of every task by process number; raises SpecError."""
+    chiefs, workers, servers = (lists.get(role, []) for role in _ROLES)
+    if len(chiefs) > 1:
+        raise SpecError("A cluster has at most one chief", f"{len(chiefs)}")
+    if servers and not chiefs:
+        raise SpecError(
+            "A cluster with parameter servers has a coordinator: a task of role chief",
+            f"{len(workers)} workers, {len(servers)} parameter servers",
+        )
+    if not servers:
+        workers, chiefs = chiefs + workers, []
+    if not workers:
+        raise SpecError("A cluster has at least one worker", ", ".join(lists) or "no tasks")
+    found: list[tuple[Role, int, str]] = [("chief", 0, address) for address in chiefs]
+    found += [("worker", index, address) for index, address in enumerate(workers)]
+    found += [("ps", index, address) for index, address in enumerate(servers)]
+    return found
+
+
+def _as_in_run(lists: Mapping[str, list[str]], role: str, index: int) -> tuple[str, int]:
+    """Role and index as the run has them: without servers, a chief is the first worker."""
+    if lists.get("ps") or not lists.get("chief"):
+        return role, index
+    return ("worker", 0) if role == "chief" and index == 0 else (role, index + 1)
+
+
+def _check_addresses(addresses: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for address in addresses:
+        split_address(address)
+        if address in seen:
+            raise SpecError("Every task of a cluster has an address of its own", f"{address} twice")
+        seen.add(address)

@@ -1,0 +1,186 @@
+"""The network of a cluster on this host: one of its own, where the system allows it.
+
+TensorFlow's servers listen on every interface and ask nobody who they are. So a local cluster gets
+a network namespace: nothing but its own processes reaches its ports, and it reaches nothing else.
+Where links are to be emulated, each process has a namespace and an interface to itself.
+
+    with lay_network(spec, 3) as network:
+        spawner.spawn(network.entrances[0])      # the worker enters before it imports anything
+
+The namespaces have no name. They live by the descriptors held here and by the processes inside,
+and are gone with them, also where the launcher is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from strategy_core.cluster.network.ports import reserved_ports
+from strategy_core.cluster.network.setup_helper import Wiring, address
+from strategy_core.processes import protocol
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_core.processes.namespace_handle import Entrance
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.spec.run_spec import NetworkOptions
+
+LOCAL_HOST = "127.0.0.1"
+_FIRST_PORT = 2222
+_ANSWER_WITHIN_S = 30.0
+_MAX_DESCRIPTORS = 250
+
+
+@dataclass
+class Network:
+    """Where the processes of a cluster are, by process number; held until they have ended."""
+
+    addresses: list[str]
+    entrances: list[Entrance | None]
+    """None: the process stays in the launcher's network."""
+    profilers: list[str] = field(default_factory=list)
+    """A second address of each process."""
+    notes: list[Note] = field(default_factory=list)
+    held: ExitStack = field(default_factory=ExitStack)
+    ports: ExitStack = field(default_factory=ExitStack)
+    """Sockets that keep the ports free until the servers have them."""
+
+    def let_ports_go(self) -> None:
+        self.ports.close()
+
+    def close(self) -> None:
+        self.ports.close()
+        self.held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def lay_network(options: NetworkOptions, num_processes: int) -> Network:
+    """The network of a local cluster; raises LabError where links cannot be emulated."""
+    if not options.contain and not options.emulates:
+        return _open_network(num_processes, "network.contain is false")
+    wanted = Wiring(num_processes if options.emulates else 0, options.rate_mbit, options.delay_ms)
+    try:
+        return _contained_network(wanted, num_processes)
+    except OSError as error:
+        why = error.strerror or str(error)
+        if options.emulates:
+            raise LabError(
+                "Emulated links need network namespaces",
+                why,
+                "Run on Linux as root or where user namespaces are allowed, or leave network.rate_"
+                "mbit, network.delay_ms and network.interfaces out",
+            ) from error
+        return _open_network(num_processes, why)
+
+
+@functools.cache
+def why_not_emulated() -> str | None:
+    """Why links cannot be emulated on this machine; None where they can. Tried once, for real."""
+    try:
+        lay_network(NetworkOptions(interfaces=True), 1).close()
+    except LabError as error:
+        return str(error.received)
+    return None
+
+
+@functools.cache
+def why_not_contained() -> str | None:
+    """Why a cluster on this machine gets no network of its own; None where it gets one.
+
+    Tried once, for real.
+    """
+    try:
+        _contained_network(Wiring(0, None, None), 1).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _open_network(num_processes: int, why: str) -> Network:
+    """Ports of this host, held until the cluster's servers have them."""
+    with ExitStack() as held:
+        reserved = held.enter_context(reserved_ports(2 * num_processes))
+        ports, second = reserved[:num_processes], reserved[num_processes:]
+        said = (
+            "The cluster's ports are open on every interface of this host: TensorFlow's servers "
+            f"ask nobody who they are, and the cluster has no network of its own ({why})"
+        )
+        return Network(
+            [f"{LOCAL_HOST}:{port}" for port in ports],
+            [None] * num_processes,
+            [f"{LOCAL_HOST}:{port}" for port in second],
+            [Note("warning", said, {"ports": ports})],
+            ports=held.pop_all(),
+        )
+
+
+def _contained_network(wanted: Wiring, num_processes: int) -> Network:
+    """Raises OSError where the system does not allow it."""
+    with ExitStack() as held:
+        user, networks = _ask_for(wanted, held)
+        ways = [tuple(fd for fd in (user, network) if fd is not None) for network in networks]
+        if wanted.num_interfaces:
+            places = [(address(process), _FIRST_PORT) for process in range(num_processes)]
+        else:
+            places = [(LOCAL_HOST, _FIRST_PORT + process) for process in range(num_processes)]
+            ways = ways * num_processes
+        addresses = [f"{host}:{port}" for host, port in places]
+        profilers = [f"{host}:{port + num_processes}" for host, port in places]
+        entrances: list[Entrance | None] = [Entrance(way) for way in ways[:num_processes]]
+        return Network(addresses, entrances, profilers, [], held.pop_all())
+
+
+def _ask_for(wanted: Wiring, held: ExitStack) -> tuple[int | None, Sequence[int]]:
+    """Descriptors of the user namespace, if there is one, and of the networks."""
+    if sys.platform != "linux":
+        raise OSError(f"{sys.platform} has no network namespaces")
+    ours, theirs = socket.socketpair()
+    with theirs:
+        helper = subprocess.Popen(
+            [*module_command("strategy_core.cluster.network.setup_helper"), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=with_own_code(os.environ),
+        )
+    held.callback(_end, helper)
+    held.enter_context(ours)  # closed first: a helper that stayed as switch ends then
+    ours.settimeout(_ANSWER_WITHIN_S)
+    ours.sendall(json.dumps(wanted.to_json()).encode())
+    data, descriptors, _, _ = socket.recv_fds(ours, 4096, _MAX_DESCRIPTORS)
+    for descriptor in descriptors:
+        held.callback(os.close, descriptor)
+    answer = protocol.parse_line(data)
+    if "networks" not in answer:
+        raise OSError(answer.get("error", "the helper that lays the network ended early"))
+    user = descriptors[0] if answer["user"] else None
+    return user, descriptors[1:] if answer["user"] else descriptors
+
+
+def _end(helper: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        helper.wait(1)
+    helper.kill()
+    helper.wait()

@@ -1,0 +1,160 @@
+"""The helper process that lays a cluster's network: makes the namespaces, hands them over, ends.
+
+    python -m strategy_core.cluster.network.setup_helper DESCRIPTOR      one end of a socket pair
+
+It is told what to make (`Wiring`) in one JSON line and answers with one, the namespaces beside it:
+`{"user": true, "networks": 3}`, or `{"error": ...}`. A process of its own, because only a process
+with a single thread can do this. Where frames are to be delayed, it stays and is the switch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from strategy_core.cluster.network import namespaces
+from strategy_core.cluster.network.link_emulator import Switch, open_tap
+
+INTERFACE = "lab0"
+"""A worker's own interface, in its own namespace."""
+_BURST_S = 0.008
+_LEAST_BURST_BYTES = 128 * 1024
+_QUEUE = "50ms"
+_SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+"""Where programs are looked for: an ordinary user's PATH often leaves out where `tc` lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What is asked for."""
+
+    num_interfaces: int
+    """One namespace with an interface for each process; 0: one namespace that all share."""
+    rate_mbit: float | None = None
+    delay_ms: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def address(process: int) -> str:
+    """The IPv4 address of a process that has an interface of its own."""
+    return f"10.0.{(process + 1) // 250}.{(process + 1) % 250}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if argv is None else argv
+    control = socket.socket(fileno=int(arguments[0]))
+    wiring = Wiring(**json.loads(control.recv(4096)))
+    try:
+        made, switch = _lay(wiring)
+    except (OSError, subprocess.CalledProcessError) as error:
+        control.sendall(json.dumps({"error": _why(error)}).encode())
+        return 1
+    user, networks = made
+    answer = {"user": user is not None, "networks": len(networks)}
+    fds = [fd for fd in (user, *networks) if fd is not None]
+    socket.send_fds(control, [json.dumps(answer).encode()], fds)
+    for fd in fds:
+        os.close(fd)
+    if switch is not None:
+        switch.run_until_closed(control)
+    return 0
+
+
+Made = tuple[int | None, list[int]]
+"""A descriptor of the user namespace, where there is one, and those of the networks."""
+
+
+def _lay(wiring: Wiring) -> tuple[Made, Switch | None]:
+    user = namespaces.current("user") if namespaces.make_private() else None
+    namespaces.bring_up("lo")
+    hub = namespaces.current("net")
+    if not wiring.num_interfaces:
+        return (user, [hub]), None
+    _check_tools(wiring)
+    spokes = [namespaces.make_another() for _ in range(wiring.num_interfaces)]
+    if wiring.delay_ms:
+        return (user, spokes), _connect_by_switch(spokes, wiring)
+    _connect_by_bridge(hub, spokes, wiring)
+    return (user, [*spokes, hub]), None  # the hub goes last: whoever holds it holds the bridge
+
+
+def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: Wiring) -> None:
+    """A veth pair from each namespace to a bridge in the hub, each end sending at the rate."""
+    namespaces.enter([hub])
+    lines = ["link add name bridge type bridge", "link set bridge up"]
+    for number, spoke in enumerate(spokes):
+        far = f"/proc/{os.getpid()}/fd/{spoke}"
+        lines.append(f"link add port{number} type veth peer name {INTERFACE} netns {far}")
+        lines.append(f"link set port{number} master bridge up")
+    _ip(lines)
+    if wiring.rate_mbit:
+        for number in range(len(spokes)):
+            _limit(f"port{number}", wiring.rate_mbit)
+    for number, spoke in enumerate(spokes):
+        _set_up(spoke, number)
+        if wiring.rate_mbit:
+            _limit(INTERFACE, wiring.rate_mbit)
+
+
+def _connect_by_switch(spokes: Sequence[int], wiring: Wiring) -> Switch:
+    """A TAP device in each namespace, its frames carried by this process."""
+    taps = []
+    for number, spoke in enumerate(spokes):
+        namespaces.enter([spoke])
+        taps.append(open_tap(INTERFACE))
+        _set_up(spoke, number)
+    return Switch(taps, wiring.rate_mbit, wiring.delay_ms or 0.0)
+
+
+def _set_up(spoke: int, number: int) -> None:
+    namespaces.enter([spoke])
+    namespaces.bring_up("lo")
+    _ip(
+        [
+            f"link set {INTERFACE} addrgenmode none",  # frames of IPv6 would only be noise
+            f"addr add {address(number)}/16 dev {INTERFACE}",
+            f"link set {INTERFACE} up",
+        ]
+    )
+
+
+def _limit(interface: str, rate_mbit: float) -> None:
+    burst = max(_LEAST_BURST_BYTES, int(rate_mbit * 1e6 / 8 * _BURST_S))
+    shape = f"rate {rate_mbit:g}mbit burst {burst} latency {_QUEUE}"
+    _run(["tc", "qdisc", "replace", "dev", interface, "root", "tbf", *shape.split()])
+
+
+def _ip(lines: Sequence[str]) -> None:
+    _run(["ip", "-batch", "-"], "\n".join(lines) + "\n")
+
+
+def _run(command: Sequence[str], text: str = "") -> None:
+    environment = os.environ | {"PATH": _SEARCHED}
+    subprocess.run(command, input=text, text=True, capture_output=True, check=True, env=environment)
+
+
+def _check_tools(wiring: Wiring) -> None:
+    for tool in ("ip", "tc") if wiring.rate_mbit else ("ip",):
+        if shutil.which(tool, path=_SEARCHED) is None:
+            raise FileNotFoundError(2, f"the program {tool} is not there (package iproute2)")
+
+
+def _why(error: OSError | subprocess.CalledProcessError) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        said = str(error.stderr).strip().partition("\n")[0]
+        return f"{error.cmd[0]}: {said or error}"
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

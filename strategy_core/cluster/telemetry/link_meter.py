@@ -1,0 +1,121 @@
+"""How many bytes this process exchanged with each peer, from the connections that it has.
+
+A connection between two tasks has an end in each. The end that opened it knows whom it called, by
+the address in the cluster; the other end sees a caller's port that says nothing. So links are told
+by who opened them, and the two ends of a link are put together where all processes are read.
+What a closed connection had carried when it was last seen stays counted.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from strategy_core.cluster.network.setup_helper import INTERFACE
+from strategy_core.cluster.tasks import Cluster
+from strategy_core.cluster.telemetry.tcp_info import Connection, connections, why_unavailable
+from strategy_lab.profiles.run.event_parts import InterfaceCounts, LinkCounts
+from strategy_lab.profiles.run.events import LinkBytes
+
+RESOLVE_EVERY_S = 5.0
+_INTERFACES = Path("/proc/thread-self/net/dev")
+
+
+@dataclass
+class LinkMeter:
+    """Counts for one process. Used from one thread."""
+
+    cluster: Cluster
+    process: int
+    read: Callable[[], Sequence[Connection]] = connections
+    why_not: Callable[[], str | None] = why_unavailable
+    _last: dict[int, Connection] = field(default_factory=dict)
+    _peers: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = [self._resolve(process) for process in range(len(self.cluster))]
+        if not all(known):
+            threading.Thread(target=self._resolve_names, name="peers", daemon=True).start()
+
+    def count(self, segment: int | None, step: int | None) -> LinkBytes:
+        """What was exchanged so far; with the reason where the system does not tell."""
+        reason = self.why_not()
+        if reason is not None:
+            return LinkBytes(segment, step, [], own_interface(), reason)
+        self._last.update({connection.cookie: connection for connection in self.read()})
+        together: dict[tuple[int | None, bool], list[Connection]] = {}
+        for connection in self._last.values():
+            together.setdefault(self._end(connection), []).append(connection)
+        links = [
+            LinkCounts(peer=peer, opened=opened, **_sums(found))
+            for (peer, opened), found in sorted(together.items(), key=lambda item: str(item[0]))
+        ]
+        return LinkBytes(segment, step, links, own_interface())
+
+    def _end(self, connection: Connection) -> tuple[int | None, bool]:
+        """The peer of a connection, and whether this process opened it."""
+        called = self._peers.get(connection.remote)
+        if called is not None:
+            return called, True
+        own_port = int(self.cluster.tasks[self.process].address.rpartition(":")[2])
+        if connection.local[1] != own_port:
+            return None, True  # somewhere else: data that the program loads, say
+        peers = list(self._peers.items())
+        callers = {peer for (host, _), peer in peers if host == connection.remote[0]}
+        return (callers.pop() if len(callers) == 1 else None), False
+
+    def _resolve(self, process: int, flags: int = socket.AI_NUMERICHOST) -> bool:
+        """Learn the addresses of a task; False where its host is a name, unless that may be asked
+        for."""
+        host, _, port = self.cluster.tasks[process].address.rpartition(":")
+        try:
+            answers = socket.getaddrinfo(host.strip("[]"), int(port), flags=flags)
+        except OSError:
+            return False
+        for answer in answers:
+            self._peers[str(answer[4][0]).removeprefix("::ffff:"), int(port)] = process
+        return True
+
+    def _resolve_names(self) -> None:
+        """Ask for the addresses behind names, which may take long, and come to be known late."""
+        waiting = list(range(len(self.cluster)))
+        while waiting := [process for process in waiting if not self._resolve(process, flags=0)]:
+            time.sleep(RESOLVE_EVERY_S)
+
+
+def own_interface() -> InterfaceCounts | None:
+    """The counters of this process's own interface; None where it shares its host's."""
+    try:
+        lines = _INTERFACES.read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        name, _, counts = line.partition(":")
+        if name.strip() == INTERFACE:
+            numbers = [int(word) for word in counts.split()]
+            return InterfaceCounts(
+                name=INTERFACE,
+                sent_bytes=numbers[8],
+                received_bytes=numbers[0],
+                sent_packets=numbers[9],
+                received_packets=numbers[1],
+            )
+    return None
+
+
+def _sums(found: Iterable[Connection]) -> dict[str, Any]:
+    every = list(found)
+    retransmitted = [connection.retransmitted_bytes for connection in every]
+    return {
+        "sent_bytes": sum(connection.sent_bytes for connection in every),
+        "received_bytes": sum(connection.received_bytes for connection in every),
+        "sent_packets": sum(connection.sent_packets for connection in every),
+        "received_packets": sum(connection.received_packets for connection in every),
+        "retransmitted_bytes": None if None in retransmitted else sum(filter(None, retransmitted)),
+        "rtt_ms": min(connection.rtt_ms for connection in every),
+    }

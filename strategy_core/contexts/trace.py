@@ -1,0 +1,201 @@
+"""The book of contexts: one entry per context entered and per call that crosses one.
+
+An entry opens when control enters and closes when it leaves; `seq` and `end_seq` come from one
+counter, so the order of all entries and exits can be replayed exactly. Each thread has its own
+stack (MirroredStrategy gives every replica a thread); an entry that starts a thread's stack is the
+child of the call that started the replicas.
+
+Contexts are a fact of tracing: inside a `tf.function` they are recorded while it is traced, and
+`phase` says so; the steps that run afterwards switch nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.contexts.source import Line, callers_line
+from strategy_core.contexts.values import ValueSeen, describe
+from strategy_core.private_tf import contexts as private_tf
+
+CONTEXTS = ("default", "replica", "cross-replica", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A line that the traced program printed, in the order of the entries."""
+
+    seq: int
+    text: str
+    parent: int | None
+
+
+@dataclass(slots=True)
+class Entry:
+    """One row of the `contexts` table."""
+
+    seq: int
+    thread: str
+    context: str
+    replica: int | None
+    call: str
+    source: Line
+    depth: int
+    parent: int | None
+    phase: str
+    """`eager`, or `tracing` where a tf.function is being traced."""
+    switch: bool
+    """Whether control entered another context, or only made a call within its own."""
+    strategy: str
+    values_in: list[tuple[str, ValueSeen]] = field(default_factory=list)
+    value_out: ValueSeen | None = None
+    end_seq: int | None = None
+    error: str | None = None
+
+
+class ContextTrace:
+    """What a tracer writes down. Safe to read when the tracer is off."""
+
+    def __init__(self, *, describe_values: bool = True) -> None:
+        self.entries: list[Entry] = []
+        self.printed: list[Printed] = []
+        self._describe_values = describe_values
+        self._counter = itertools.count()
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._launching: list[Entry] = []
+        self._source_map: private_tf.SourceMap = {}
+
+    def open(
+        self,
+        call: str,
+        *,
+        context: str | None = None,
+        replica: int | None = None,
+        values: dict[str, Any] | None = None,
+        parent: Entry | None = None,
+        by_tensorflow: bool = False,
+    ) -> Entry:
+        """Control enters; without `context` it is a call within the one in force."""
+        stack = self._stack()
+        above = parent or (stack[-1] if stack else self._launching[-1] if self._launching else None)
+        here, here_replica = current_context()
+        entry = Entry(
+            seq=next(self._counter),
+            thread=threading.current_thread().name,
+            context=context or here,
+            replica=replica if context else here_replica,
+            call=call,
+            source=self._source(above, inherit=by_tensorflow or bool(parent) or not stack),
+            depth=above.depth + 1 if above else 0,
+            parent=above.seq if above else None,
+            phase="eager" if tf.executing_eagerly() else "tracing",
+            switch=context is not None,
+            strategy=type(tf.distribute.get_strategy()).__name__,
+            values_in=self._seen(values or {}),
+        )
+        with self._lock:
+            self.entries.append(entry)
+        stack.append(entry)
+        return entry
+
+    def close(
+        self,
+        entry: Entry,
+        result: Any = None,
+        error: BaseException | None = None,
+        beside: Any = None,
+    ) -> None:
+        """Control leaves, with a result or an error; a result put `beside` a variable is V(v)."""
+        stack = self._stack()
+        if entry in stack:
+            del stack[stack.index(entry) :]
+        if error is not None:
+            entry.error = f"{type(error).__name__}: {error}"
+        elif result is not None and self._describe_values:
+            with self.paused():
+                entry.value_out = describe(result, beside)
+        entry.end_seq = next(self._counter)
+
+    def print(self, text: str) -> None:
+        """Note a line of output at this point of the trace."""
+        stack = self._stack()
+        self.printed.append(Printed(next(self._counter), text, stack[-1].seq if stack else None))
+
+    @contextmanager
+    def entered(self, call: str, **about: Any) -> Iterator[Entry]:
+        """An entry around a block; an error passing through is recorded and goes on."""
+        entry = self.open(call, **about)
+        try:
+            yield entry
+        except BaseException as error:
+            self.close(entry, error=error)
+            raise
+        if entry.end_seq is None:
+            self.close(entry)
+
+    @contextmanager
+    def launching(self, entry: Entry) -> Iterator[None]:
+        """While it runs, replica threads that start are children of `entry`."""
+        self._source_map |= private_tf.source_map()
+        self._launching.append(entry)
+        try:
+            yield
+        finally:
+            self._launching.pop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing this thread does is recorded: the tracer itself calls TensorFlow."""
+        before = self.is_paused
+        self._local.paused = True
+        try:
+            yield
+        finally:
+            self._local.paused = before
+
+    @property
+    def is_paused(self) -> bool:
+        return getattr(self._local, "paused", False)
+
+    def _source(self, above: Entry | None, *, inherit: bool) -> Line:
+        # TensorFlow, not the user, enters a replica or a merge function: the call that made it
+        # do so is the user's line.
+        if above and inherit:
+            return above.source
+        line = callers_line(self._source_map)
+        return above.source if above and not line.line else line
+
+    def _stack(self) -> list[Entry]:
+        if not hasattr(self._local, "stack"):
+            self._local.stack = []
+        stack: list[Entry] = self._local.stack
+        return stack
+
+    def _seen(self, values: dict[str, Any]) -> list[tuple[str, ValueSeen]]:
+        if not self._describe_values:
+            return []
+        with self.paused():
+            return [(name, describe(value)) for name, value in values.items()]
+
+
+def current_context() -> tuple[str, int | None]:
+    """The context in force on this thread, and the replica where there is one."""
+    if tf.distribute.in_cross_replica_context():
+        replica = private_tf.update_replica_id()
+        return ("update", replica) if replica is not None else ("cross-replica", None)
+    if not tf.distribute.has_strategy():
+        return "default", None
+    return "replica", replica_number(tf.distribute.get_replica_context())
+
+
+def replica_number(context: Any) -> int | None:
+    """The replica of a ReplicaContext; None where it is a tensor without a static value."""
+    static = tf.get_static_value(context.replica_id_in_sync_group)
+    return None if static is None else int(static)

@@ -1,0 +1,128 @@
+"""A run takes a folder of its own, or says at once why it cannot.
+
+A folder is free where there is none, where it is empty, or where a request was refused before
+anything ran: whoever mends the request wants to say `-o` with the same name again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.processes import protocol
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_files import EventSource, read_sources
+from strategy_lab.profiles.run.events import Exited, SegmentOpened
+from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file, read_run_file
+from strategy_lab.profiles.run.status import derive_status
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.user_input.text import shown
+
+_RULE = "A run is recorded into a new or empty folder"
+MIN_FREE_BYTES = 1 << 20
+"""Less than this holds no run worth the name."""
+
+
+def claim(folder: Path, spec: RunSpec) -> None:
+    """Make `folder` this run's own; raises RunFolderError. Of two at once exactly one gets it."""
+    _check_is_no_file(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        _free_if_refused(folder)
+    _check_space(folder)
+    create_run_file(folder, spec.to_json())
+
+
+def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
+    """Make one process's part of `folder` its own; raises RunFolderError.
+
+    Hosts may share the folder, and whichever comes first names the run; or each has its own, to be
+    collected later. Either way it is the run that was asked for here, in the same cluster.
+    """
+    cluster = {"run_id": place.run_id(spec), "tasks": place.cluster.to_json()}
+    _check_is_no_file(folder)
+    if not (folder / RUN_FILE).exists():
+        others = list(folder.glob("[!.]*")) if folder.is_dir() else []
+        if others and not (folder / RUN_FILE).exists():
+            raise RunFolderError(_RULE, f"{folder} (holds other files)", "Name another folder")
+        _check_space(folder)
+        try:
+            create_run_file(folder, spec.to_json(), cluster=cluster)
+        except RunFolderError:
+            if not (folder / RUN_FILE).exists():
+                raise
+    found = read_run_file(folder)
+    if found is None or msgspec.to_builtins(found.cluster) != cluster:
+        raise RunFolderError(
+            "Hosts that share a folder have been asked for the same run in the same cluster",
+            f"{folder} (holds another run)",
+            "Name another folder, or say the same on every host",
+        )
+    try:
+        worker_folder(folder, place.process).path.mkdir()
+    except FileExistsError:
+        raise RunFolderError(
+            _RULE,
+            f"{folder} (has {place.task.title} already)",
+            "Name another folder, or another task with --index",
+        ) from None
+    except OSError as error:
+        raise RunFolderError(
+            "A run folder can be written", f"{folder} ({error.strerror})"
+        ) from error
+
+
+def _check_is_no_file(folder: Path) -> None:
+    try:
+        if not folder.exists() or folder.is_dir():
+            return
+    except (OSError, ValueError) as error:  # longer than a name can be, or with a null byte
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise RunFolderError(
+            f"A run cannot be recorded into {shown(str(folder))[1:-1]}: {why}"
+        ) from None
+    raise RunFolderError(f"{folder} is a file, not a folder", advice="Name another folder")
+
+
+def _free_if_refused(folder: Path) -> None:
+    """Empty a folder in which nothing ever ran; raises RunFolderError for every other one."""
+    if not (folder / RUN_FILE).is_file():
+        raise RunFolderError(_RULE, f"{folder} (holds other files)", "Name another folder")
+    sources = read_sources(folder)
+    if derive_status(sources).state == "running":
+        raise RunFolderError(
+            "Two runs cannot share a folder",
+            f"{folder} (a run is writing into it)",
+            "Name another folder, or stop that run first",
+        )
+    if not _was_refused(sources):
+        raise RunFolderError(_RULE, f"{folder} (holds a run)", "Name another folder")
+    shutil.rmtree(folder)
+
+
+def _was_refused(sources: tuple[EventSource, ...]) -> bool:
+    """Whether all that happened there is a worker that refused the request."""
+    exits = [event for source in sources for event in source.of_kind(Exited)]
+    opened = any(source.of_kind(SegmentOpened) for source in sources)
+    own = [event.exit_code for event in exits if event.follows is None]
+    return not opened and own == [protocol.EXIT_REFUSED]
+
+
+def _check_space(folder: Path) -> None:
+    """Raise RunFolderError where the disk is full already."""
+    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        raise RunFolderError(
+            "A run folder can be written", f"{folder} ({error.strerror})"
+        ) from None
+    if free < MIN_FREE_BYTES:
+        raise RunFolderError(
+            f"A run needs at least {MIN_FREE_BYTES // 1024} KiB of free disk",
+            f"{free // 1024} KiB free at {place}",
+            "Free some space, or name a folder on another disk",
+        )

@@ -1,0 +1,239 @@
+"""Runs repeated so that two specs can be compared: in turns, the order of each pair drawn by lot.
+
+A machine drifts, so the two runs of a pair follow each other directly, and which goes first is
+random: a drift then adds to the noise and favours neither side. The plan lies beside the runs
+(`x.repeat.json` beside `x-a-1`, `x-b-1`, ...), so that the same command goes on if it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from strategy_lab.profiles.analysis.compare.comparison import compare_sides
+from strategy_lab.profiles.analysis.compare.repetitions import PILOT_RUNS
+from strategy_lab.profiles.analysis.compare.run_comparison import (
+    RunComparison,
+    compare_sets,
+    timed_run,
+)
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.run.rename import rename_run
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.tables.store import Profile, load
+
+PLAN_VERSION = 1
+MOST_AUTO = 60
+"""Runs a side that an automatic number does not exceed."""
+MOST_FAILURES = 3
+"""So many failed runs in a row end a repetition."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is repeated, and in which order."""
+
+    folder: Path
+    """What the run folders' names begin with: `runs/x` for `runs/x-a-1`."""
+    specs: tuple[RunSpec, ...]
+    """Of A, and of B if two are interleaved."""
+    seed: int
+    """Of the order."""
+
+    @property
+    def file(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.repeat.json")
+
+    @property
+    def sides(self) -> str:
+        return "ab"[: len(self.specs)]
+
+    def order(self, number: int) -> list[str]:
+        """The sides of the pair with this number (from 1) in the order in which they run."""
+        sides = list(self.sides)
+        random.Random(f"{self.seed}:{number}").shuffle(sides)
+        return sides
+
+    def run_folder(self, side: str, number: int) -> Path:
+        return self.folder.with_name(f"{self.folder.name}-{side}-{number}")
+
+    def spec(self, side: str) -> RunSpec:
+        return self.specs[self.sides.index(side)]
+
+    def save(self) -> None:
+        """Write the plan whole; raises RunFolderError."""
+        document = {"schema_version": PLAN_VERSION, "seed": self.seed, **self._asked()}
+        draft = self.file.with_name(f".{self.file.name}.{os.getpid()}")
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+            draft.replace(self.file)
+        except OSError as error:
+            raise RunFolderError(f"{self.file} cannot be written: {error.strerror}") from error
+
+    def _asked(self) -> dict[str, Any]:
+        return {side: self.spec(side).to_json() for side in self.sides}
+
+    def resumed(self) -> Plan:
+        """With the seed of the plan on disk if there is one; raises RunFolderError.
+
+        A plan on disk that was of other specs is refused: its runs are no repetitions of these.
+        """
+        try:
+            document = json.loads(self.file.read_text("utf-8"))
+        except FileNotFoundError:
+            return self
+        except (OSError, ValueError) as error:
+            raise RunFolderError(
+                f"{self.file} cannot be read: {error}", advice="Name another output with -o"
+            ) from error
+        known = document if isinstance(document, dict) else {}
+        asked = {side: known[side] for side in "ab" if side in known}
+        if asked != self._asked() or not isinstance(known.get("seed"), int):
+            raise RunFolderError(
+                f"{self.file} is the plan of other repetitions than those asked for",
+                advice="Ask for the same again to go on with them, or name another output with -o",
+            )
+        return replace(self, seed=known["seed"])
+
+
+def new_plan(folder: Path, specs: Sequence[RunSpec]) -> Plan:
+    """A plan in a fresh order, or the one that is there already; raises LabError."""
+    workloads = {spec.workload for spec in specs}
+    if len(workloads) > 1:
+        raise LabError(
+            f"The two specs train different workloads: {' and '.join(sorted(workloads))}",
+            advice="Compare specs of one workload",
+        )
+    return Plan(folder, tuple(specs), secrets.randbelow(2**31)).resumed()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a repetition came."""
+
+    num_runs: int
+    """Runs a side that were wanted at the end."""
+    finished: dict[str, tuple[Profile, ...]]
+    failed: tuple[str, ...]
+    """Runs that did not finish, with what became of them."""
+    is_complete: bool
+    """Whether all that was wanted is there, failed runs aside."""
+    needed: int | None = None
+    """Of an automatic number: runs a side that it takes, even if they are too many to do."""
+
+    def comparison(self) -> RunComparison | None:
+        """B against A; None with one side, or if a side has no finished run."""
+        if len(self.finished) < 2 or not all(self.finished.values()):
+            return None
+        return compare_sets(self.finished["a"], self.finished["b"])
+
+
+class Repetition:
+    """Does a plan's runs one after the other.
+
+    Args:
+      plan: what to repeat.
+      record: records one run into a new folder and returns when it is over.
+      say: takes a line about what comes next.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        record: Callable[[RunSpec, Path], None],
+        say: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._plan, self._record, self._say = plan, record, say
+        self._finished: dict[str, list[Profile]] = {side: [] for side in plan.sides}
+        self._failed: dict[str, str] = {}
+
+    def go(self, repeat: int | None) -> Outcome:
+        """Record what is missing of `repeat` runs a side; None: as many as their spread asks for.
+
+        A run that was stopped ends it: the outcome is then not complete.
+        """
+        self._plan.save()
+        wanted, needed = repeat or PILOT_RUNS, None
+        number, in_a_row = 0, 0
+        while number < wanted:
+            number += 1
+            for folder, side in self._pair(number):
+                state = self._one(side, number, wanted, folder)
+                if state == "stopped":
+                    return self._outcome(wanted, False, needed)
+                in_a_row = 0 if state == "finished" else in_a_row + 1
+                if in_a_row == MOST_FAILURES:
+                    return self._outcome(wanted, False, needed)
+            if repeat is None and number == wanted:
+                needed = self._needed()
+                wanted = min(max(wanted, needed), MOST_AUTO)
+                self._tell(needed, number, wanted)
+        return self._outcome(wanted, True, needed)
+
+    def _pair(self, number: int) -> Iterator[tuple[Path, str]]:
+        for side in self._plan.order(number):
+            yield self._plan.run_folder(side, number), side
+
+    def _one(self, side: str, number: int, wanted: int, folder: Path) -> str:
+        """The state of a run, which is recorded first unless it has finished before."""
+        found = _opened(folder)
+        if found is None or found.status.state != "finished":
+            if found is not None:
+                _put_aside(folder, found.status.state)
+            self._say(f"{side.upper()}, run {number} of {wanted}: {folder}")
+            self._record(self._plan.spec(side), folder)
+            found = _opened(folder)
+        state = found.status.state if found is not None else "not recorded"
+        if found is not None and state == "finished":
+            self._finished[side].append(found)
+        else:
+            self._failed[folder.name] = state
+        return state
+
+    def _needed(self) -> int:
+        """Runs a side that find the planned difference, given the spread of those so far."""
+        a, b = ([timed_run(run, side) for run in runs] for side, runs in self._finished.items())
+        found = compare_sides(a, b).runs_needed if a and b else None
+        return found or PILOT_RUNS
+
+    def _tell(self, needed: int, number: int, wanted: int) -> None:
+        if wanted > number:
+            self._say(f"{needed} runs a side are needed with the spread seen so far")
+        elif needed > wanted:
+            self._say(
+                f"{needed} runs a side are needed with the spread seen so far: stopped at "
+                f"{wanted}. To go on, ask for them: --repeat {needed}"
+            )
+
+    def _outcome(self, wanted: int, is_complete: bool, needed: int | None) -> Outcome:
+        return Outcome(
+            num_runs=wanted,
+            finished={side: tuple(runs) for side, runs in self._finished.items()},
+            failed=tuple(f"{name} ({state})" for name, state in self._failed.items()),
+            is_complete=is_complete,
+            needed=needed,
+        )
+
+
+def _opened(folder: Path) -> Profile | None:
+    """None if there is no folder of that name; raises LabError if what is there is no run."""
+    return load(folder) if folder.exists() else None
+
+
+def _put_aside(folder: Path, state: str) -> None:
+    """Keep an unfinished run under another name, so that it can be recorded anew."""
+    if state == "running":
+        raise RunFolderError(
+            f"{folder} is being recorded at this moment", advice="Wait for its end, or stop it"
+        )
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}-{state}-{number}")).exists():
+        number += 1
+    rename_run(folder, aside.name)

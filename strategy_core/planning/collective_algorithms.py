@@ -1,0 +1,128 @@
+"""How gradients cross devices: the algorithm that a spec asks for, and whether it can run there.
+
+Free of TensorFlow. `strategies.py` builds what is decided here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strategy_core.planning.device_plan import DevicePlan
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import (
+    CLUSTER_STRATEGIES,
+    SINGLE_REPLICA_STRATEGIES,
+    RunSpec,
+)
+
+PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
+"""Algorithms that put gradients into `num_packs` packs."""
+
+EXPLANATIONS = {
+    "auto": "what TensorFlow chooses: NCCL on whole GPUs, a ring elsewhere",
+    "nccl": "NVIDIA's library; one whole GPU per replica",
+    "hierarchical-copy": "sums within two halves of the devices, then between them; copies only",
+    "reduction-to-one-device": "one device sums everything and sends the sum back",
+    "collective-ring": "every device passes pieces of the sum around a ring",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """The decision: `name` is one of the explicit algorithms, or `none` for a single replica."""
+
+    name: str
+    is_tensorflows_choice: bool = False
+    note: str | None = None
+    """What the user should know of the decision."""
+
+
+def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
+    """The algorithm of a run; raises SpecError where the one asked for cannot run there."""
+    if spec.strategy in SINGLE_REPLICA_STRATEGIES:
+        return Algorithm("none", note=_unused(spec, "there is one replica, and nothing to reduce"))
+    if spec.strategy == "tpu":
+        return Algorithm("cross-replica-sum", note=_unused(spec, "TPU cores sum among themselves"))
+    if spec.strategy == "central-storage":
+        return Algorithm(
+            "reduction-to-one-device",
+            note=_unused(spec, "gradients go to the one copy of the variables"),
+        )
+    if spec.strategy == "parameter-server":
+        return Algorithm("none", note=_unused(spec, "workers update the servers' variables"))
+    algorithm = _automatic(plan) if spec.cross_device_ops == "auto" else _asked_for(spec, plan)
+    _check_packs(spec, algorithm)
+    return algorithm
+
+
+def _automatic(plan: DevicePlan) -> Algorithm:
+    if plan.shares_cards:
+        return Algorithm(
+            "collective-ring",
+            is_tensorflows_choice=True,
+            note="Replicas share a card here, and NCCL wants one card per rank: "
+            "gradients go around a ring instead",
+        )
+    return Algorithm("nccl" if plan.kind == "GPU" else "collective-ring", True)
+
+
+def _asked_for(spec: RunSpec, plan: DevicePlan) -> Algorithm:
+    name = spec.cross_device_ops
+    if spec.strategy in CLUSTER_STRATEGIES and name not in ("nccl", "collective-ring"):
+        raise SpecError(
+            "Workers of a cluster reduce by collectives: nccl, collective-ring or auto",
+            name,
+            field="cross_device_ops",
+        )
+    if name == "nccl" and plan.kind != "GPU":
+        raise _refusal(spec, "NCCL moves data between GPUs", f"{name} on {spec.devices}")
+    if name == "nccl" and plan.shares_cards:
+        raise _refusal(
+            spec,
+            "NCCL wants one card per rank, and logical GPUs share one",
+            f"{name} with {plan.per_card * plan.workers_per_card} logical GPUs on a card",
+        )
+    if name == "hierarchical-copy" and len(plan.indices) % 2:
+        raise _refusal(
+            spec,
+            "hierarchical-copy splits the devices into two halves: it loses the gradients of an "
+            "odd one",
+            f"{name} on {len(plan.indices)} devices",
+        )
+    return Algorithm(name)
+
+
+def _check_packs(spec: RunSpec, algorithm: Algorithm) -> None:
+    """A knob that changes nothing is refused: its charts would be taken for an experiment."""
+    by_number = algorithm.name in PACKED_BY_NUMBER and not algorithm.is_tensorflows_choice
+    if spec.num_packs != 1 and not by_number:
+        raise SpecError(
+            f"num_packs belongs to {' and '.join(PACKED_BY_NUMBER)}",
+            f"num_packs={spec.num_packs} with {algorithm.name}",
+            "Leave num_packs at 1, or choose one of those",
+            field="num_packs",
+        )
+    by_size = algorithm.name == "collective-ring" or algorithm.is_tensorflows_choice
+    if spec.bytes_per_pack and not by_size:
+        raise SpecError(
+            "bytes_per_pack belongs to collectives: collective-ring, or auto",
+            f"bytes_per_pack={spec.bytes_per_pack} with {algorithm.name}",
+            "Leave bytes_per_pack at 0, or choose one of those",
+            field="bytes_per_pack",
+        )
+
+
+def _refusal(spec: RunSpec, rule: str, received: str) -> SpecError:
+    is_cluster = spec.strategy in CLUSTER_STRATEGIES
+    instead = "collective-ring" if is_cluster else "reduction-to-one-device"
+    return SpecError(rule, received, f"Choose {instead} or auto", field="cross_device_ops")
+
+
+def _unused(spec: RunSpec, why: str) -> str | None:
+    knobs = {
+        "cross_device_ops": spec.cross_device_ops != "auto",
+        "num_packs": spec.num_packs != 1,
+        "bytes_per_pack": spec.bytes_per_pack != 0,
+    }
+    asked = [name for name, is_set in knobs.items() if is_set]
+    return f"{', '.join(asked)} changes nothing under {spec.strategy}: {why}" if asked else None

@@ -1,0 +1,34 @@
+"""The user's data, as far as their place alone tells whether they can be read: no TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.user_input import files
+
+SUFFIXES = (".npz", ".csv", ".parquet", ".tfrecord", ".tfrecords")
+"""Each has a reader in `strategy_core.data`."""
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+
+
+def check(path: str) -> Path:
+    """The place of the data; raises SpecError where the lab cannot read any there."""
+    found = files.find(path, "The data", "data")
+    if found.kind == "folder":
+        return found.path
+    if found.kind != "file":
+        raise SpecError(
+            f"The data {path} is {found.kind}, not a file or a folder",
+            advice="Save it as a file first",
+            field="data",
+        )
+    if found.path.suffix.lower() not in SUFFIXES:
+        raise SpecError(
+            f"The lab has no reader for the data {path}",
+            advice=f"Take a folder of images or a file that ends in {', '.join(SUFFIXES)}",
+            field="data",
+        )
+    if found.num_bytes == 0:
+        raise SpecError(f"The data {path} is empty", advice="It needs an example", field="data")
+    return found.path

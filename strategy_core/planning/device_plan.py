@@ -1,0 +1,233 @@
+"""Which devices a run takes, from its spec and the machine's inventory. Free of TensorFlow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from strategy_core.planning.gpu_allocation import Seat, share_out
+from strategy_core.planning.inventory import Inventory
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import (
+    CLUSTER_STRATEGIES,
+    POD_STRATEGY,
+    SINGLE_REPLICA_STRATEGIES,
+    RunSpec,
+    check_cores,
+)
+
+AUTO_CPUS = 4
+"""Logical CPUs that `auto` takes where there is no GPU and the strategy has replicas."""
+
+EMULATED_CORES = 8
+"""Virtual CPUs that stand for a TPU's cores where nobody says how many."""
+
+_FULL_NAME = "/job:{job}/replica:0/task:{task}/device:{kind}:{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlan:
+    """The logical devices of a run: one per replica, or one per TPU core."""
+
+    kind: str
+    """`CPU`, `GPU` or `TPU`."""
+    indices: tuple[int, ...]
+    """Logical device numbers, by replica or core."""
+    per_card: int = 1
+    """Logical GPUs on each card; 1 where cards are whole."""
+    workers_per_card: int = 1
+    """Workers on one machine that share each card."""
+    cores_per_replica: int = 1
+    """Devices that one replica takes: more than one for a TPU's replica of several cores."""
+    num_workers: int = 1
+    """Processes that have these devices each."""
+    job: str = "localhost"
+    """Which TensorFlow job they belong to."""
+    in_sync: bool = True
+    """Whether all replicas do a step together; else each does steps of its own."""
+
+    @property
+    def num_replicas(self) -> int:
+        return self.num_workers * len(self.indices) // self.cores_per_replica
+
+    @property
+    def num_in_step(self) -> int:
+        """Replicas that share the global batch of a step."""
+        return self.num_replicas if self.in_sync else 1
+
+    @property
+    def replicas_per_worker(self) -> int:
+        return self.num_replicas // self.num_workers
+
+    @property
+    def names(self) -> list[str]:
+        """Full device names, by replica or core."""
+        return [
+            _FULL_NAME.format(job=self.job, task=task, kind=self.kind, index=index)
+            for task in range(self.num_workers)
+            for index in self.indices
+        ]
+
+    @property
+    def shares_cards(self) -> bool:
+        return self.per_card * self.workers_per_card > 1
+
+    @property
+    def num_logical(self) -> int:
+        """Logical devices of the kind that must exist."""
+        return max(self.indices) + 1
+
+
+def plan(spec: RunSpec, inventory: Inventory, seat: Seat | None = None) -> DevicePlan:
+    """The devices that `spec` asks for on a machine with `inventory`; raises SpecError.
+
+    `seat` is a worker's among those of its run there; None: the machine has all of them.
+    """
+    if spec.strategy == POD_STRATEGY:
+        return _pod(spec, inventory) if spec.is_cluster else _tpu(spec, inventory)
+    if spec.strategy in CLUSTER_STRATEGIES:
+        return _of_each_worker(spec, inventory, seat or Seat(0, spec.workers))
+    return _plain(spec, inventory)
+
+
+def _of_each_worker(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePlan:
+    """The devices of one worker of a cluster, which has as many workers alike."""
+    request, gpus = spec.device_request, inventory.count("GPU")
+    in_sync = spec.strategy != "parameter-server"
+    if not in_sync:
+        gpus = 0
+        _check_served_on_cpu(spec)
+    is_gpu = request.kind == "gpu" or (request.kind == "auto" and gpus > 0)
+    if not is_gpu and (request.count not in (None, 1) or max(request.indices, default=0) > 0):
+        raise SpecError(
+            "A worker of a cluster has one replica on its CPU: TensorFlow takes no more",
+            f"devices={spec.devices!r}",
+            "Take cpu:1 and more workers",
+            field="devices",
+        )
+    found = _cards_of(spec, inventory, seat) if is_gpu else DevicePlan("CPU", (0,))
+    return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
+
+
+def _cards_of(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePlan:
+    """A worker's logical GPUs: it sees its own cards only, and counts from 0."""
+    if not inventory.count("GPU"):
+        return _plain(spec, inventory)
+    share = share_out(spec, inventory.count("GPU"), seat)
+    indices = tuple(range(share.count))
+    return DevicePlan("GPU", indices, share.per_card, workers_per_card=share.workers_per_card)
+
+
+def _check_served_on_cpu(spec: RunSpec) -> None:
+    if spec.device_request.kind == "gpu":
+        raise SpecError(
+            "Workers of parameter servers compute on their CPUs here",
+            f"devices={spec.devices!r} with {spec.strategy}",
+            "Take cpu:1 and more workers",
+            field="devices",
+        )
+
+
+def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    request = spec.device_request
+    if request.kind == "tpu":
+        raise SpecError(
+            "TPU cores are for the tpu strategy",
+            f"devices={spec.devices!r} with {spec.strategy}",
+            "Choose the tpu strategy, or other devices",
+            field="devices",
+        )
+    if request.kind == "auto":
+        return _auto(spec, inventory)
+    if request.count == 0:
+        raise SpecError("A run has at least one device", repr(spec.devices), field="devices")
+    indices = request.indices or tuple(range(request.count or 1))
+    if spec.strategy == "default":
+        indices = _only_the_first(spec, indices, inventory)
+    if request.kind == "cpu":
+        return DevicePlan("CPU", indices)
+    return _gpus(spec, indices, inventory.count("GPU"))
+
+
+def _only_the_first(
+    spec: RunSpec, indices: tuple[int, ...], inventory: Inventory
+) -> tuple[int, ...]:
+    """The default strategy leaves ops where TensorFlow puts them, however many devices exist."""
+    has_gpus = inventory.count("GPU") > 0
+    if 0 not in indices or (has_gpus and spec.device_request.kind == "cpu"):
+        first = "GPU" if has_gpus else "CPU"
+        raise SpecError(
+            f"The default strategy computes on the first {first} of this machine",
+            f"devices={spec.devices!r}",
+            "Choose one-device for another",
+            field="devices",
+        )
+    return (0,)
+
+
+def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """Every GPU where there are any, else a few logical CPUs; one for strategies of one replica."""
+    gpus = inventory.count("GPU")
+    count = gpus or AUTO_CPUS
+    if spec.strategy in SINGLE_REPLICA_STRATEGIES:
+        count = 1
+    return DevicePlan("GPU" if gpus else "CPU", tuple(range(count)))
+
+
+def _tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The cores of a real TPU, or the logical devices that stand for them."""
+    request, cores = spec.device_request, inventory.count("TPU")
+    if request.kind == "tpu" and not cores:
+        raise SpecError(
+            "devices=tpu asks for a real TPU, and this machine has none",
+            f"devices={spec.devices!r}",
+            f"Emulate one on virtual CPUs: cpu:{EMULATED_CORES}",
+            field="devices",
+        )
+    if request.indices and request.indices != tuple(range(len(request.indices))):
+        raise SpecError(
+            "Emulated TPU cores are the first devices of their kind",
+            f"devices={spec.devices!r}",
+            f"Give a number, such as cpu:{EMULATED_CORES}",
+            field="devices",
+        )
+    if request.kind in ("tpu", "auto"):
+        count, kind = cores or EMULATED_CORES, "TPU" if cores else "CPU"
+        found = DevicePlan(kind, tuple(range(count)))
+    else:
+        found = _plain(spec, inventory)
+    check_cores(spec.tpu, len(found.indices), spec.workers)
+    return replace(found, cores_per_replica=spec.tpu.cores_per_replica)
+
+
+def _pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The cores of a TPU over several hosts, a process each."""
+    whole = _tpu(spec, inventory)
+    if whole.kind != "CPU":
+        raise SpecError(
+            "The hosts of an emulated pod have virtual CPUs for cores",
+            f"devices={spec.devices!r} with {spec.workers} hosts",
+            f"Take cpu:{EMULATED_CORES}, or one process for GPUs and for a real TPU",
+            field="devices",
+        )
+    each = whole.indices[: len(whole.indices) // spec.workers]
+    return replace(whole, indices=each, num_workers=spec.workers, job="host")
+
+
+def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:
+    if cards == 0:
+        raise SpecError(
+            "A GPU run needs a GPU that TensorFlow can use; this machine has none",
+            f"devices={spec.devices!r}",
+            "Take logical CPUs, such as cpu:4",
+            field="devices",
+        )
+    wanted = max(indices) + 1
+    if spec.gpu_memory_mb is None and wanted > cards:
+        raise SpecError(
+            f"Without gpu_memory_mb a run takes whole cards, and this machine has {cards}",
+            f"devices={spec.devices!r}",
+            "Set gpu_memory_mb to put several logical GPUs on a card",
+            field="devices",
+        )
+    return DevicePlan("GPU", indices, per_card=math.ceil(wanted / cards))

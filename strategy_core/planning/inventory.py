@@ -1,0 +1,81 @@
+"""What devices a machine has, as plain data: found by `devices.py`, read by everyone.
+
+Free of TensorFlow. `probe` asks TensorFlow in a child process, once per caller's lifetime.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.spec.run_spec import MAX_DEVICES
+
+_PROBE_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalDevice:
+    """One CPU (the whole host is one), GPU or TPU, as TensorFlow names it."""
+
+    kind: str
+    """`CPU`, `GPU` or `TPU`."""
+    name: str
+    """`/physical_device:GPU:0`."""
+    description: str = ""
+    """The card's model name, where TensorFlow tells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The devices of a machine, and TensorFlow's version there."""
+
+    physical: tuple[PhysicalDevice, ...]
+    tensorflow: str
+
+    def count(self, kind: str) -> int:
+        """Physical devices of a kind: `CPU`, `GPU`, `TPU`."""
+        return sum(device.kind == kind for device in self.physical)
+
+    @property
+    def possibilities(self) -> list[str]:
+        """What a `devices` text may ask for here, in words."""
+        words = [f"cpu:1 to cpu:{MAX_DEVICES} (logical CPUs on the host's cores)"]
+        gpus = self.count("GPU")
+        if gpus:
+            words.append(f"gpu:1 to gpu:{gpus} (whole cards)")
+            words.append(
+                f"more than {gpus} logical GPUs with gpu_memory_mb, several on a card: without NCCL"
+            )
+        if self.count("TPU"):
+            words.append("tpu")
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"possibilities": self.possibilities}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Inventory:
+        physical = tuple(PhysicalDevice(**device) for device in document["physical"])
+        return cls(physical, document["tensorflow"])
+
+
+@functools.lru_cache(maxsize=1)
+def probe() -> Inventory:
+    """The inventory of this machine, from a child process; raises LabError where it cannot."""
+    command = [sys.executable, "-m", "strategy_core.runtime.logical_devices"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError("A child process names this machine's devices", error) from None
+    try:
+        return Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
+    except (ValueError, KeyError, IndexError):
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise LabError("TensorFlow can start and name this machine's devices", said[-1]) from None

@@ -1,0 +1,72 @@
+"""A live change as a new spec: what may change while a run goes on, and what makes it that run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from strategy_core.planning import strategy_catalog
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import Delay, RunSpec
+
+FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
+"""Change one of these, and the training state or its data is another one's."""
+
+STEP_FIELDS = frozenset(
+    ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
+)
+"""Fields of a spec that neither its strategy nor its model depends on."""
+
+
+def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpec:
+    """`spec` with the dotted paths of `changes` set, in force from `step` on; raises SpecError.
+
+    Scripted changes up to `step` are left out: they have been made. So are delays in replicas
+    that go away with the change, see `ended_delays`.
+    """
+    if not changes:
+        raise SpecError("A live change names at least one field", "no change")
+    for path in changes:
+        if path.split(".")[0] in FIXED_FIELDS:
+            raise SpecError(
+                f"A live change keeps {', '.join(FIXED_FIELDS[1:])}",
+                f"{path}={changes[path]!r}",
+                "Start a new run for that",
+                field=path,
+            )
+    changed = _with_delays_that_can_stay(spec, changes)
+    strategy_catalog.row(changed.strategy)
+    if changed.steps <= step:
+        raise SpecError(
+            "A run ends at a step that is still to come",
+            f"steps={changed.steps} at step {step}",
+            "Use stop to end it now",
+            field="steps",
+        )
+    ahead = [planned.model_dump() for planned in changed.reconfigure if planned.step > step]
+    return changed.with_changes({"reconfigure": ahead})
+
+
+def ended_delays(before: RunSpec, after: RunSpec) -> list[str]:
+    """What to tell of delays that a change ended because their replica went away."""
+    return [
+        f"With this change the delay of {delay.ms:g} ms in replica {delay.replica} of worker "
+        f"{delay.worker} ends: there is no such replica any more"
+        for delay in before.inject
+        if not _has_replica(after, delay)
+    ]
+
+
+def _with_delays_that_can_stay(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
+    if "inject" in changes or not spec.inject:
+        return spec.with_changes(changes)
+    bare = spec.with_changes({**changes, "inject": []})
+    staying = [delay.model_dump() for delay in spec.inject if _has_replica(bare, delay)]
+    return bare.with_changes({"inject": staying})
+
+
+def _has_replica(spec: RunSpec, delay: Delay) -> bool:
+    """Whether the text of a spec has a delay's replica; where the machine decides, it may."""
+    if delay.worker >= spec.workers:
+        return False
+    return spec.num_replicas is None or delay.replica < spec.num_replicas // spec.workers

@@ -1,0 +1,98 @@
+"""What can be known of a request before anything runs: asked by page, command line and worker.
+
+Free of TensorFlow. The text alone tells a part of it; the machine's inventory, once it is known,
+tells the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from strategy_core.planning import (
+    collective_algorithms,
+    data_path,
+    strategy_catalog,
+    workload_catalog,
+)
+from strategy_core.planning.device_plan import plan
+from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.reconfiguration import changed_spec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec, check_batch, check_delays
+
+MAX_WORKLOAD_BYTES = 10_000_000
+"""Of a workload file: Python's parser takes about a hundred times that in memory."""
+
+
+def check(spec: RunSpec, inventory: Inventory | None = None, seat: Seat | None = None) -> None:
+    """Raise SpecError where the run, or a change that it plans, cannot be had here.
+
+    `seat` is a worker's among those of its run on this machine; None: all of them are here.
+    """
+    for planned in _with_planned_changes(spec):
+        _check_files(planned)
+        if inventory is not None:
+            _check_devices(planned, inventory, seat)
+
+
+def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
+    """The spec, and what becomes of it with each scripted change; raises SpecError."""
+    yield spec
+    now = spec
+    for planned in sorted(spec.reconfigure, key=lambda change: change.step):
+        if planned.step >= now.steps:
+            raise SpecError(
+                "A scripted change comes before the last step is done",
+                f"step {planned.step} of {now.steps}",
+                field="reconfigure",
+            )
+        now = changed_spec(now, planned.changes, planned.step)
+        yield now
+
+
+def _check_files(spec: RunSpec) -> None:
+    strategy_catalog.row(spec.strategy)
+    path = workload_catalog.find(spec.workload)
+    if spec.workload.endswith(".py"):
+        _check_syntax(path)
+    if spec.data is not None:
+        data_path.check(spec.data)
+
+
+def _check_syntax(path: Path) -> None:
+    """Raise SpecError where a workload file is no Python; what it does, only its worker learns."""
+    try:
+        if path.stat().st_size > MAX_WORKLOAD_BYTES:
+            raise SpecError(
+                f"The workload file {path} is larger than {MAX_WORKLOAD_BYTES:,} bytes",
+                advice="Read large constants from files of their own",
+                field="workload",
+            )
+        ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        where = f"{path}:{error.lineno}" if error.lineno else f"{path}"
+        raise SpecError(
+            f"The workload file is not valid Python: {where}: {error.msg}", field="workload"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"The workload file {path} cannot be read as Python: {error}", field="workload"
+        ) from None
+    except (RecursionError, MemoryError):  # how Python's own parser refuses deep nesting
+        raise SpecError(
+            f"The workload file {path} is nested too deeply for Python", field="workload"
+        ) from None
+
+
+def _check_devices(spec: RunSpec, inventory: Inventory, seat: Seat | None) -> None:
+    reason = strategy_catalog.why_not(strategy_catalog.row(spec.strategy), inventory)
+    if reason is not None:
+        raise SpecError("The strategy can run on this machine", reason, field="strategy")
+    planned = plan(spec, inventory, seat)
+    num_replicas = planned.num_replicas
+    check_batch(spec.global_batch_size, planned.num_in_step)
+    check_delays(spec, num_replicas)
+    collective_algorithms.decide(spec, planned)

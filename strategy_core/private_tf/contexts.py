@@ -1,0 +1,46 @@
+"""What the tracer needs of TensorFlow's private API, and why nothing public can give it.
+
+`tests/strategy_core/private_tf/test_contexts.py` says which one is gone when TensorFlow changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorflow.python.distribute import distribute_lib
+from tensorflow.python.util import tf_decorator, tf_stack
+
+UpdateContext: type = distribute_lib.UpdateContext
+"""Entered around each per-device call of `extended.update`; public API tells only the call."""
+
+ReplicaContextBase: type = distribute_lib.ReplicaContextBase
+StrategyBase: type = distribute_lib.StrategyBase
+StrategyExtendedV1: type = distribute_lib.StrategyExtendedV1
+"""Where the public methods are defined; the public names are subclasses that inherit them."""
+
+make_decorator: Callable[..., Any] = tf_decorator.make_decorator
+"""A wrapper that AutoGraph looks through, so that a traced program is converted as without us."""
+
+
+def update_replica_id() -> int | None:
+    """The replica whose component is being updated on this thread, if any."""
+    current = distribute_lib.get_update_replica_id()
+    return current if isinstance(current, int) else None
+
+
+SourceMap = dict[tuple[str, int], tuple[str, int, str]]
+
+
+def source_map() -> SourceMap:
+    """Where AutoGraph's generated lines come from, as far as this thread knows.
+
+    AutoGraph runs generated code and keeps this map for TensorFlow's own stack traces only; a
+    replica's thread starts without it.
+    """
+    mapper = tf_stack._source_mapper_stacks[threading.get_ident()][-1]
+    return {
+        (place.filename, place.lineno) if hasattr(place, "filename") else tuple(place): origin
+        for place, origin in mapper.get_effective_source_map().items()
+    }

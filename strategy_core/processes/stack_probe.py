@@ -1,0 +1,90 @@
+"""Where a process that gives no sign of life is: asked by a signal, which is answered even then.
+
+Python's fault handler writes the stack of every thread without the interpreter's help, so a
+worker that waits in TensorFlow with Python's lock held answers too. Only a stopped one does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+_STDERR = 2
+_THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
+_FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
+_OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
+_OUTERMOST = re.compile(r" in (?:<module>|_run_module_as_main)$|^  \.\.\.$", re.MULTILINE)
+"""The last frame of the main thread's stack, or what stands for those of a very deep one."""
+_IN_STEP = re.compile(r"strategy_core/training/(?:custom_loop|keras_fit)\.py$")
+_IN_TENSORFLOW = re.compile(r"/tensorflow/python/")
+_IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What the main thread of a process was doing."""
+
+    frame: str
+    """Its innermost own frame: `in train_step, workload.py line 12`."""
+    is_in_step: bool
+    """In a step on TensorFlow's side: where those who wait for their peers are."""
+    is_in_input: bool
+    is_in_tensorflow: bool = False
+    """In an op: as those are, too, who share out the first weights, or agree on a change."""
+
+    @property
+    def may_wait_for_others(self) -> bool:
+        """Whether it is where workers wait for peers, inside a step or not."""
+        return (self.is_in_step or self.is_in_tensorflow) and not self.is_in_input
+
+    @property
+    def is_waiting_for_peers(self) -> bool:
+        return self.is_in_step and not self.is_in_input
+
+    def __str__(self) -> str:
+        if self.is_in_input:
+            return "it waits for its input"
+        return "it waits inside its step" if self.is_in_step else f"it is {self.frame}"
+
+
+def answer_from_now_on() -> None:
+    """Worker: have the signal answered on stderr, which is the worker's log by then."""
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
+
+
+def ask(pid: int) -> None:
+    """Launcher: the answer comes in the worker's log."""
+    if hasattr(signal, "SIGUSR1"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGUSR1)
+
+
+def is_whole(stderr: str) -> bool:
+    """Whether the answer in a worker's log is there to its end: the main thread's comes last."""
+    blocks = list(_THREAD.finditer(stderr))
+    return bool(blocks) and _OUTERMOST.search(stderr, blocks[-1].start()) is not None
+
+
+def read(stderr: str) -> Whereabouts | None:
+    """The last answer in a worker's log; None where there is none."""
+    blocks = list(_THREAD.finditer(stderr))
+    if not blocks:
+        return None
+    # The main thread is the last one to be written.
+    frames = _FRAME.findall(stderr, blocks[-1].start())
+    if not frames:
+        return None
+    files = [file for file, _, _ in frames]
+    own = next((f for f in frames if not _OF_OTHERS.search(f[0])), frames[0])
+    return Whereabouts(
+        f"in {own[2]}, {Path(own[0]).name} line {own[1]}",
+        is_in_step=any(map(_IN_STEP.search, files)) and bool(_OF_OTHERS.search(files[0])),
+        is_in_input=any(map(_IN_INPUT.search, files)),
+        is_in_tensorflow=_IN_TENSORFLOW.search(files[0]) is not None,
+    )

@@ -1,0 +1,56 @@
+"""What a run runs on: TensorFlow, its devices and the host, as one event."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import psutil
+import tensorflow as tf
+
+from strategy_lab.profiles.run.event_parts import Device, Host
+from strategy_lab.profiles.run.events import Environment
+
+
+def environment() -> Environment:
+    """Starts TensorFlow's runtime: logical devices have to be there."""
+    return Environment(
+        tensorflow=tf.__version__,
+        python=platform.python_version(),
+        devices=[_device(device) for device in tf.config.list_logical_devices()],
+        host=host(),
+    )
+
+
+def host() -> Host:
+    """This machine, which TensorFlow has no part in."""
+    return Host(
+        name=platform.node(),
+        boot=_boot(),
+        cpus=_usable_cpus(),
+        memory_bytes=psutil.virtual_memory().total,
+        platform=platform.platform(),
+    )
+
+
+def _device(device: Any) -> Device:
+    """A logical device, and the physical one it is a share of where there is no doubt."""
+    physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
+    return Device(device.name, device.device_type, physical[0] if len(physical) == 1 else None)
+
+
+def _boot() -> str | None:
+    """Names the kernel that runs: whoever runs on it reads the same clock. None where unnamed."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _usable_cpus() -> int:
+    """CPUs that this process may use: in a container fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,113 @@
+"""Devices as TensorFlow has them: logical ones are created before it starts, then found again.
+
+`python -m strategy_core.runtime.logical_devices` prints the machine's inventory as JSON: that is
+how callers without TensorFlow ask (`inventory.probe`).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+
+import tensorflow as tf
+
+from strategy_core.planning.device_plan import DevicePlan, plan
+from strategy_core.planning.gpu_allocation import Seat, share_out
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_core.tpu.cores import SPARE_THREADS
+from strategy_lab.profiles.spec.run_spec import CLUSTER_STRATEGIES, RunSpec
+
+MIN_LOGICAL_CPUS = 8
+"""Created up front, so that a later change to more replicas stays in the worker. A spare one
+takes no thread, no memory and no time: `python -m benchmarks.spare_devices`."""
+
+
+class _Here:
+    """This process on its machine."""
+
+    seat: Seat | None = None
+
+
+@functools.lru_cache(maxsize=1)
+def inventory() -> Inventory:
+    """The physical devices that TensorFlow sees from this process."""
+    physical = [
+        PhysicalDevice(device.device_type, device.name, _description(device))
+        for device in tf.config.list_physical_devices()
+        if device.device_type in ("CPU", "GPU", "TPU")
+    ]
+    return Inventory(tuple(physical), tf.__version__)
+
+
+def create_logical_devices(spec: RunSpec, seat: Seat | None = None) -> None:
+    """Create the logical devices of a run; only before TensorFlow's runtime starts.
+
+    Logical CPUs share the host's cores, logical GPUs a card's memory in equal limited parts. A
+    worker of a cluster, which has a `seat` on its machine, sees the cards of its own alone.
+    Raises SpecError where the machine cannot have what the spec asks for.
+    """
+    _Here.seat = seat
+    wanted = planned(spec)
+    spare = 1 if spec.is_cluster else MIN_LOGICAL_CPUS
+    cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
+    # A delayed replica sleeps on a thread of this pool, and one that asks for its batch inside of
+    # the step holds one until it is there: others must still find one.
+    threads = max(cpus + SPARE_THREADS, os.cpu_count() or 1)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    cards = tf.config.list_physical_devices("GPU")
+    if cards and spec.strategy in CLUSTER_STRATEGIES:
+        # The strategy takes every GPU that it sees, whatever the plan says.
+        own = share_out(spec, len(cards), seat or Seat()).cards if wanted.kind == "GPU" else ()
+        cards = [cards[number] for number in own]
+        tf.config.set_visible_devices(cards, "GPU")
+    for card in cards:
+        _prepare_card(card, wanted, spec.gpu_memory_mb)
+
+
+def planned(spec: RunSpec) -> DevicePlan:
+    """What this process takes of its machine's devices for `spec`; raises SpecError."""
+    return plan(spec, inventory(), _Here.seat if spec.strategy in CLUSTER_STRATEGIES else None)
+
+
+def needs_fresh_worker(spec: RunSpec) -> str | None:
+    """Why `spec` cannot run on the logical devices of this process, or None where it can.
+
+    Logical devices are fixed once TensorFlow's runtime has started. Raises SpecError where no
+    process of this machine could run it.
+    """
+    wanted = planned(spec)
+    logical = tf.config.list_logical_devices(wanted.kind)
+    if wanted.num_logical > len(logical):
+        return (
+            f"this worker was started with {len(logical)} logical {wanted.kind}s, "
+            f"and {spec.devices} needs {wanted.num_logical}"
+        )
+    if wanted.kind == "GPU":
+        per_card = len(logical) // max(1, len(tf.config.get_visible_devices("GPU")))
+        if wanted.per_card != per_card:
+            return f"this worker's cards are split into {per_card}, not {wanted.per_card}"
+    return None
+
+
+def _prepare_card(
+    card: tf.config.PhysicalDevice, wanted: DevicePlan, memory_mb: int | None
+) -> None:
+    """Split a card, or let the process take its memory only as it needs it."""
+    if wanted.kind == "GPU" and memory_mb is not None:
+        part = tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)
+        tf.config.set_logical_device_configuration(card, [part] * wanted.per_card)
+        return
+    # A fresh worker starts on the card while the one that it replaces still holds its state.
+    tf.config.experimental.set_memory_growth(card, True)
+
+
+def _description(device: tf.config.PhysicalDevice) -> str:
+    details = tf.config.experimental.get_device_details(device)
+    return str(details.get("device_name", ""))
+
+
+if __name__ == "__main__":
+    print(json.dumps(inventory().to_json()))

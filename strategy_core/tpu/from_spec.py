@@ -1,0 +1,141 @@
+"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and where its cores sit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from strategy_core import tpu
+from strategy_core.tpu import pod as tpu_pod
+from strategy_core.tpu.xla.findings import Finding
+from strategy_core.tpu.xla.telling import ENVIRONMENT
+from strategy_lab.profiles.run.event_parts import CoreTraffic, Fallback, TpuFinding
+from strategy_lab.profiles.run.events import CoresExpanded, StepCheckedForTpu
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+Split = Callable[[Any], Any]
+NAMES_KEPT = 20
+"""Names of fallen-back ops that go on record, per op type and reason."""
+
+
+def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
+    """The strategy of `spec`, a core on each of the devices; raises SpecError where they do not
+    fit. The hosts of a pod are those that `TF_CONFIG` names."""
+    return tpu.build(
+        len(devices) // spec.tpu.cores_per_replica,
+        spec.tpu.cores_per_replica,
+        spmd=spec.tpu.spmd,
+        topology_shape=spec.tpu.topology,
+        pod=_pod(len(devices)) if spec.is_cluster else None,
+    )
+
+
+def _pod(num_cores: int) -> tpu_pod.ServedPod:
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    cluster = resolver.cluster_spec()
+    per_host = num_cores // cluster.num_tasks("host")
+    return tpu_pod.ServedPod(cluster, "host", per_host, own_job=resolver.task_type)
+
+
+def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:
+    """Device names by replica and logical core; None where a replica is one device."""
+    if not isinstance(strategy, tf.distribute.TPUStrategy):
+        return None
+    emulated = getattr(strategy.extended, "core_devices", None)
+    if emulated is not None:
+        return [[str(device) for device in replica] for replica in emulated]
+    return [[device] for device in strategy.extended.worker_devices]
+
+
+def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded | None:
+    """How the step was spread over the cores; None before its first call, and on a real TPU."""
+    report = getattr(strategy.extended, "last_expansion", None)
+    if report is None:
+        return None
+    assignment = strategy.extended.device_assignment
+    return CoresExpanded(
+        segment=segment,
+        topology=[int(size) for size in assignment.topology.mesh_shape],
+        coordinates=np.asarray(assignment.core_assignment).tolist(),
+        spmd=strategy.extended.is_spmd,
+        num_ops={device: sum(ops.values()) for device, ops in report.ops_by_device.items()},
+        partitioned=dict(report.partitioned),
+        fallbacks=_fallbacks(report),
+        collectives=_collectives(report),
+        moved_bytes=report.moved_bytes(),
+    )
+
+
+def checked(strategy: tf.distribute.Strategy, segment: int) -> StepCheckedForTpu | None:
+    """What a TPU's compiler would say of the step; None before its first call, and on a real TPU
+    or another strategy."""
+    checker = getattr(strategy.extended, "xla", None)
+    if checker is None:
+        return None
+    if not checker.is_on:
+        return StepCheckedForTpu(
+            segment=segment,
+            findings=[],
+            unchecked=[],
+            num_ops=0,
+            lookup_ms=None,
+            lowering_ms=None,
+            reason=f"the check is switched off ({ENVIRONMENT}=0)",
+        )
+    if checker.last is None:
+        return None
+    return StepCheckedForTpu(
+        segment=segment,
+        findings=[_told(each) for each in checker.last.findings],
+        unchecked=list(checker.last.unchecked),
+        num_ops=checker.last.num_ops,
+        lookup_ms=checker.last.lookup_ms,
+        lowering_ms=checker.last.lowering_ms,
+    )
+
+
+def _told(finding: Finding) -> TpuFinding:
+    fields = asdict(finding)
+    del fields["is_asked_for"]
+    return TpuFinding(**fields)
+
+
+def _fallbacks(report: Any) -> list[Fallback]:
+    names: dict[tuple[str, str], list[str]] = {}
+    for each in report.fallbacks:
+        names.setdefault((each.op, each.reason), []).append(each.name)
+    return [
+        Fallback(op, reason, list(dict.fromkeys(names[op, reason]))[:NAMES_KEPT], count, size)
+        for op, reason, count, size in report.fallback_table()
+    ]
+
+
+def _collectives(report: Any) -> list[CoreTraffic]:
+    """Communications of one kind and size as one row."""
+    count: Counter[tuple[str, int, int | None, int | None]] = Counter(
+        (each.op, each.group_size, each.bytes, each.moved_bytes) for each in report.collectives
+    )
+    return [
+        CoreTraffic(op, group, times, size, moved)
+        for (op, group, size, moved), times in count.items()
+    ]
+
+
+def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:
+    """What a step does to its features: split over the replica's cores, where that was asked."""
+    axis, cores = spec.tpu.split_axis, spec.tpu.cores_per_replica
+    if spec.strategy != "tpu" or axis is None or cores == 1:
+        return lambda features: features
+
+    def split(tensor: tf.Tensor) -> tf.Tensor:
+        partitions = [1] * tensor.shape.rank
+        if axis < tensor.shape.rank:
+            partitions[axis] = cores
+        return strategy.experimental_split_to_logical_devices(tensor, partitions)
+
+    return lambda features: tf.nest.map_structure(split, features)

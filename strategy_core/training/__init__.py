@@ -1,0 +1,1 @@
+"""The training itself: model, data, step, loop, state, and the trainer that the worker drives."""

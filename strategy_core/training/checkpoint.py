@@ -1,0 +1,70 @@
+"""Training state on disk: what a fresh worker needs to go on where another one left.
+
+A folder with `state.npz` and `position.json`, written whole beside its place and renamed into it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from strategy_core.training import state
+from strategy_lab.profiles.errors import LabError
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Training state and position of a run."""
+
+    state: state.State
+    step: int
+    """Steps done."""
+    examples: int
+    """Examples seen: the position in the data."""
+    num_segments: int
+    checksum: str
+
+
+def save(path: Path, checkpoint: Checkpoint) -> None:
+    """Write the checkpoint; raises LabError where the disk refuses it."""
+    beside, before = (path.with_name(path.name + end) for end in (".part", ".before"))
+    position = {
+        "step": checkpoint.step,
+        "examples": checkpoint.examples,
+        "num_segments": checkpoint.num_segments,
+        "checksum": checkpoint.checksum,
+    }
+    try:
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        np.savez(beside / "state.npz", *checkpoint.state)
+        (beside / "position.json").write_text(json.dumps(position), encoding="utf-8")
+        # Who is killed here leaves one or the other: only between two renamings is there none.
+        shutil.rmtree(before, ignore_errors=True)
+        if path.exists():
+            path.rename(before)
+        beside.rename(path)
+        shutil.rmtree(before, ignore_errors=True)
+    except OSError as error:
+        raise LabError(
+            "The run folder takes the checkpoint", f"{path} ({error.strerror})", "Free some space"
+        ) from error
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint; raises LabError where it is not whole."""
+    try:
+        position = json.loads((path / "position.json").read_text(encoding="utf-8"))
+        with np.load(path / "state.npz", allow_pickle=False) as archive:
+            arrays = [archive[f"arr_{index}"] for index in range(len(archive.files))]
+        loaded = Checkpoint(state=arrays, **position)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise LabError("A checkpoint can be read", f"{path} ({error})") from error
+    if state.checksum(loaded.state) != loaded.checksum:
+        raise LabError("A checkpoint holds what was saved", f"{path}, changed since")
+    return loaded

@@ -1,0 +1,48 @@
+"""A real delay inside one replica's step: an op of the graph that sleeps on that replica's device.
+
+It sits between the replica's gradients and their all-reduce, so that the replica itself reads as
+computing for longer and the others as waiting for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from strategy_core.private_tf import engine as private_tf
+
+
+def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float], replica: Any) -> list[Any]:
+    """The same gradients, later: by `delays_ms[replica]` where this replica has a delay.
+
+    `replica` is a number while the graph is built where every replica has its own part of it; on
+    TPU cores one trace serves all, and the number is known when the step runs.
+    Gradients may be None or IndexedSlices.
+    """
+    number = tf.get_static_value(tf.convert_to_tensor(replica))
+    if not delays_ms or (number is not None and not delays_ms.get(int(number))):
+        return list(gradients)
+
+    def sleep(number: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        # Releases the interpreter's lock: other replicas go on.
+        time.sleep(delays_ms.get(int(number), 0.0) / 1e3)
+        return np.zeros((), np.float32)
+
+    present = tf.nest.flatten(
+        [gradient for gradient in gradients if gradient is not None], expand_composites=True
+    )
+    # Its input comes from a gradient: a GPU's kernels are awaited by the copy to the host only.
+    witness = tf.reshape(present[0], [-1])[:1]
+    with tf.control_dependencies(present):
+        # Stateful, or TensorFlow would drop an op whose output nobody uses.
+        slept = tf.numpy_function(
+            sleep, [replica, witness], tf.float32, stateful=True, name="injected_delay"
+        )
+    private_tf.run_unordered(slept)  # else two delayed replicas would sleep one after the other
+    with tf.control_dependencies([slept]):
+        return [None if gradient is None else tf.identity(gradient) for gradient in gradients]

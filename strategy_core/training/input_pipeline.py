@@ -1,0 +1,172 @@
+"""From a workload's data set to the batches of the replicas, checked before a step is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from strategy_core.private_tf import engine as private_tf
+from strategy_core.runtime.tensor_format import described
+from strategy_core.runtime.user_errors import explained
+from strategy_core.training.parameter_server.serialized_dataset import as_graph
+from strategy_core.training.step_errors import FINITE
+from strategy_core.training.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+
+class Batches(NamedTuple):
+    """The global batches of a run, without end."""
+
+    dataset: tf.data.Dataset
+    first: Any = None
+    """The first one of the data set; None where nobody had to look at it."""
+
+
+def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches:
+    """The global batches from an example of the stream on; raises SpecError where they are none."""
+    size = spec.global_batch_size
+    if work.can_start_anywhere:
+        dataset = work.build_dataset(size, spec.seed, first_example=first_example)
+    else:
+        dataset = work.build_dataset(size, spec.seed)
+    if not isinstance(dataset, tf.data.Dataset):
+        raise _nonsense(work, "a tf.data.Dataset", type(dataset).__name__)
+    _check_structure(work, dataset)
+    is_begun = work.can_start_anywhere and first_example > 0
+    first = None if work.is_built_in else _first_batch(work, dataset, size, is_begun)
+    if dataset.cardinality() != tf.data.INFINITE_CARDINALITY:
+        dataset = dataset.repeat()
+    if not work.can_start_anywhere:
+        dataset = _from_example(dataset, first_example)
+    return Batches(dataset if work.is_built_in else _checked(dataset, first), first)
+
+
+def _from_example(dataset: tf.data.Dataset, first_example: int) -> tf.data.Dataset:
+    """The batches after so many examples: those at the end of an epoch may be smaller."""
+    if first_example == 0:
+        return dataset
+
+    def count(seen: tf.Tensor, batch: Any) -> tuple[tf.Tensor, Any]:
+        seen += tf.shape(tf.nest.flatten(batch)[0], out_type=tf.int64)[0]
+        return seen, (seen, batch)
+
+    counted = dataset.scan(tf.constant(0, tf.int64), count)
+    later = counted.filter(lambda seen, _batch: seen > first_example)
+    return later.map(lambda _seen, batch: batch)
+
+
+def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
+    """(per-replica batch, per-replica shares), fetched ahead of the steps.
+
+    Raises SpecError where the hosts of a TPU pod would have to run this process's Python.
+    """
+    ahead = for_distribution(with_shares(dataset))
+    if isinstance(strategy, tf.distribute.TPUStrategy) and strategy.extended.num_hosts > 1:
+        _check_can_leave(ahead)
+    with private_tf.iterators_without_autotune():
+        return iter(strategy.experimental_distribute_dataset(ahead))
+
+
+def _check_can_leave(dataset: tf.data.Dataset) -> None:
+    if as_graph(dataset) is None:
+        raise SpecError(
+            "The hosts of a pod read for themselves: their data set is made of tf.data ops",
+            "a data set that runs Python code (from_generator, py_function, numpy_function)",
+            "Set workers=1: then all cores are in one process",
+            field="data",
+        )
+
+
+def for_distribution(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The same data set, fetched ahead and without a tuning thread that may take long to end.
+
+    Every worker of a cluster reads it whole and takes its part of each global batch: any data set
+    can be shared out so, and the global batches are the ones that a single worker would have.
+    """
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    options.autotune.enabled = False  # see private_tf.iterators_without_autotune
+    return dataset.prefetch(2).with_options(options)
+
+
+def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Batches -> (batch, shares): each example's share of the mean over its global batch."""
+
+    def add_shares(*batch: Any) -> tuple[Any, tf.Tensor]:
+        examples = tf.shape(tf.nest.flatten(batch)[0])[0]
+        return batch, tf.fill([examples], 1.0 / tf.cast(examples, tf.float32))
+
+    return dataset.map(add_shares)
+
+
+def _checked(dataset: tf.data.Dataset, first: Any) -> tf.data.Dataset:
+    """The same batches, of the rank of the first; reading one fails where a number is none."""
+
+    def check(part: Any, seen: Any) -> Any:
+        if part.shape.rank is None:
+            part = tf.ensure_shape(part, [None] * len(seen.shape))
+        is_numbers = isinstance(part, tf.Tensor) and part.dtype.is_floating
+        return tf.debugging.check_numerics(part, FINITE) if is_numbers else part
+
+    def check_batch(*parts: Any) -> Any:
+        batch = parts if isinstance(dataset.element_spec, tuple) else parts[0]
+        return tf.nest.map_structure(check, batch, first)
+
+    return dataset.map(check_batch)
+
+
+def _check_structure(work: Workload, dataset: tf.data.Dataset) -> None:
+    spec = dataset.element_spec
+    is_pair = isinstance(spec, tuple) and len(spec) == 2
+    if work.train_step is None and not is_pair:
+        raise _nonsense(work, "(features, labels) pairs", described(spec))
+    for part in tf.nest.flatten(spec):
+        is_ragged = isinstance(part, tf.RaggedTensorSpec) and work.train_step is not None
+        if not isinstance(part, tf.TensorSpec) and not is_ragged:
+            advice = "Make them dense: .to_tensor(), tf.sparse.to_dense()"
+            raise _nonsense(work, "dense tensors", described(spec), advice)
+        if part.shape.rank == 0:
+            advice = "End it with .batch(global_batch_size)"
+            raise _nonsense(work, "batches, not single examples", described(spec), advice)
+
+
+def _first_batch(work: Workload, dataset: tf.data.Dataset, size: int, is_begun: bool) -> Any:
+    """The first batch, looked at: there is one, it is a global batch, and its numbers are numbers.
+
+    Only the last batch of an epoch may be smaller; where the stream `is_begun`, it may be that.
+    Raises SpecError.
+    """
+    with explained(work.path, "The first batch of the data set can be computed"):
+        batches = iter(dataset)
+        first = next(batches, None)
+    if first is None:
+        raise _nonsense(work, "at least one batch", "an empty data set")
+    examples = {int(part.shape[0]) for part in tf.nest.flatten(first)}
+    if len(examples) > 1:
+        sizes = " and ".join(map(str, sorted(examples)))
+        raise _nonsense(work, "as many labels as features", f"batches of {sizes}")
+    (num_examples,) = examples
+    is_whole = num_examples == size or is_begun or (0 < num_examples < size and not _any(batches))
+    if num_examples > size or not is_whole:
+        raise _nonsense(
+            work,
+            f"batches of global_batch_size={size} examples, but for the last of an epoch",
+            f"a first batch of {num_examples}",
+            "End it with .batch(global_batch_size)",
+        )
+    for part in tf.nest.flatten(first, expand_composites=True):
+        if part.dtype.is_floating and not bool(tf.reduce_all(tf.math.is_finite(part))):
+            raise _nonsense(work, "finite numbers", "NaN or infinity in the first batch")
+    return first
+
+
+def _any(batches: Iterator[Any]) -> bool:
+    return next(batches, None) is not None
+
+
+def _nonsense(work: Workload, expected: str, received: str, advice: str = "") -> SpecError:
+    rule = f"build_dataset of {work.path.name} gives {expected}"
+    return SpecError(rule, received, advice, field="data")

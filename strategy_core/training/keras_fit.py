@@ -1,0 +1,168 @@
+"""The same workload through Keras `fit`, one batch at a time for whoever drives the run.
+
+`fit` keeps its loop to itself, so it runs in a thread of its own and waits before every batch for
+leave to go on. Between two batches the run may stop, change or save, as in the custom loop.
+
+The loss is the custom loop's: every example weighs its share of the global batch, summed. Keras
+reports the mean of the replicas' losses weighted by their examples; that is the same number unless
+a last partial batch is unevenly shared.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from strategy_core.cluster.barrier import sum_over_replicas
+from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.private_tf import engine as private_tf
+from strategy_core.recorder.step import RecordedStep
+from strategy_core.training.input_pipeline import for_distribution, with_shares
+from strategy_core.training.keras_fit_sync import FitAgreement
+from strategy_core.training.keras_fit_timestamps import FitMarks
+from strategy_core.training.train_step import per_example
+from strategy_core.training.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+
+_WITHOUT_END = 1 << 40
+
+
+class FitLoop:
+    """Keras `fit`, stepped: see the module."""
+
+    def __init__(
+        self,
+        strategy: tf.distribute.Strategy,
+        model: Any,
+        optimizer: Any,
+        work: Workload,
+        dataset: tf.data.Dataset,
+        *,
+        global_batch_size: int,
+        marks: FitMarks,
+        agreement: Agreement | None = None,
+    ) -> None:
+        if work.train_step is not None:
+            raise SpecError(
+                "fit brings its own train_step",
+                f"{work.path.name} with one of its own",
+                "Choose the custom loop",
+                field="loop",
+            )
+        with strategy.scope():
+            loss = _SharedLoss(work, dataset.element_spec[1])
+            # XLA would fuse away the ops whose times the lab is about.
+            model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
+        if strategy.num_replicas_in_sync > 1:
+            private_tf.build_for_fit(model, strategy, dataset.element_spec)
+        self.agreement: FitAgreement | None = None
+        if agreement is not None:
+            private_tf.let_fit_span_processes()
+            self.agreement = FitAgreement(agreement, sum_over_replicas(strategy))
+        self._marks = marks
+        self._model = model
+        self._dataset = for_distribution(_weighted(dataset))
+        self._global_batch_size = global_batch_size
+        self._baton = _Baton()
+        self._thread = threading.Thread(target=self._fit, name="keras-fit", daemon=True)
+
+    def run_step(self, recorded: RecordedStep) -> int:
+        if self._thread.is_alive():
+            loss = self._baton.one_step()
+        else:
+            with private_tf.iterators_without_autotune():
+                self._thread.start()
+                loss = self._baton.one_step()
+        if self.agreement is not None:
+            self.agreement.step_done()
+        marks, known = self._marks.read()
+        examples = known or self._global_batch_size
+        recorded.result(loss=loss, marks=marks, examples=examples)
+        return examples
+
+    def on_the_way(self) -> Iterator[None]:
+        return iter(())
+
+    def close(self) -> None:
+        """End `fit` where it waits, between two batches."""
+        if self._thread.is_alive():
+            self._baton.leave()
+            self._thread.join()
+
+    def _fit(self) -> None:
+        try:
+            self._model.fit(
+                self._dataset,
+                steps_per_epoch=_WITHOUT_END,
+                shuffle=False,
+                callbacks=[self._baton],
+                verbose=0,
+            )
+        except _Leave:
+            pass
+        except BaseException as error:
+            self._baton.fail(error)
+
+
+class _Leave(Exception):  # noqa: N818 - not an error
+    """Unwinds `fit`."""
+
+
+class _Baton(keras.callbacks.Callback):
+    """Handed to and fro: `fit` runs while it has it, the driver while `fit` waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._go = threading.Semaphore(0)
+        self._done = threading.Semaphore(0)
+        self._leaving = False
+        self._loss = 0.0
+        self._error: BaseException | None = None
+
+    def one_step(self) -> float:
+        """Let `fit` do one batch; returns its loss, raises what it raised."""
+        self._go.release()
+        self._done.acquire()
+        if self._error is not None:
+            raise self._error
+        return self._loss
+
+    def leave(self) -> None:
+        self._leaving = True
+        self._go.release()
+
+    def fail(self, error: BaseException) -> None:
+        self._error = error
+        self._done.release()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._go.acquire()
+        if self._leaving:
+            raise _Leave
+        self.model.reset_metrics()  # else the loss is a mean over all steps so far
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._loss = float((logs or {})["loss"])
+        self._done.release()
+
+
+class _SharedLoss(keras.losses.Loss):
+    """The workload's loss per example, to be weighted with the shares and summed."""
+
+    def __init__(self, work: Workload, labels: Any) -> None:
+        super().__init__(name="loss", reduction="sum")
+        self._loss_fn = work.loss_fn
+        self._dtype_of_labels = labels.dtype
+
+    def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
+        labels = tf.cast(y_true, self._dtype_of_labels)  # Keras makes them floats
+        return per_example(self._loss_fn(labels, y_pred))
+
+
+def _weighted(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """(features, labels) -> (features, labels, shares): Keras's sample weights."""
+    return with_shares(dataset).map(lambda batch, shares: (batch[0], batch[1], shares))

@@ -1,0 +1,117 @@
+"""Light marks in Keras `fit`, whose step returns its logs and nothing else.
+
+The three marks of `recorder.marks` are taken around Keras's own `train_step` and inside the
+optimizer's all-reduce. Each replica writes them to its copy of a variable that is never reduced,
+with the size of the global batch, and they are read there when the step is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from strategy_core.private_tf import engine as private_tf
+from strategy_core.recorder.marks import mark
+from strategy_core.training.injected_delay import delayed
+
+NUM_MARKS = 3
+
+
+class FitMarks:
+    """Marks of one model's `fit`. Make it before `fit` traces its step."""
+
+    def __init__(
+        self,
+        strategy: tf.distribute.Strategy,
+        model: Any,
+        optimizer: Any,
+        delays_ms: Mapping[int, float],
+        *,
+        wanted: bool,
+    ) -> None:
+        """Put them into the step where they are `wanted`.
+
+        `delays_ms`: real delays by replica, between its gradients and their all-reduce, which are
+        put there in any case.
+        """
+        self._strategy = strategy
+        self._optimizer = optimizer
+        self._delays_ms = delays_ms
+        self._reduced: dict[int, tuple[tf.Tensor, tf.Tensor]] = {}
+        self._kept = _one_per_replica(strategy) if wanted else None
+        if wanted:
+            self._stock_step = model.train_step
+            model.train_step = self._train_step
+        if wanted or delays_ms:
+            private_tf.replace_all_reduce(optimizer, self._all_reduce)
+
+    def read(self) -> tuple[npt.NDArray[np.int64] | None, int]:
+        """The marks of the last step, (local replicas, 3): ns since the epoch; None where none are
+        wanted. And the examples of its global batch; 0 where no replica here knows."""
+        kept = self._kept
+        if kept is None:
+            return None, 0
+        if not isinstance(kept, list):
+            kept = self._strategy.experimental_local_results(kept)
+        numbers = np.stack([copy.numpy() for copy in kept])
+        return numbers[:, :NUM_MARKS], int(numbers[:, NUM_MARKS].max())
+
+    def _train_step(self, data: Any) -> Any:
+        """What Keras calls in every replica's context, while it traces."""
+        inputs_ready = mark(data)
+        with tf.control_dependencies([inputs_ready]):
+            data = tf.nest.map_structure(tf.identity, data)
+        logs = self._stock_step(data)
+        marks = self._reduced.pop(_replica(), None)
+        if marks is not None:
+            own: Any = self._kept[_replica()] if isinstance(self._kept, list) else self._kept
+            own.assign(tf.stack([inputs_ready, *marks, _num_examples(data[2])]))
+        return logs
+
+    def _all_reduce(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        gradients, weights = zip(*pairs, strict=True)
+        ready = delayed(gradients, self._delays_ms, replica)
+        before = self._mark(ready)
+        reduced = private_tf.stock_all_reduce(self._optimizer, zip(ready, weights, strict=True))
+        after = self._mark([gradient for gradient, _ in reduced])
+        if before is not None and after is not None:
+            self._reduced[_replica()] = before, after
+        return reduced
+
+    def _mark(self, gradients: Sequence[Any]) -> tf.Tensor | None:
+        if self._kept is None:
+            return None
+        return mark([gradient for gradient in gradients if gradient is not None])
+
+
+def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
+    """Where each replica writes its marks: a variable with a copy for each, or a list of them."""
+    empty = tf.zeros([NUM_MARKS + 1], tf.int64)
+    if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
+        # Its variables have one copy, whatever their synchronization.
+        return [tf.Variable(empty, trainable=False) for _ in range(strategy.num_replicas_in_sync)]
+    with strategy.scope():
+        return tf.Variable(
+            empty,
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+
+
+def _num_examples(shares: tf.Tensor) -> tf.Tensor:
+    """Examples of the global batch, by the share that each has of it; 0 where there is none."""
+    share = tf.reduce_max(tf.concat([tf.cast(shares, tf.float32), [0.0]], axis=0))
+    return tf.cast(tf.round(tf.math.divide_no_nan(1.0, share)), tf.int64)
+
+
+def _replica() -> int:
+    """Which part of the graph this is: a replica's own, or 0 where all share one (TPU cores)."""
+    replica = tf.distribute.get_replica_context()
+    static = tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group))
+    return 0 if static is None else int(static)

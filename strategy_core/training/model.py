@@ -1,0 +1,104 @@
+"""A workload's model and optimizer, created under a strategy with all of their variables."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from strategy_core.private_tf import engine as private_tf
+from strategy_core.runtime.user_errors import explained
+from strategy_core.training.variable_aggregation import variable_rules
+from strategy_core.training.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+
+class Built(NamedTuple):
+    """A model and its optimizer."""
+
+    model: Any
+    optimizer: Any
+    drew_seeds: bool
+    """Whether eager ops drew from TensorFlow's global seed: Keras' initializers do not."""
+
+
+def build_model(
+    spec: RunSpec,
+    work: Workload,
+    strategy: tf.distribute.Strategy,
+    dataset: tf.data.Dataset | None = None,
+    *,
+    is_seeded: bool = False,
+) -> Built:
+    """Model and optimizer; raises SpecError.
+
+    A model that waits for its first input to build its weights gets the features of `dataset`.
+
+    The same seed gives the same weights under every strategy. `is_seeded` says that TensorFlow has
+    this seed already, and that nothing has drawn from it: to set it once more takes as long as the
+    kernels of all ops and steps so far, which TensorFlow then forgets.
+    """
+    if is_seeded:
+        random.seed(spec.seed)
+        np.random.seed(spec.seed)
+    else:
+        keras.utils.set_random_seed(spec.seed)
+    seeds = private_tf.eager_seeds()
+    model, optimizer = _build_both(spec, work, strategy, dataset)
+    drew_seeds = private_tf.eager_seeds() != seeds
+    if drew_seeds and is_seeded:  # the workload's file is another one than it was
+        return build_model(spec, work, strategy, dataset)
+    return Built(model, optimizer, drew_seeds)
+
+
+def _build_both(
+    spec: RunSpec, work: Workload, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset | None
+) -> tuple[Any, Any]:
+    with strategy.scope():
+        with variable_rules(strategy):
+            model = work.build_model()
+            _check(work, "build_model", "a keras.Model", isinstance(model, keras.Model), model)
+            if not model.built or not model.trainable_variables:  # `model.build` may build nothing
+                _build(work, model, dataset)
+        _check(work, "build_model", "trainable weights", bool(model.trainable_variables), model)
+        optimizer = work.build_optimizer()
+        is_optimizer = isinstance(optimizer, keras.optimizers.Optimizer)
+        _check(work, "build_optimizer", "a keras.optimizers.Optimizer", is_optimizer, optimizer)
+        if spec.learning_rate is not None:
+            optimizer.learning_rate = spec.learning_rate
+        optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+
+def _build(work: Workload, model: Any, dataset: tf.data.Dataset | None) -> None:
+    """Create the weights of a model that waits for its first input."""
+    if dataset is None:
+        raise SpecError(
+            "A model for data of your own names its input shape",
+            f"build_model of {work.path.name} without one",
+            "Begin it with keras.Input(shape)",
+            field="workload",
+        )
+    features = tf.nest.map_structure(
+        lambda part: tf.zeros([1, *part.shape[1:]], part.dtype), dataset.element_spec[0]
+    )
+    with explained(work.path, "The model takes the features of the data set"):
+        model(features)
+
+
+def _check(work: Workload, function: str, expected: str, is_fine: bool, received: Any) -> None:
+    if is_fine:
+        return
+    told, advice = type(received).__name__, ""
+    if received is None:
+        told, advice = "None", "Let it return what it makes"
+    elif isinstance(received, type):
+        told, advice = f"the class {received.__name__}", "Call it"
+    elif isinstance(received, keras.Model):
+        told, advice = f"a {told} without", "Add a layer that has some, or set trainable = True"
+    rule = f"{function} of {work.path.name} gives {expected}"
+    raise SpecError(rule, told, advice, field="workload")

@@ -1,0 +1,80 @@
+"""The coordinator's part: a loop over closures, made of a strategy, a model and a data set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.training.parameter_server.closure import build_step
+from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
+from strategy_core.training.parameter_server.push_accounting import Pushes
+from strategy_core.training.parameter_server.server_step_counter import count_on_server
+from strategy_core.training.parameter_server.sharded_weights import Held
+from strategy_core.training.parameter_server.variable_placement import served
+from strategy_core.training.parameter_server.worker_input import Feed
+from strategy_core.training.workload import Workload
+from strategy_lab.profiles.run.events import VariablesServed
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+COUNT_NOTE = (
+    "The optimizer counts its steps on the server: Keras 3 reads the counter and writes it back, "
+    "which loses steps of workers that push at the same time."
+)
+FEED_NOTE = (
+    "The data set runs Python code, which cannot leave the coordinator: it reads every batch and "
+    "sends it with its closure. Of tf.data ops alone, each worker would read for itself."
+)
+SPLIT_NOTE = (
+    "Each of {num_workers} workers reads its own part of the batches, and starts it anew where it "
+    "was lost and is back."
+)
+
+
+def coordinator_loop(
+    spec: RunSpec,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    held: Held,
+    work: Workload,
+    source: tf.data.Dataset | Feed,
+) -> tuple[CoordinatorLoop, list[str]]:
+    """The loop, and what its user should know.
+
+    `source` is the data set, or the feed of a loop before this one, read on from where it is.
+    """
+    # One per strategy: asked for again, TensorFlow gives the same.
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    feed = source if isinstance(source, Feed) else Feed(coordinator, source, spec.workers)
+    notes = [SPLIT_NOTE.format(num_workers=spec.workers) if feed.is_remote else FEED_NOTE]
+    if count_on_server(held.optimizer):
+        notes.append(COUNT_NOTE)
+    pushes = Pushes()
+    step = build_step(
+        strategy,
+        model,
+        held,
+        work,
+        feed.take_batch,
+        delays_ms={delay.worker: delay.ms for delay in spec.inject},
+        pushes=pushes,
+    )
+
+    def tell_served(segment: int) -> VariablesServed:
+        return served(
+            segment,
+            held,
+            pushes if work.train_step is None else None,
+            num_workers=spec.workers,
+            num_servers=spec.parameter_servers,
+            feed="worker" if feed.is_remote else "coordinator",
+        )
+
+    loop = CoordinatorLoop(
+        lambda: coordinator.schedule(step, args=(feed.argument(),)),
+        spec.workers,
+        [*(planned.step for planned in spec.reconfigure), spec.steps],
+        tell_served,
+        feed,
+    )
+    return loop, notes

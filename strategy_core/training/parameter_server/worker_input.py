@@ -1,0 +1,44 @@
+"""Where workers get their batches: each has a data set of its own, read where it computes.
+
+Of N workers, worker i reads the global batches i, i + N, i + 2N, ... of the same stream. A data
+set that runs Python code cannot leave this process: its batches are then sent with each closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.training.parameter_server.serialized_dataset import as_graph
+
+
+class Feed:
+    """`argument()` is what a closure is given, `take_batch` how it gets its batch from that."""
+
+    def __init__(self, coordinator: Any, dataset: tf.data.Dataset, num_workers: int) -> None:
+        graph = as_graph(dataset)
+        self.is_remote = graph is not None
+        """Whether workers read for themselves."""
+        self.take_batch: Callable[[Any], Any] = next if self.is_remote else _same
+        if graph is None:
+            batches = iter(dataset)
+            self.argument: Callable[[], Any] = lambda: next(batches)
+            return
+        structure = dataset.element_spec
+        # Captured: of a constant of its own graph, TensorFlow would make the data set right here.
+        captured = tf.constant(graph)
+
+        def on_worker() -> tf.data.Dataset:
+            variant = tf.raw_ops.DatasetFromGraph(graph_def=captured)
+            whole = tf.data.experimental.from_variant(variant, structure)
+            index = tf.distribute.coordinator.experimental_get_current_worker_index()
+            return whole.shard(num_workers, tf.cast(index, tf.int64)).prefetch(2)
+
+        iterators = iter(coordinator.create_per_worker_dataset(on_worker))
+        self.argument = lambda: iterators
+
+
+def _same(batch: Any) -> Any:
+    return batch

@@ -1,0 +1,331 @@
+"""A configuration, built: everything that a segment of a run needs, from its spec."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core import data, strategies
+from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.data.examples import Examples
+from strategy_core.planning import collective_algorithms
+from strategy_core.planning.device_plan import DevicePlan
+from strategy_core.planning.reconfiguration import STEP_FIELDS
+from strategy_core.runtime import logical_devices as devices
+from strategy_core.tpu import from_spec
+from strategy_core.training import shape_check, state, workload
+from strategy_core.training.custom_loop import CustomLoop, Loop
+from strategy_core.training.input_pipeline import distributed, global_batches
+from strategy_core.training.keras_fit import FitLoop
+from strategy_core.training.keras_fit_timestamps import FitMarks
+from strategy_core.training.model import build_model
+from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
+from strategy_core.training.parameter_server.coordinator import coordinator_loop
+from strategy_core.training.parameter_server.sharded_weights import (
+    Held,
+    PartedModel,
+    check_parts,
+)
+from strategy_core.training.step_cache import TracedStep, TracedSteps, kind_of
+from strategy_core.training.train_step import Step, build_step
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.spec.run_spec import RunSpec, check_batch
+
+REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
+"""Fields that a MirroredStrategy which is there can follow: it is how it reduces, not what."""
+
+
+@dataclass
+class Segment:
+    """What a configuration runs with. `notes` are what its user should know."""
+
+    spec: RunSpec
+    plan: DevicePlan
+    algorithm: collective_algorithms.Algorithm
+    work: workload.Workload
+    strategy: tf.distribute.Strategy
+    model: Any
+    optimizer: Any
+    loop: Loop
+    notes: list[str] = field(default_factory=list)
+    parted: PartedModel | None = None
+    """Parts of the weights on parameter servers, where they are cut."""
+    steps: TracedSteps = field(default_factory=TracedSteps)
+    """The custom loop's steps that were traced on these variables."""
+    traced: TracedStep | None = None
+    """The one of them that the loop calls."""
+    drew_seeds: bool = True
+    """Whether building the model drew from TensorFlow's global seed."""
+
+    @property
+    def custom(self) -> CustomLoop:
+        """The loop, where it is the custom one: its batches and its step one by one."""
+        assert isinstance(self.loop, CustomLoop)
+        return self.loop
+
+    def take_effect(self) -> None:
+        """Set what steps and strategy share with other segments, before the first step."""
+        if self.traced is not None:
+            self.traced.delays_ms.update(_delays_ms(self.spec, self.plan))
+        strategies.reduce_by(self.strategy, self.spec, self.algorithm)
+
+    @property
+    def recorded_as(self) -> int | None:
+        """The segment that had this very graph and put it on record; None before there is one."""
+        if self.traced is None:
+            return None
+        return self.traced.recorded.get(self.spec.global_batch_size)
+
+    def has_recorded(self, number: int) -> None:
+        """The graph is on record as that of segment `number`."""
+        if self.traced is not None:
+            self.traced.recorded.setdefault(self.spec.global_batch_size, number)
+
+    def forget_step(self) -> None:
+        """Have the step traced anew: this one failed."""
+        if self.traced is not None:
+            self.steps.forget(self.traced)
+
+    def take_state(self) -> state.State:
+        """The training state, copied."""
+        if self.parted is not None:
+            self.parted.gather()
+        return state.take(self.strategy, state.variables(self.model, self.optimizer))
+
+    def put_state(self, held: state.State) -> None:
+        """Set the training state."""
+        state.put(state.variables(self.model, self.optimizer), held)
+        if self.parted is not None:
+            self.parted.hand_out()
+
+    def placed_variables(self) -> list[Any]:
+        """The variables that are trained, where they sit."""
+        if self.parted is not None:
+            return self.parted.variables
+        return state.variables(self.model, self.optimizer)
+
+    def opened(
+        self,
+        number: int,
+        first_step: int,
+        *,
+        checksum_before: str | None = None,
+        moved: str | None = None,
+    ) -> SegmentOpened:
+        """The event that puts the segment on record, in force from now on."""
+        weights = self.model.trainable_variables
+        cores = from_spec.core_devices(self.strategy)
+        checksum_after = state.checksum(self.take_state()) if checksum_before else None
+        return SegmentOpened(
+            segment=number,
+            strategy=self.spec.strategy,
+            num_replicas=self.plan.num_replicas,
+            num_workers=self.spec.workers,
+            global_batch_size=self.spec.global_batch_size,
+            first_step=first_step,
+            started_ns=time.time_ns(),
+            replica_devices=[devices[0] for devices in cores] if cores else self.plan.names,
+            core_devices=cores,
+            cross_device_ops=self.algorithm.name,
+            spec=self.spec.to_json(),
+            parameter_bytes=sum(w.value.dtype.size * w.value.shape.num_elements() for w in weights),
+            state_checksum_before=checksum_before,
+            state_checksum_after=checksum_after,
+            moved=moved,
+        )
+
+
+def build(
+    spec: RunSpec,
+    *,
+    carried: state.State | None = None,
+    first_example: int = 0,
+    agreement: Agreement | None = None,
+    joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None,
+    before: Segment | None = None,
+) -> Segment:
+    """Everything `spec` asks for, its state carried over and its data from an example on.
+
+    `agreement` is how this process and its peers come to the same commands, where it has peers;
+    `joined` is given the strategy once it is there, and all of its cluster's processes with it.
+    `before` is the segment that this process ran before, with the same seed.
+
+    Raises LabError; nothing of another segment is touched.
+    """
+    planned = devices.planned(spec)
+    check_batch(spec.global_batch_size, planned.num_in_step)
+    algorithm = collective_algorithms.decide(spec, planned)
+    # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
+    strategy = strategies.build(spec, planned.names, algorithm)
+    joined(strategy)
+    work = workload.load(spec.workload, spec.workload_options)
+    is_cut = spec.parameter_server.partitioner != "none"
+    if is_cut:
+        check_parts(work)
+    # A model whose weights are cut stays whole here, as a pattern for what is served.
+    holder = tf.distribute.get_strategy() if is_cut else strategy
+    is_seeded = before is not None and not before.drew_seeds
+    notes = [algorithm.note] if algorithm.note else []
+    if spec.data is None:
+        dataset, first = global_batches(spec, work, first_example)
+        built = build_model(spec, work, holder, dataset, is_seeded=is_seeded)
+    else:
+        built = build_model(spec, work, holder, is_seeded=is_seeded)
+        examples, first = data.read(spec.data), None
+        dataset = _own_batches(spec, examples, first_example, built.model)
+        notes += [examples.note] if examples.note else []
+    model, optimizer = built.model, built.optimizer
+    if spec.data is not None or not work.is_built_in:
+        shape_check.check(work, model, dataset.element_spec, first, loop=spec.loop)
+    if carried is not None:
+        state.put(state.variables(model, optimizer), carried)
+    loop: Loop
+    parted, steps, traced = None, TracedSteps(), None
+    if spec.strategy == "parameter-server":
+        if is_cut:
+            parted = PartedModel(spec, work, strategy, model, optimizer)
+        held = parted.held if parted else Held.whole(model, optimizer)
+        loop, told = coordinator_loop(spec, strategy, model, held, work, dataset)
+        notes += told
+    elif spec.loop == "fit":
+        loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
+    else:
+        traced = _step(spec, planned, algorithm, work, strategy, model, optimizer, steps)
+        loop = CustomLoop(distributed(strategy, dataset), traced.step, agreement)
+    return Segment(
+        spec,
+        planned,
+        algorithm,
+        work,
+        strategy,
+        model,
+        optimizer,
+        loop,
+        notes=notes,
+        parted=parted,
+        steps=steps,
+        traced=traced,
+        drew_seeds=built.drew_seeds,
+    )
+
+
+def fixed_fields(spec: RunSpec) -> list[str]:
+    """Fields of a spec that its strategy and model are made from: another value, other ones."""
+    free = STEP_FIELDS | (REDUCTION_FIELDS if strategies.can_reduce_anew(spec) else set())
+    return [name for name in RunSpec.model_fields if name not in free]
+
+
+def can_adapt(before: Segment, spec: RunSpec) -> bool:
+    """Whether `adapt` can make a segment for `spec` of the one before."""
+    is_own = isinstance(before.loop, CustomLoop | CoordinatorLoop) and spec.strategy != "tpu"
+    return is_own and all(
+        getattr(spec, name) == getattr(before.spec, name) for name in fixed_fields(spec)
+    )
+
+
+def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
+    """The segment for `spec` on the strategy, model and variables of the one before.
+
+    Its data begin at an example, or (None) go on where those of the one before are. Its step is
+    one that was traced on these variables before, or a new one: the one before stays whole but for
+    the values of its variables, what `take_effect` sets, and data that they share. Raises LabError.
+    """
+    check_batch(spec.global_batch_size, before.plan.num_in_step)
+    algorithm = collective_algorithms.decide(spec, before.plan)
+    dataset = None
+    if first_example is not None:
+        if spec.data is None:
+            dataset, _ = global_batches(spec, before.work, first_example)
+        else:
+            dataset = _own_batches(spec, data.read(spec.data), first_example, before.model)
+    is_told = algorithm == before.algorithm or not algorithm.note
+    notes = [] if is_told else [str(algorithm.note)]
+    adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
+    if spec.capture.contexts:  # they are seen while a step is traced
+        adapted.steps = TracedSteps()
+    adapted.loop = _adapted_loop(adapted, dataset)
+    return adapted
+
+
+def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
+    """A loop for a segment that still has that of the one before: over a data set, or (None) over
+    what has not been read yet."""
+    spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
+    if isinstance(before.loop, CoordinatorLoop):
+        held = before.parted.held if before.parted else Held.whole(model, optimizer)
+        feed = before.loop.feed if dataset is None else dataset
+        loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
+        return loop
+    batches = before.custom.batches if dataset is None else distributed(strategy, dataset)
+    before.traced = _step(
+        spec, before.plan, before.algorithm, before.work, strategy, model, optimizer, before.steps
+    )
+    return CustomLoop(batches, before.traced.step, before.custom.agreement)
+
+
+def _own_batches(
+    spec: RunSpec, examples: Examples, first_example: int, model: Any
+) -> tf.data.Dataset:
+    return examples.batches(spec.global_batch_size, spec.seed, first_example, model)
+
+
+def _fit_loop(
+    spec: RunSpec,
+    planned: DevicePlan,
+    work: workload.Workload,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    dataset: tf.data.Dataset,
+    agreement: Agreement | None,
+) -> FitLoop:
+    delays_ms = _delays_ms(spec, planned)
+    return FitLoop(
+        strategy,
+        model,
+        optimizer,
+        work,
+        dataset,
+        global_batch_size=spec.global_batch_size,
+        marks=FitMarks(strategy, model, optimizer, delays_ms, wanted=spec.capture.marks),
+        agreement=agreement,
+    )
+
+
+def _step(
+    spec: RunSpec,
+    planned: DevicePlan,
+    algorithm: collective_algorithms.Algorithm,
+    work: workload.Workload,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    steps: TracedSteps,
+) -> TracedStep:
+    """The custom loop's step: of `steps` where it is among them, else new and among them now."""
+
+    def build(delays_ms: Mapping[int, float]) -> Step:
+        return build_step(
+            strategy,
+            model,
+            optimizer,
+            work,
+            delays_ms=delays_ms,
+            with_marks=spec.capture.marks,
+            split=from_spec.splitter(strategy, spec),
+        )
+
+    delays_ms = _delays_ms(spec, planned)
+    return steps.get(kind_of(spec, algorithm, delays_ms), delays_ms, build)
+
+
+def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:
+    """The delays asked for, by the number of the replica in the whole run."""
+    return {
+        delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
+        for delay in spec.inject
+    }

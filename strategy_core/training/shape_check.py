@@ -1,0 +1,177 @@
+"""Whether data, model and loss of a workload fit together, found out before a step is done.
+
+Shapes and types are sent through the model and the loss as a step would send a batch, in a graph
+that is never run. Only labels are looked at as numbers: those of the first batch. What the graph
+cannot tell, such as a label of a later batch, is explained when it comes (`step_errors.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from strategy_core.runtime.tensor_format import described
+from strategy_core.runtime.user_errors import said
+from strategy_core.training.loss import default_loss
+from strategy_core.training.step_errors import wrong_number
+from strategy_core.training.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+
+_MANY = 7919
+"""Examples of the trial's batch: a prime, so that another axis of that size has it from there."""
+
+
+def check(
+    work: Workload, model: Any, element_spec: Any, first_batch: Any = None, *, loop: str = "custom"
+) -> None:
+    """Raise SpecError where the lab's own step cannot train `model` on such batches.
+
+    `first_batch` is one of them, where its numbers have not been looked at.
+    """
+    if work.train_step is not None:  # it alone knows what it takes, and is explained by itself
+        return
+    features, labels = _shaped(element_spec, first_batch)
+    outputs = _outputs(work, model, features)
+    if loop == "fit":
+        _check_for_fit(work, labels, outputs)
+    _check_loss(work, labels, outputs)
+    if first_batch is not None:
+        _check_numbers(work, first_batch[1], outputs)
+
+
+def _shaped(element_spec: Any, first_batch: Any) -> Any:
+    """Features and labels as specs, with the sizes that the first batch has beside its examples."""
+    if first_batch is None:
+        return element_spec
+
+    def shaped(spec: tf.TensorSpec, part: tf.Tensor) -> tf.TensorSpec:
+        return tf.TensorSpec([*spec.shape[:1], *part.shape[1:]], part.dtype)
+
+    return tf.nest.map_structure(shaped, element_spec, first_batch)
+
+
+def _outputs(work: Workload, model: Any, features: Any) -> Any:
+    """What the model makes of the features, as specs."""
+
+    @tf.function(autograph=False)
+    def outputs_of(features: Any) -> Any:
+        with keras.StatelessScope():  # what the model would change, such as moving averages, stays
+            return model(features, training=True)
+
+    try:
+        _check_words(model, features)
+        traced = outputs_of.get_concrete_function(features).structured_outputs
+    except Exception as error:  # whatever a layer may raise
+        raise SpecError(
+            f"The model of {work.path.name} takes the features of the data",
+            f"features {described(features)}, {_wanted(work, model, features, error)}",
+            "Let the data have the shape and type that the model takes, or change its input",
+            field="workload",
+        ) from error
+    return tf.nest.map_structure(lambda part: tf.TensorSpec(part.shape, part.dtype), traced)
+
+
+def _wanted(work: Workload, model: Any, features: Any, error: Exception) -> str:
+    """What the model takes, where it names its inputs and others came; else what it says."""
+    inputs = _inputs(model)
+    parts = tf.nest.flatten(features)
+    are_others = len(parts) != len(inputs) or any(
+        not part.shape.is_compatible_with(tf.TensorShape(taken.shape)) or part.dtype == tf.string
+        for part, taken in zip(parts, inputs, strict=True)
+    )
+    if inputs and (are_others or isinstance(features, dict)):
+        return f"for a model of {described(inputs[0] if len(inputs) == 1 else list(inputs))}"
+    return f"and {said(work.path, error)}"
+
+
+def _inputs(model: Any) -> list[Any]:
+    """The inputs that a model names; none where it is a class with a `call` of its own."""
+    return list(getattr(model, "inputs", None) or [])
+
+
+def _check_words(model: Any, features: Any) -> None:
+    """Keras casts words to numbers without a word; TensorFlow finds no kernel for it in a step."""
+    takes_words = any(taken.dtype == "string" for taken in _inputs(model))
+    has_words = any(part.dtype == tf.string for part in tf.nest.flatten(features))
+    if has_words and _inputs(model) and not takes_words:
+        raise TypeError("words are no numbers")
+
+
+def _check_for_fit(work: Workload, labels: Any, outputs: Any) -> None:
+    if len(tf.nest.flatten(outputs)) == 1 and isinstance(labels, tf.TensorSpec):
+        return
+    raise SpecError(
+        "Under fit, labels and outputs are one tensor each",
+        f"labels {described(labels)} and outputs {described(outputs)} of {work.path.name}",
+        "Choose the custom loop, or put them together",
+        field="loop",
+    )
+
+
+def _check_loss(work: Workload, labels: Any, outputs: Any) -> None:
+    """One loss per example, with a gradient."""
+    is_free = all(part.shape.rank and part.shape[0] is None for part in tf.nest.flatten(labels))
+
+    @tf.function(autograph=False)
+    def loss_of(labels: Any, outputs: Any) -> Any:
+        floats = [part for part in tf.nest.flatten(outputs) if part.dtype.is_floating]
+        with tf.GradientTape() as tape:
+            tape.watch(floats)
+            if work.is_built_in:  # over the user's data, of which it says more than TensorFlow
+                default_loss(labels, outputs)
+            losses = work.loss_fn(labels, outputs)
+        gradients = tape.gradient(losses, floats)
+        return losses, [gradient for gradient in gradients if gradient is not None]
+
+    try:
+        concrete = loss_of.get_concrete_function(*map(_many, (labels, outputs)))
+    except SpecError as error:
+        received = str(error.received).replace(str(_MANY), "n")
+        raise SpecError(error.rule, received, error.advice, field=error.field) from error
+    losses, gradients = concrete.structured_outputs
+    if is_free and _MANY in losses.shape.as_list()[1:]:
+        raise SpecError(
+            "loss_fn gives one loss per example, shape (n,)",
+            f"one per pair of examples, (n, n), for labels {described(labels)} and "
+            f"outputs {described(outputs)}",
+            "Give both the same shape: TensorFlow broadcasts them else",
+            field="workload",
+        )
+    if not gradients:
+        raise SpecError(
+            "The loss depends on the model's outputs",
+            f"no gradient from loss_fn of {work.path.name}",
+            "Compute it from the outputs with ops that have one: argmax and casts to int do not",
+            field="workload",
+        )
+
+
+def _many(structure: Any) -> Any:
+    """The same specs for a batch whose size is told from all other sizes."""
+
+    def many(part: tf.TensorSpec) -> tf.TensorSpec:
+        if part.shape.rank and part.shape[0] is None:
+            return tf.TensorSpec([_MANY, *part.shape[1:]], part.dtype)
+        return part
+
+    return tf.nest.map_structure(many, structure)
+
+
+def _check_numbers(work: Workload, labels: Any, outputs: Any) -> None:
+    """Put the labels of a batch before the loss, with outputs of zero: are they in its range?"""
+    examples = tf.nest.flatten(labels)[0].shape[0]
+
+    def zeros(part: tf.TensorSpec) -> tf.Tensor:
+        return tf.zeros([examples, *part.shape[1:]], part.dtype)
+
+    if any(None in part.shape[1:] for part in tf.nest.flatten(outputs)):
+        return
+    try:
+        with tf.device("CPU:0"):  # a GPU gives NaN for a class that there is not
+            work.loss_fn(labels, tf.nest.map_structure(zeros, outputs))
+    except SpecError as error:
+        told = wrong_number(error.__cause__, "the first batch", work.path.name)
+        if told is not None:
+            raise told from error

@@ -1,0 +1,91 @@
+"""What a batch or a workload's own code did wrong while steps go on, as a sentence.
+
+TensorFlow tells it from inside a graph: without a rule, and for whoever knows its ops.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tensorflow as tf
+
+from strategy_core.data import images
+from strategy_core.planning import workload_catalog
+from strategy_core.runtime.user_errors import said
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+FINITE = "every number of a batch is finite"
+"""What the check of every batch says, so that it is known again here."""
+_LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
+_INDEX = re.compile(r"indices\[[\d,]*\] = (-?\d+) is not in \[0, (\d+)\)")
+_BROKEN = (
+    tf.errors.InvalidArgumentError,
+    tf.errors.UnimplementedError,
+    tf.errors.NotFoundError,
+    tf.errors.UnknownError,
+    TypeError,
+    ValueError,
+)
+"""What a step raises that is not about a peer that is gone: ops, Python code in a data set, and
+layers that are traced anew because a batch has another shape."""
+_OF_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective")
+_OF_PYTHON = "Traceback (most recent call last)"
+
+
+def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
+    """What is wrong with the user's data or file; None where it is something else.
+
+    May raise a SpecError of its own, which names a file.
+    """
+    name = Path(spec.workload).name
+    is_own = spec.workload.endswith(".py")
+    if isinstance(error, ValueError) and str(error).startswith("No gradients provided"):  # in fit
+        return SpecError("The loss depends on the model's weights", "no gradient", field="workload")
+    if isinstance(error, tf.errors.InvalidArgumentError) and FINITE in str(error):
+        received = f"NaN or infinity in the batch of step {step}"
+        return SpecError(f"build_dataset of {name} gives finite numbers", received, field="data")
+    told = wrong_number(error, f"the batch of step {step}", name)
+    if told is not None:
+        return told
+    if not _is_broken(error):
+        return None
+    if spec.data is not None and Path(spec.data).expanduser().is_dir():
+        images.check_every_file(Path(spec.data).expanduser())
+    if not is_own:
+        return None
+    received = f"{said(workload_catalog.find(spec.workload), error)}, in step {step}"
+    return SpecError("A workload's steps run without an error", received, field="workload")
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether an op of the step or Python in a data set raised it, and no peer that is gone."""
+    if not isinstance(error, _BROKEN) or _OF_PEERS.search(str(error)):
+        return False
+    return not isinstance(error, tf.errors.UnknownError) or _OF_PYTHON in str(error)
+
+
+def wrong_number(error: BaseException | None, where: str, workload: str) -> SpecError | None:
+    """A class or an index outside of the range that the model has; None for any other error."""
+    if not isinstance(error, tf.errors.InvalidArgumentError):
+        return None
+    label, index = _LABEL.search(str(error)), _INDEX.search(str(error))
+    if label is not None:
+        return SpecError(
+            f"Labels are class numbers from 0 to {int(label[2]) - 1}, for the {label[2]} outputs "
+            f"of the model",
+            f"label {label[1]} in {where} of {workload}",
+            "Number the classes from 0, give the model an output for each, or make labels that "
+            "are values floats",
+            field="data",
+        )
+    if index is not None:
+        return SpecError(
+            f"Numbers that look up a row of a table (Embedding, gather) are from 0 to "
+            f"{int(index[2]) - 1}, for its {index[2]} rows",
+            f"{index[1]} in {where} of {workload}",
+            "Give the table a row for each, or the data smaller numbers",
+            field="data",
+        )
+    return None

@@ -1,0 +1,179 @@
+"""One training step under tf.distribute, from a batch per replica to updated weights.
+
+The global batch is shared out: every replica gets its part, computes gradients on it, and the
+gradients are summed over the replicas (the all-reduce), so that all of them make the same update
+and stay copies of one model. Every example comes with its share of the mean, 1 over the number of
+examples in the global batch, so that summing over replicas gives the mean over the global batch,
+whether the replicas have the same number of examples or, in a last partial batch, not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.private_tf import engine as private_tf
+from strategy_core.recorder.marks import clock_s
+from strategy_core.training.injected_delay import delayed
+from strategy_core.training.workload import Workload
+from strategy_lab.profiles.errors import SpecError
+
+Step = Callable[..., tf.Tensor]
+"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> one tensor,
+since a step waits for each that it returns: the mean loss over the global batch, its number of
+examples, n sums over the replicas, and the marks of each local replica (seconds) if there are any:
+inputs ready, gradients ready, reduced."""
+
+ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
+"""What each replica does with its part: (its part of the mean loss, its last two marks)."""
+
+NUM_MARKS = 3
+
+Clock = Callable[..., tf.Tensor]
+"""The time, float64 seconds, at which the tensors that it is given are there."""
+
+
+def build_step(
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    workload: Workload,
+    *,
+    delays_ms: Mapping[int, float],
+    with_marks: bool,
+    split: Callable[[Any], Any] = lambda features: features,
+) -> Step:
+    """The step of `workload` under `strategy`, traced when it is first called.
+
+    What it returns is float32 without marks, float64 with them.
+
+    Args:
+      delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
+      with_marks: whether the step has light per-replica timestamps, and returns them.
+      split: what is done to a replica's batch first: a TPU's cores may share it.
+    """
+    make = lesson_step if workload.train_step is None else own_step
+    clock: Clock = clock_s if with_marks else _no_clock
+    replica_step = make(model, optimizer, workload, delays_ms, clock)
+
+    def marked_step(batch: Any, shares: tf.Tensor, *also: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        inputs_ready = clock(batch, shares)
+        if with_marks:
+            batch = _after(inputs_ready, batch)
+        features, *rest = batch
+        batch = (split(features), *rest)
+        loss, later_marks = replica_step(batch, shares)
+        examples = tf.cast(tf.size(shares), tf.float32)
+        parts = tf.concat([[loss], [examples], *also], axis=0)
+        return parts, tf.stack([inputs_ready, *later_marks])
+
+    @tf.function(autograph=False)
+    def train_step(batch: Any, shares: Any, *also: tf.Tensor) -> tf.Tensor:
+        parts, marks = strategy.run(marked_step, args=(batch, shares, *also))
+        total = strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
+        if not with_marks:
+            return total
+        per_replica = strategy.experimental_local_results(marks)
+        return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
+
+    return train_step
+
+
+def marks_ns(seconds: Sequence[float]) -> list[list[int]] | None:
+    """Per local replica its marks, ns since the epoch, from the end of what a step returned."""
+    ns = [int(mark * 1e9) for mark in seconds]
+    return [ns[at : at + NUM_MARKS] for at in range(0, len(ns), NUM_MARKS)] or None
+
+
+def lesson_step(
+    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
+) -> ReplicaStep:
+    """The textbook step: forward, backward, all-reduce, update."""
+
+    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
+        replica = tf.distribute.get_replica_context()
+        features, labels = batch
+
+        with tf.GradientTape() as tape:
+            outputs = model(features, training=True)
+            losses = per_example(workload.loss_fn(labels, outputs))
+            loss = tf.reduce_sum(losses * shares)
+            # The model's own losses (regularization) count once, not once per replica.
+            loss += tf.add_n(model.losses or [0.0]) / replica.num_replicas_in_sync
+        gradients, weights = _present(tape, loss, model.trainable_variables)
+        gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
+        gradients_ready = clock(gradients)
+
+        gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        reduced = clock(gradients)
+
+        optimizer.apply(gradients, weights)
+        return loss, [gradients_ready, reduced]
+
+    return replica_step
+
+
+def own_step(
+    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
+) -> ReplicaStep:
+    """A workload's own `train_step`, delayed and marked where its optimizer all-reduces."""
+    marks_by_replica: dict[int, list[tf.Tensor]] = {}
+    user_step = workload.train_step
+    assert user_step is not None
+
+    def all_reduce(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        replica = tf.distribute.get_replica_context()
+        gradients, weights = zip(*pairs, strict=True)
+        ready = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
+        before = clock([gradient for gradient in ready if gradient is not None])
+        reduced = private_tf.stock_all_reduce(optimizer, zip(ready, weights, strict=True))
+        after = clock([gradient for gradient, _ in reduced if gradient is not None])
+        marks_by_replica[_number(replica)] = [before, after]
+        return reduced
+
+    def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        private_tf.replace_all_reduce(optimizer, all_reduce)  # another step may have put its own
+        replica = tf.distribute.get_replica_context()
+        loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
+        # What the user's step never reduced has no marks but its end.
+        marks = marks_by_replica.get(_number(replica)) or [clock(loss)] * 2
+        return loss * tf.reduce_sum(shares), marks
+
+    return replica_step
+
+
+def per_example(losses: tf.Tensor) -> tf.Tensor:
+    """One loss per example, shape (n,): those of a workload's `loss_fn`, shape (n, ...), averaged
+    over further axes."""
+    return tf.reduce_mean(losses, axis=list(range(1, losses.shape.rank)))
+
+
+def _no_clock(*_tensors: Any) -> tf.Tensor:
+    """No time is asked for."""
+    return tf.zeros([], tf.float64)
+
+
+def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
+    """The same batch, there once the mark is: else a busy core might take the mark too late."""
+    with tf.control_dependencies([mark_of_start]):
+        return tf.nest.map_structure(tf.identity, batch)
+
+
+def _number(replica: Any) -> int:
+    """Which part of the graph this replica has: its own, or 0 where all share one (TPU cores)."""
+    static = tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group))
+    return 0 if static is None else int(static)
+
+
+def _present(
+    tape: tf.GradientTape, loss: tf.Tensor, weights: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Gradients and their weights, without the weights that the loss does not depend on."""
+    pairs = zip(tape.gradient(loss, weights), weights, strict=True)
+    kept = [(gradient, weight) for gradient, weight in pairs if gradient is not None]
+    if not kept:
+        raise SpecError("The loss depends on the model's weights", "no gradient", field="workload")
+    return [gradient for gradient, _ in kept], [weight for _, weight in kept]

@@ -1,0 +1,264 @@
+"""A training run in this process: the segment in force, its steps, and the change to the next one.
+
+The worker drives it: `open`, then `run_step` until done, `reconfigure` between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import tensorflow as tf
+
+from strategy_core.cluster.barrier import all_can, part_together, share
+from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.recorder import Recorder
+from strategy_core.runtime.error_message import cause
+from strategy_core.tpu import from_spec
+from strategy_core.training import checkpoint, segment, state
+from strategy_core.training.segment import Segment
+from strategy_core.training.segment_cache import KeptSegments
+from strategy_core.training.step_errors import explanation
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+
+class Training:
+    """One run's training: model, optimizer and position in the data, under a strategy."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        recorder: Recorder,
+        resume: Path | None = None,
+        agreement: Agreement | None = None,
+    ) -> None:
+        self.spec = spec
+        self.step = 0
+        """Steps done so far."""
+        self._examples = 0
+        self._num_segments = 0
+        self._recorder = recorder
+        self._resume = resume
+        self._agreement = agreement
+        self._segment: Segment | None = None
+        self._is_first_step_told = False
+        self._left: Segment | None = None
+        """The segment to go back to while the one in force has not done a step."""
+        self._left_state: state.State = []
+        """Its training state, for a segment in force that has the same variables."""
+        self._kept = KeptSegments()
+        self.num_traced = 0
+        """Graphs of steps that were traced so far."""
+
+    def open(
+        self, joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None
+    ) -> None:
+        """Build what the spec asks for, from the checkpoint where there is one; raises LabError.
+
+        `joined` is given the strategy as soon as the other processes of a cluster are there.
+        """
+        if self._resume is None:
+            self._enter(segment.build(self.spec, agreement=self._agreement, joined=joined))
+            return
+        saved = checkpoint.load(self._resume)
+        self.step, self._examples = saved.step, saved.examples
+        self._num_segments = saved.num_segments
+        built = segment.build(
+            self.spec,
+            carried=saved.state,
+            first_example=saved.examples,
+            agreement=self._agreement,
+            joined=joined,
+        )
+        self._enter(built, saved.checksum, "fresh-worker")
+
+    def run_step(self) -> None:
+        """One real step through the recorder.
+
+        Raises LabError where it was the first of a change and failed: the run is then back in the
+        configuration before, as if nothing had been asked.
+        """
+        try:
+            self._run_step()
+        except Exception as error:  # whatever a model's layers, and TensorFlow, may raise
+            if self._left is None or isinstance(error, RunFolderError) or self._is_shared(error):
+                raise
+            self._go_back()
+            if isinstance(error, LabError):
+                raise
+            raise LabError("The first step of a change succeeds", _said(error)) from error
+        if self._left is not None:
+            self._left.loop.close()
+            if self._left.model is not self._current.model:
+                self._kept.keep(self._left, self._left_state)
+            self._left = None
+        if not self._is_first_step_told:
+            self._tell_first_step()
+
+    def can_adapt(self, spec: RunSpec) -> bool:
+        """Whether `reconfigure` keeps strategy, model and variables."""
+        return segment.can_adapt(self._current, spec)
+
+    def reconfigure(self, spec: RunSpec) -> None:
+        """Go on under another spec, state carried over; raises LabError and stays as it was.
+
+        Every worker of a cluster takes part: where one of them cannot, none does.
+        """
+        self.settle()
+        before = self._current
+        carried = before.take_state()
+        built, refusal = None, None
+        try:
+            built = self._built(spec, carried)
+        except LabError as error:
+            refusal = error
+        if self._agreement is not None and not all_can(before.strategy, refusal is None):
+            raise refusal or LabError("Every worker can make the change", "another one could not")
+        if built is None:
+            raise refusal or LabError("A change has a segment", "none")
+        self._enter(built, state.checksum(carried), "same-worker")
+        self._left, self._left_state = before, carried
+
+    def _built(self, spec: RunSpec, carried: state.State) -> Segment:
+        """The segment for `spec`, which takes up at the next example; raises LabError."""
+        before = self._current
+        try:
+            if segment.can_adapt(before, spec):
+                is_same_data = spec.global_batch_size == before.spec.global_batch_size
+                return segment.adapt(before, spec, None if is_same_data else self._examples)
+            kept = self._kept.find(spec)
+            if kept is None:
+                return segment.build(
+                    spec, carried=carried, first_example=self._examples, before=before
+                )
+            kept.put_state(carried)
+            return segment.adapt(kept, spec, self._examples)
+        except LabError:
+            raise
+        except (tf.errors.ResourceExhaustedError, MemoryError) as error:
+            rule = "The devices can hold the run as it is asked for"
+            raise LabError(rule, _said(error)) from error
+        except Exception as error:  # layers of the user's own are built outside of his functions
+            rule = "The run can be built as it is asked for"
+            raise LabError(rule, _said(error)) from error
+
+    def settle(self) -> None:
+        """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
+        for _ in self._current.loop.on_the_way():
+            self.run_step()
+
+    def save(self, path: Path | None) -> None:
+        """Write a checkpoint from which `Training(..., resume=path)` goes on.
+
+        Every worker of a cluster takes part, and one of them is given a path.
+        """
+        self.settle()
+        held = self._current.take_state()
+        if path is None:
+            return
+        checkpoint.save(
+            path,
+            checkpoint.Checkpoint(
+                held, self.step, self._examples, self._num_segments, state.checksum(held)
+            ),
+        )
+
+    def share(self, process: int, num_workers: int, text: str) -> list[str]:
+        """What every worker of a cluster says at this moment, by its number."""
+        return share(self._current.strategy, process, num_workers, text)
+
+    def part(self) -> None:
+        """Wait until every worker of a cluster is through with its last step."""
+        part_together(self._current.strategy)
+
+    def close(self) -> None:
+        """Let go of what drives the steps; no step comes after."""
+        for built in (self._left, self._segment):
+            if built is not None:
+                built.loop.close()
+
+    def take_state(self) -> state.State:
+        """Model and optimizer state as they are now, copied."""
+        return self._current.take_state()
+
+    def state_checksum(self) -> str:
+        """Checksum of model and optimizer state as they are now."""
+        return state.checksum(self.take_state())
+
+    @property
+    def _current(self) -> Segment:
+        assert self._segment is not None, "open() comes first"
+        return self._segment
+
+    def _run_step(self) -> None:
+        current = self._current
+        try:
+            with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
+                examples = current.loop.run_step(recorded)
+        except Exception as error:
+            told = explanation(current.spec, self.step, error)
+            if told is None:
+                raise
+            raise told from error
+        self.step += 1
+        self._examples += examples
+
+    def _enter(
+        self, built: Segment, checksum_before: str | None = None, moved: str | None = None
+    ) -> None:
+        """Put a built segment in force and record it."""
+        built.take_effect()
+        opened = built.opened(
+            self._num_segments, self.step, checksum_before=checksum_before, moved=moved
+        )
+        self._recorder.capture = built.spec.capture
+        self._recorder.open_segment(opened, built.placed_variables, built.recorded_as)
+        for note in built.notes:
+            self._recorder.write(Note("info", note))
+        self._segment, self.spec = built, built.spec
+        self._is_first_step_told = False
+        self._num_segments += 1
+
+    def _tell_first_step(self) -> None:
+        """The step was just traced, or had been before: its graph is on record, and so is how it
+        is spread over TPU cores, if it is."""
+        self._is_first_step_told = True
+        number = self._num_segments - 1
+        if self._current.recorded_as is None:
+            self.num_traced += 1
+        self._current.has_recorded(number)
+        strategy = self._current.strategy
+        told = (from_spec.expansion(strategy, number), from_spec.checked(strategy, number))
+        for event in told:
+            if event is not None:
+                self._recorder.write(event)
+
+    def _is_shared(self, error: Exception) -> bool:
+        """Whether an error came while workers were in a step together: peers are still in it, and
+        none of them can go back alone. What fails before that, fails in all of them alike."""
+        raised = error.__cause__ if isinstance(error, LabError) else error
+        return self._agreement is not None and isinstance(raised, tf.errors.OpError)
+
+    def _go_back(self) -> None:
+        """Put the segment before in force again.
+
+        Where the one that failed has variables of its own, those of the one before were never
+        touched; where it shares them, they get their values back.
+        """
+        assert self._left is not None
+        before, self._left = self._left, None
+        failed = self._current
+        failed.loop.close()
+        self._kept.drop(failed.spec)
+        failed.forget_step()
+        if failed.model is before.model:
+            before.put_state(self._left_state)
+            before = segment.adapt(before, before.spec, self._examples)
+        self._enter(before, state.checksum(before.take_state()), "same-worker")
+
+
+def _said(error: Exception) -> str:
+    """What is wrong, in one line."""
+    return f"{type(error).__name__}: {cause(error)}"

@@ -1,0 +1,1 @@
+"""The child process: commands on stdin, training or serving, events in the run folder."""

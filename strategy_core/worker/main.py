@@ -1,0 +1,64 @@
+"""The child process that trains: waits with TensorFlow imported, takes one run, ends with it.
+
+    python -m strategy_core.worker.main --parent PID [--nice N] [--enter DESCRIPTOR,...]
+
+Commands come on stdin (`processes.protocol`), events go to the run folder. The protocol's pipe
+and stdin are taken away from user code first thing, and whatever it prints lies in the worker's
+folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from strategy_core.cluster.network import namespaces
+from strategy_core.processes import parent_death, protocol, stack_probe
+from strategy_core.processes.command_reader import CommandReader
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    args = _arguments(argv)
+    namespaces.enter_all(args.enter)  # first: later threads are there that would stay behind
+    parent_death.tie_to(args.parent)
+    os.nice(args.nice)
+    stack_probe.answer_from_now_on()
+    pipe = parent_death.take_protocol()
+    commands = CommandReader(parent_death.take_stdin())
+
+    def say(message: dict[str, Any]) -> None:
+        pipe.write(protocol.message_line(message))
+        pipe.flush()
+
+    from strategy_core.runtime import gc_control, logical_devices
+    from strategy_core.worker import training_worker  # TensorFlow: seconds
+    from strategy_core.worker.server_worker import ServerRun, serves
+
+    say({"ready": True, "inventory": logical_devices.inventory().to_json()})
+    if commands.is_empty():
+        training_worker.warm_up()
+    command = commands.next_run()
+    gc_control.leave_imports_alone()
+    role = ServerRun if serves(command) else training_worker.WorkerRun
+    run = role(command, commands, say)
+    code = run.run()
+    for stream in (sys.stdout, sys.stderr, pipe):
+        stream.flush()
+    # TensorFlow's own way out takes seconds, and there is nothing left to save. `run` is still
+    # held: what a user's own iterators would take to be deleted is not waited for either.
+    os._exit(code)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="strategy_core.worker.main")
+    parser.add_argument("--parent", type=int, required=True, help="pid of the launcher")
+    parser.add_argument("--nice", type=int, default=0, help="how far to step back behind it")
+    parser.add_argument("--enter", default="", help="descriptors of namespaces to live in")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""A worker's run: open it, do its steps, obey between two steps, close the books.
+
+A change counts as made when its first step is done; until then it may still be refused.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import msgspec
+import tensorflow as tf
+
+from strategy_core.cluster import config_check, tasks
+from strategy_core.cluster.barrier import part_together, share
+from strategy_core.cluster.command_agreement import Agreement, SharedCommands
+from strategy_core.cluster.membership import Membership
+from strategy_core.cluster.network import isolation_hint
+from strategy_core.cluster.tasks import Cluster
+from strategy_core.cluster.telemetry.clock import join_clock
+from strategy_core.cluster.telemetry.link_meter import LinkMeter
+from strategy_core.planning import multi_host_reconfiguration, validation
+from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.planning.reconfiguration import changed_spec, ended_delays
+from strategy_core.processes import parent_death, protocol
+from strategy_core.processes.command_reader import CommandReader
+from strategy_core.processes.import_path import import_as_script
+from strategy_core.recorder import Recorder, converter
+from strategy_core.runtime import gc_control, logical_devices
+from strategy_core.runtime.environment import environment
+from strategy_core.runtime.error_message import cause
+from strategy_core.training.trainer import Training
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.run.events import CommandAnswered, Failed, FinishedStatus, Note
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+
+Say = Callable[[dict[str, Any]], None]
+MAX_CHANGES = 50
+"""Changes in one worker that had a graph traced. Each leaves it behind (5 to 20 MB), and TensorFlow
+does not give it back; a fresh worker starts without them."""
+_PEER_ERRORS = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
+"""What TensorFlow raises in a worker whose peer is gone."""
+_SCRIPTED = 0
+"""Number of an answer to a change that the spec planned."""
+
+
+def warm_up() -> None:
+    """What every run will import or start sooner or later, while nobody waits."""
+    import sklearn.datasets  # noqa: F401
+
+    converter.prepare()
+
+
+class _RunEnded(Exception):  # noqa: N818 - not an error
+    """The run ends here, with this exit code."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+class WorkerRun:
+    """The run that a `Run` command asked for."""
+
+    def __init__(self, command: protocol.Run, commands: CommandReader, say: Say) -> None:
+        self._commands = commands
+        self._say = say
+        self._asked = protocol.Replacement(**command.asked) if command.asked else None
+        self._folder = worker_folder(Path(command.run), command.worker, command.generation)
+        parent_death.print_into(self._folder.path)
+        if command.has_own_launcher:
+            # Engines that end a job signal every process of it: the launcher hears it, and stops.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._spec = parse_spec(command.spec)
+        if self._spec.workload.endswith(".py"):
+            import_as_script(Path(self._spec.workload).expanduser())
+        self._recorder = Recorder(self._folder, capture=self._spec.capture)
+        self._member = _membership(command)
+        if self._member is not None:
+            self._recorder.links = LinkMeter(self._member.cluster, self._member.process)
+            self._recorder.clock = join_clock(self._member.cluster, self._member.process)
+            self._recorder.profilers = self._member.cluster.profilers
+        self._agreement = self._agree()
+        self._seat = self._member.seat if self._member is not None else None
+        resume = Path(command.resume) if command.resume else None
+        self._training = Training(self._spec, self._recorder, resume, self._agreement)
+        self._has_opened = False
+        self._scripted_up_to = -1
+
+    def run(self) -> int:
+        """The whole run; returns the exit code of the process."""
+        try:
+            validation.check(self._spec, logical_devices.inventory(), self._seat_for_good)
+            logical_devices.create_logical_devices(self._spec, self._seat)
+            self._open()
+            self._do_steps()
+            self._close("finished")
+        except _RunEnded as over:
+            return over.code
+        except (MemoryError, tf.errors.ResourceExhaustedError) as error:
+            self._fail(f"The worker ran out of memory. Received: {cause(error)}")
+            return protocol.EXIT_OUT_OF_MEMORY
+        except LabError as error:
+            self._fail(str(error))
+            is_refusal = not self._has_opened and not isinstance(error, RunFolderError)
+            return protocol.EXIT_REFUSED if is_refusal else protocol.EXIT_FAILED
+        except Exception as error:
+            self._fail(f"{type(error).__name__}: {cause(error)}", self._follows(error))
+            return protocol.EXIT_FAILED
+        return protocol.EXIT_DONE
+
+    def _open(self) -> None:
+        if self._member is None:
+            self._recorder.write(environment())
+            self._training.open()
+        else:
+            self._member.join(self._spec)
+            self._training.open(self._joined)
+            self._recorder.write(environment())  # starts the runtime: after the cluster is joined
+        self._has_opened = True
+
+    def _joined(self, strategy: tf.distribute.Strategy) -> None:
+        """All processes of the cluster are there; raises LabError where they are of two minds."""
+        self._say({"joined": True})
+        if self._is_hosted and self._agreement is not None and self._member is not None:
+            own = config_check.asked_here(self._spec, tf.__version__)
+            said = share(strategy, self._member.process, self._member.cluster.num_workers, own)
+            try:
+                config_check.check_same(said)
+            except LabError:
+                part_together(strategy)  # who left now might fail those who have yet to hear it
+                raise
+
+    def _do_steps(self) -> None:
+        training = self._training
+        self._first_step()
+        while training.step < training.spec.steps:
+            at = training.step
+            for command in self._to_obey():
+                self._obey(command)
+            self._do_scripted_changes()
+            self._save_if_due()
+            if training.step == at:  # else steps that were on the way were done meanwhile
+                training.run_step()
+
+    def _save_if_due(self) -> None:
+        every = self._training.spec.cluster.checkpoint_every_steps
+        if every and self._training.step % every == 0:
+            self._training.save(self._folder.checkpoint if self._is_leader else None)
+
+    def _to_obey(self) -> Sequence[protocol.Command]:
+        """Commands to obey before the next step: in a cluster those that every worker has."""
+        if self._agreement is None:
+            return self._commands.pending()
+        self._agreement.receive(self._commands.pending())
+        return self._agreement.agreed()
+
+    def _first_step(self) -> None:
+        """The step that shows that this worker can do the run: the launcher hears of it."""
+        self._training.run_step()
+        self._say({"opened": True, "step": self._training.step})
+        if self._asked is not None and self._is_leader:
+            took_ms = (time.time_ns() - self._asked.asked_ns) / 1e6
+            self._answer(self._asked.number, "applied", None, took_ms)
+
+    def _obey(self, command: protocol.Command) -> None:
+        if isinstance(command, protocol.Stop):
+            self._stop(command)
+        elif isinstance(command, protocol.Reconfigure):
+            self._reconfigure(command.number, command.changes)
+
+    def _stop(self, command: protocol.Stop) -> None:
+        self._training.settle()
+        if self._is_leader:
+            self._recorder.write(
+                CommandAnswered(command.number, command.command, "applied", self._training.step)
+            )
+        self._close("stopped")
+        raise _RunEnded(protocol.EXIT_DONE)
+
+    def _close(self, status: FinishedStatus) -> None:
+        """Close the books. A worker that left now might end a peer that is still in its last step:
+        in a cluster all wait until all are done."""
+        self._recorder.close(status)
+        if self._member is not None:
+            if self._is_hosted and self._agreement is not None:
+                self._training.part()  # no launcher sees all of them
+            self._say({"done": True})
+            while not isinstance(self._commands.next(), protocol.Leave):
+                pass
+
+    def _do_scripted_changes(self) -> None:
+        if not self._training.spec.reconfigure:
+            return
+        step = self._training.step
+        if step <= self._scripted_up_to:
+            return
+        self._scripted_up_to = step
+        planned = [p for p in self._training.spec.reconfigure if p.step == step]
+        changes = {path: value for p in planned for path, value in p.changes.items()}
+        if changes:
+            self._reconfigure(_SCRIPTED, changes)
+
+    def _reconfigure(self, number: int, changes: Mapping[str, Any]) -> None:
+        """Make the change and do its first step, here or in a fresh worker; else stay as it was."""
+        began_ns, began = time.time_ns(), time.monotonic()
+        try:
+            spec = changed_spec(self._training.spec, changes, self._training.step)
+            self._check(spec)
+            for told in ended_delays(self._training.spec, spec):
+                self._recorder.write(Note("info", told))
+            if self._needs_fresh_worker(spec):
+                if self._is_hosted:
+                    self._refuse_with_checkpoint(spec)
+                self._hand_over(number, spec, began_ns)
+                return
+            with gc_control.postponed():
+                self._training.reconfigure(spec)
+                self._training.run_step()
+        except LabError as error:
+            self._answer(number, "rejected", str(error), (time.monotonic() - began) * 1e3)
+            return
+        self._answer(number, "applied", None, (time.monotonic() - began) * 1e3)
+
+    def _check(self, spec: RunSpec) -> None:
+        """Raise LabError where this process, or one on another host, cannot do as `spec` says."""
+        refusal = None
+        try:
+            validation.check(spec, logical_devices.inventory(), self._seat_for_good)
+        except LabError as error:
+            refusal = error
+        if self._is_hosted and self._agreement is not None:
+            said = self._share(str(refusal or ""))
+            told = [f"worker {number}: {text}" for number, text in enumerate(said) if text]
+            if told and refusal is None:
+                refusal = LabError("All workers can make a change, or none does", told[0])
+        if refusal is not None:
+            raise refusal
+
+    def _refuse_with_checkpoint(self, spec: RunSpec) -> NoReturn:
+        """Fresh processes on every host are for whoever started these: they can begin here."""
+        self._training.save(self._folder.checkpoint if self._is_leader else None)
+        fields = multi_host_reconfiguration.moving_fields(self._training.spec, spec)
+        raise LabError(
+            multi_host_reconfiguration.RULE,
+            f"a change of {', '.join(fields) or 'more than one process can make'}",
+            f"{multi_host_reconfiguration.AGAIN} {self._folder.checkpoint}, where the state after "
+            f"step {self._training.step} is now",
+        )
+
+    def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:
+        """Let a fresh worker go on from here; comes back only where none can. Raises LabError."""
+        self._training.save(self._folder.checkpoint if self._is_leader else None)
+        request = protocol.Replacement(
+            number,
+            self._training.step,
+            spec.to_json(),
+            str(self._folder.checkpoint),
+            began_ns,
+        )
+        if self._is_leader:
+            self._say({"replace": asdict(request)})
+        while True:
+            command = self._commands.next()
+            if isinstance(command, protocol.Leave):
+                self._recorder.close("replaced")
+                raise _RunEnded(protocol.EXIT_DONE)
+            if isinstance(command, protocol.Stop):
+                self._stop(command)
+            if isinstance(command, protocol.Resume):
+                raise LabError(command.message)
+
+    def _needs_fresh_worker(self, spec: RunSpec) -> bool:
+        """Whether this process cannot go on under `spec`. A place in a cluster is for life, and
+        one member stays one only where strategy and variables stay."""
+        is_crew = self._member is not None or bool(tasks.roles(spec))
+        return (
+            self._training.num_traced > MAX_CHANGES
+            or (is_crew and not self._training.can_adapt(spec))
+            or logical_devices.needs_fresh_worker(spec) is not None
+        )
+
+    @property
+    def _seat_for_good(self) -> Seat | None:
+        """The seat in whatever this run becomes: one launcher's crew may change its size."""
+        return self._seat if self._is_hosted else None
+
+    @property
+    def _is_hosted(self) -> bool:
+        """Whether the other processes of this run have launchers of their own."""
+        return self._member is not None and self._member.has_own_launcher
+
+    @property
+    def _is_leader(self) -> bool:
+        return self._member is None or self._member.is_leader
+
+    def _follows(self, error: Exception) -> bool:
+        """Whether the error only tells that a peer is gone, and a peer knows more."""
+        return self._member is not None and isinstance(error, _PEER_ERRORS)
+
+    def _agree(self) -> Agreement | None:
+        """How this worker and its peers come to the same commands; None where it alone decides."""
+        member = self._member
+        if member is None or member.cluster.is_served:  # the coordinator alone commands
+            return None
+        if member.has_own_launcher:
+            return SharedCommands(member.process, member.cluster.num_workers, self._share)
+        return Agreement(member.process, member.cluster.num_workers)
+
+    def _share(self, text: str) -> list[str]:
+        """What every worker says, once all have come to say it."""
+        assert self._member is not None
+        return self._training.share(self._member.process, self._member.cluster.num_workers, text)
+
+    def _answer(
+        self,
+        number: int,
+        status: Literal["applied", "rejected"],
+        message: str | None,
+        took_ms: float,
+    ) -> None:
+        if not self._is_leader:
+            return
+        self._recorder.write(
+            CommandAnswered(number, "reconfigure", status, self._training.step, message, took_ms)
+        )
+
+    def _fail(self, message: str, follows: bool = False) -> None:
+        """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
+        failed = Failed(isolation_hint.with_advice(message), traceback.format_exc(), follows)
+        self._say({"failed": msgspec.to_builtins(failed)})
+        with suppress(RunFolderError):
+            self._recorder.write(failed)
+        with suppress(OSError):
+            traceback.print_exc()
+
+
+def _membership(command: protocol.Run) -> Membership | None:
+    if command.cluster is None:
+        return None
+    cluster = Cluster.from_json(command.cluster)
+    return Membership(cluster, command.worker, command.has_own_launcher)

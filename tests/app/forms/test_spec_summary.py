@@ -1,0 +1,34 @@
+"""Beside a run stands what it was asked, its emulated links and restarts included."""
+
+from __future__ import annotations
+
+from strategy_lab.app.forms.spec_summary import asked
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+
+def test_what_was_set_is_told_and_what_a_run_has_by_itself_is_not() -> None:
+    plain = asked(RunSpec().to_json())
+    assert plain["strategy"] == "mirrored"
+    assert "workers" not in plain
+    spec = RunSpec().with_changes(
+        {
+            "strategy": "multi-worker-mirrored",
+            "workers": 2,
+            "devices": "cpu:1",
+            "network.delay_ms": 5.0,
+            "network.rate_mbit": 100.0,
+            "cluster.restarts": 2,
+        }
+    )
+    told = asked(spec.to_json())
+    assert told.items() >= {
+        ("workers", 2),
+        ("network delay ms", 5.0),
+        ("network rate mbit", 100.0),
+        ("cluster restarts", 2),
+    }
+    assert len(told) == len(plain) + 4
+
+
+def test_a_spec_from_elsewhere_has_what_it_has() -> None:
+    assert asked({"strategy": "mirrored", "network": {"odd": 1}}) == {"strategy": "mirrored"}

@@ -1,0 +1,203 @@
+"""What viewers of a run are told: everything once, then what is new, the oldest steps thinned."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import (
+    Exited,
+    Failed,
+    Launched,
+    SegmentOpened,
+    StepDone,
+    WorkerStarted,
+)
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_lab.profiles.run.liveness import process_started_ns
+from tests.synthetic import HOSTILE, write_run
+
+
+def step(number: int, **fields: Any) -> StepDone:
+    known = {"start_ns": 1_000_000 * number, "wall_ms": 5.0, "loss": 0.5, "examples": 8}
+    return StepDone(segment=0, step=number, captured=False, **(known | fields))
+
+
+def segment(number: int = 0, **spec: Any) -> SegmentOpened:
+    asked = {"strategy": "mirrored", "devices": "cpu:2", "steps": 50} | spec
+    return SegmentOpened(number, "mirrored", 2, 1, 8, 0, 0, ["a", "b"], "auto", asked)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> EventLog:
+    return EventLog(worker_folder(tmp_path, 0).events, now_ns=lambda: 1_000_000)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> LiveRun:
+    return LiveRun(tmp_path, clock=lambda: 0.0)
+
+
+def told(live: LiveRun, cursor: str = "") -> tuple[dict[str, Any], str]:
+    live.advance()
+    text, after = live.message(cursor)
+    return json.loads(text), after
+
+
+def test_a_first_message_has_everything_and_the_next_only_what_is_new(
+    log: EventLog, live: LiveRun
+) -> None:
+    log.write(segment())
+    log.write(step(0))
+    first, cursor = told(live)
+    assert first["reset"]
+    assert [row[1] for row in first["steps"]] == [0]
+    log.write(step(1))
+    log.write(step(2))
+    second, cursor = told(live, cursor)
+    assert not second["reset"]
+    assert [row[1] for row in second["steps"]] == [1, 2]
+    assert second["news"] == []
+    third, _ = told(live, cursor)
+    assert third["steps"] == []
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "-1-0", "9999-0", "0-9999", "1", "１-0"])
+def test_a_cursor_that_is_not_ours_gets_everything(
+    cursor: str, log: EventLog, live: LiveRun
+) -> None:
+    log.write(step(0))
+    message, _ = told(live, cursor)
+    assert message["reset"]
+    assert len(message["steps"]) == 1
+
+
+def test_phases_add_up_to_the_step(log: EventLog, live: LiveRun) -> None:
+    ms = 1_000_000
+    marks = [[0, 10 * ms, 14 * ms], [0, 13 * ms, 14 * ms]]
+    log.write(step(0, wall_ms=16.0, input_ms=1.0, marks_ns=marks))
+    message, _ = told(live)
+    phases = message["steps"][0][7]
+    assert phases[:5] == [10.0, 3.0, 1.0, 1.0, 1.0]
+    assert phases[5:] == [13.0, 0.0, 1.0, 1.0, 1.0]
+    assert sum(phases[:5]) == sum(phases[5:]) == 16.0
+
+
+def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(
+    tmp_path: Path, log: EventLog
+) -> None:
+    live = LiveRun(tmp_path, recent_rows=100, clock=lambda: 0.0)
+    for number in range(20_000):
+        log.write(step(number))
+    message, _ = told(live)
+    numbers = [row[1] for row in message["steps"]]
+    assert numbers[-100:] == list(range(19_900, 20_000))
+    assert len(numbers) <= 100 + 4_096
+    assert numbers[0] < 10
+    assert numbers == sorted(numbers)
+
+
+def test_a_viewer_that_fell_behind_the_newest_steps_starts_over(
+    tmp_path: Path, log: EventLog
+) -> None:
+    live = LiveRun(tmp_path, recent_rows=10, clock=lambda: 0.0)
+    log.write(step(0))
+    _, cursor = told(live)
+    for number in range(1, 50):
+        log.write(step(number))
+    message, _ = told(live, cursor)
+    assert message["reset"]
+
+
+def test_a_new_segment_says_what_changed(log: EventLog, live: LiveRun) -> None:
+    log.write(segment())
+    log.write(segment(1, devices="cpu:4", inject=[{"replica": 1, "ms": 30.0}]))
+    message, _ = told(live)
+    assert message["news"][1]["changes"] == [
+        "devices cpu:2 → cpu:4",
+        "delay none → 30 ms in replica 1",
+    ]
+    assert live.applied_spec is not None
+    assert live.applied_spec["devices"] == "cpu:4"
+
+
+def test_a_window_brings_breakdown_and_traffic(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, straggler=(2, 30.0))
+    message, _ = told(LiveRun(run))
+    window = next(item for item in message["news"] if item["kind"] == "window")
+    compute = [row["compute_ms"] for row in window["replicas"]]
+    assert compute[2] - compute[0] == pytest.approx(30, rel=0.1)
+    assert window["collectives"][0]["bytes"] == 2_097_152 + 262_144
+    assert message["status"]["state"] == "finished"
+
+
+def test_a_window_whose_tables_are_gone_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, missing=("collectives",))
+    message, _ = told(LiveRun(run))
+    window = next(item for item in message["news"] if item["kind"] == "window")
+    assert "cannot be read" in window["error"]
+
+
+def test_failure_and_text_arrive_as_they_are_but_not_endless(log: EventLog, live: LiveRun) -> None:
+    log.write(WorkerStarted(0, 2**22 - 1, 0, 0))
+    log.write(Failed(HOSTILE * 500, "detail"))
+    message, _ = told(live)
+    assert message["status"]["state"] == "failed"
+    news = message["news"][-1]
+    assert news["message"].startswith(HOSTILE)
+    assert len(news["message"]) <= 2_001
+
+
+@pytest.mark.parametrize(
+    ("says", "after_s", "state"),
+    [("begins again", 1.0, "running"), ("lost", 1.0, "failed"), ("nothing", 5.0, "failed")],
+)
+def test_a_run_is_lost_when_its_launcher_says_so_or_has_had_its_time(
+    says: str, after_s: float, state: str, log: EventLog, tmp_path: Path
+) -> None:
+    """A worker fails within milliseconds of a peer's end; the launcher takes a second to judge."""
+    now = [0.0]
+    live = LiveRun(tmp_path, clock=lambda: now[0])
+    launcher = EventLog(tmp_path / LAUNCHER_EVENTS)
+    pid, began = os.getpid(), process_started_ns(os.getpid())
+    launcher.write(Launched(0, 0, pid, began or 0, False))
+    log.write(segment())
+    assert told(live)[0]["status"]["state"] == "running"
+    log.write(Failed("UnavailableError: its peer has gone", follows=True))
+    assert told(live)[0]["status"]["state"] == "running"
+    if says != "nothing":
+        launcher.write(Exited(0, 0, 1, "failed", "Worker 1 was lost."))
+    if says == "begins again":
+        launcher.write(Launched(0, 1, pid, began or 0, False))
+    now[0] = after_s
+    assert told(live)[0]["status"]["state"] == state
+
+
+def test_a_step_that_does_not_fit_is_left_out_and_the_next_one_shown(
+    tmp_path: Path, live: LiveRun
+) -> None:
+    path = worker_folder(tmp_path, 0).events
+    path.parent.mkdir()
+    fields = '"kind": "step", "segment": 0, "start_ns": 5, "loss": null, "examples": null'
+    odd = ['"step": 1, "wall_ms": NaN', '"step": "y", "wall_ms": 1', '"step": 1']
+    odd += ['"step": 1, "wall_ms": 1, "marks_ns": [[0, 1e999, 5]]']
+    sound = '"step": 2, "wall_ms": 5'
+    lines = [f'{{{fields}, {each}, "captured": false}}' for each in [*odd, sound]]
+    path.write_text("\n".join(lines) + "\n")
+    message, _ = told(live)
+    assert [row[1:8] for row in message["steps"]] == [[2, 0, 0.0, 5.0, None, None, None]]
+
+
+@pytest.mark.parametrize("keep", [0, 10, 500, 1500, 5000, 20_000])
+def test_a_run_cut_off_at_any_byte_is_followed(keep: int, tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "run", steps=40, windows=1, ending=None, cut=[("worker-0-0/events.jsonl", keep)]
+    )
+    message, _ = told(LiveRun(run))
+    assert message["status"]["state"] == "incomplete"

@@ -1,0 +1,114 @@
+"""What viewers are told of a run's processes: all of it at first, then only when one changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import (
+    ClosureDone,
+    Exited,
+    Failed,
+    Launched,
+    MemorySampled,
+    StepDone,
+    WorkerStarted,
+)
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from tests.synthetic import HOSTILE
+
+
+class Cluster:
+    """The event files of a run of two workers, written by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.launcher = EventLog(folder / LAUNCHER_EVENTS)
+        self.workers = [EventLog(worker_folder(folder, worker).events) for worker in range(2)]
+        self.live = LiveRun(folder, clock=lambda: 0.0)
+        for worker in range(2):
+            task, address = f"worker {worker}", f"127.0.0.1:{4000 + worker}"
+            self.launcher.write(Launched(worker, 0, 2**22 - 2, 1, False, task, address))
+
+    def told(self, cursor: str = "") -> tuple[dict[str, Any], str]:
+        self.live.advance()
+        text, after = self.live.message(cursor)
+        return json.loads(text), after
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def test_the_crew_is_told_once_and_again_when_it_changes(cluster: Cluster) -> None:
+    first, cursor = cluster.told()
+    assert [row["title"] for row in first["crew"]["processes"]] == ["worker 0", "worker 1"]
+    assert first["crew"]["processes"][1]["address"] == "127.0.0.1:4001"
+    cluster.workers[0].write(StepDone(0, 0, 0, 1.0, 0.5, 8, False))
+    second, cursor = cluster.told(cursor)
+    assert second["crew"] is None
+    cluster.workers[1].write(Failed("Out of luck", "", False))
+    third, cursor = cluster.told(cursor)
+    assert [row["state"] for row in third["crew"]["processes"]] == ["starting", "lost"]
+    assert cluster.told("12-0")[0]["crew"] == third["crew"]  # none of our cursors: all again
+
+
+def test_a_loss_is_told_in_words_and_only_the_culprit_is_news(cluster: Cluster) -> None:
+    cluster.workers[0].write(Failed("UnavailableError: gone", "", True))
+    cluster.launcher.write(Exited(0, 0, 1, "failed", "Worker 0: UnavailableError: gone", 1, 2000))
+    cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
+    message, _ = cluster.told()
+    assert message["crew"]["loss"][0] == "Worker 1 was lost. Killed on request."
+    assert message["status"]["message"] == "Worker 1: Killed on request."
+    exits = [item for item in message["news"] if item["kind"] == "exited"]
+    assert {item["worker"]: item["follows"] for item in exits} == {0: 1, 1: None}
+
+
+def test_a_crew_takes_the_run_as_one_and_who_comes_back_alone_is_news(cluster: Cluster) -> None:
+    cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
+    news = [item for item in cluster.told()[0]["news"] if item["kind"] == "launched"]
+    assert [(item["worker"], item["generation"]) for item in news] == [(0, 0), (1, 1)]
+
+
+def test_memory_is_the_newest_of_each_process(cluster: Cluster) -> None:
+    for used in (5_000, 7_000):
+        cluster.workers[1].write(MemorySampled("host", 0, used, None, "process-resident"))
+    cluster.workers[1].write(MemorySampled("gpu", 0, 9_000, None, "tf"))
+    assert cluster.told()[0]["memory"] == {"1": 7_000}
+
+
+def test_processes_without_a_launcher_are_known_by_what_they_say(tmp_path: Path) -> None:
+    EventLog(worker_folder(tmp_path, 1).events).write(WorkerStarted(1, 77, 0, 0))
+    live = LiveRun(tmp_path, clock=lambda: 0.0)
+    live.advance()
+    (row,) = json.loads(live.message()[0])["crew"]["processes"]
+    assert (row["title"], row["pid"], row["state"]) == ("worker 1", 77, "starting")
+
+
+def test_text_from_a_run_stays_a_json_string(cluster: Cluster) -> None:
+    cluster.launcher.write(Exited(1, 0, -9, "killed", HOSTILE, None, 1000))
+    cluster.launcher.write(Exited(0, 0, -9, "killed", HOSTILE, 1, 2000))
+    message, _ = cluster.told()
+    assert HOSTILE.strip() in message["crew"]["processes"][1]["message"]
+
+
+def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> None:
+    for step, worker in enumerate((1, 1, 0)):
+        cluster.workers[0].write(ClosureDone(0, step, worker, 0, (1, None, None, None, 2), 1))
+    message, _ = cluster.told()
+    assert {number: told["steps"] for number, told in message["served"].items()} == {"0": 1, "1": 2}
+    assert message["steps"] == []
+
+
+def test_a_loss_is_still_told_when_the_lost_one_is_back(cluster: Cluster) -> None:
+    cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
+    cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
+    assert cluster.told()[0]["crew"]["loss"] == [
+        "Worker 1 was lost. Killed on request.",
+        "A fresh worker 1 was started: generation 1.",
+    ]

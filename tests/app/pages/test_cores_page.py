@@ -1,0 +1,54 @@
+"""The page of TPU cores says what to do where a run has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.profiles.run.layout import worker_folder
+from tests.app.looking import open_page, text_of
+from tests.profiles.analysis.test_tpu_check import check_event
+from tests.synthetic import write_run
+
+
+def test_a_run_without_cores_says_so(tmp_path: Path) -> None:
+    write_run(tmp_path / "plain", steps=20, windows=1)
+    page = open_page("cores", tmp_path, run="plain")
+    assert not page.exception
+    assert "no TPU cores" in text_of(page)
+    assert "Choose TPUStrategy in the Lab" in text_of(page)
+
+
+def test_every_core_has_its_own_time(tmp_path: Path) -> None:
+    write_run(tmp_path / "cores", strategy="tpu", replicas=2, cores_per_replica=3, step_ms=12.0)
+    page = open_page("cores", tmp_path, run="cores")
+    assert not page.exception
+    rows = next(frame.value for frame in page.dataframe)
+    assert list(zip(rows["replica"], rows["core"], strict=True)) == [
+        (replica, core) for replica in (0, 1) for core in (0, 1, 2)
+    ]
+    for replica in (0, 1):
+        first, second, third = rows[rows["replica"] == replica]["compute"]
+        assert second == pytest.approx(first / 2)
+        assert third == pytest.approx(first / 3)
+
+
+def test_what_a_real_tpu_would_do_is_on_the_page(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "cores", strategy="tpu", replicas=2)
+    with worker_folder(run, 0, 0).events.open("a") as log:
+        log.write(check_event(unchecked=["the shapes of the rest"]))
+    page = open_page("cores", tmp_path, run="cores")
+    assert not page.exception
+    text = text_of(page)
+    assert "On a real TPU" in text
+    assert "Would not compile" in text
+    assert "Not checked: the shapes of the rest." in text
+    rows = page.dataframe[-1].value
+    assert rows["where"].tolist() == ["/home/me/model.py:12"]
+
+
+def test_a_run_without_a_check_says_why(tmp_path: Path) -> None:
+    write_run(tmp_path / "cores", strategy="tpu", replicas=2)
+    page = open_page("cores", tmp_path, run="cores")
+    assert "Not checked: the run has no check of its step" in text_of(page)

@@ -1,0 +1,316 @@
+"""The Lab page without a browser: cards, knobs, messages beside fields, commands to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import CommandAnswered, SegmentOpened
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.app.looking import open_page, rerun, text_of
+from tests.synthetic import HOSTILE, write_run
+
+CPU = PhysicalDevice("CPU", "/physical_device:CPU:0")
+GPUS = tuple(PhysicalDevice("GPU", f"/physical_device:GPU:{i}") for i in range(2))
+
+
+class PretendedRun:
+    """A launched run that only notes what it is asked."""
+
+    def __init__(self, spec: RunSpec, folder: Path) -> None:
+        create_run_file(folder, spec.to_json())
+        self.spec, self.folder, self.verdict, self.step = spec, folder, None, 7
+        self.asked: list[Any] = []
+
+    def reconfigure(self, changes: Mapping[str, Any]) -> int:
+        self.asked.append(dict(changes))
+        return len(self.asked)
+
+    def stop(self) -> int:
+        self.asked.append("stop")
+        return len(self.asked)
+
+
+class PretendedLauncher:
+    """Launches pretended runs; `refuses` is raised instead, where set."""
+
+    def __init__(self, *devices: PhysicalDevice) -> None:
+        self.devices = devices or (CPU,)
+        self.launched: list[PretendedRun] = []
+        self.refuses: LabError | None = None
+
+    def inventory(self) -> Inventory:
+        return Inventory(self.devices, "2.21.0")
+
+    @property
+    def active(self) -> tuple[PretendedRun, ...]:
+        return tuple(self.launched)
+
+    def launch(self, spec: RunSpec, folder: Path) -> PretendedRun:
+        if self.refuses:
+            raise self.refuses
+        self.launched.append(PretendedRun(spec, folder))
+        return self.launched[-1]
+
+
+@pytest.fixture
+def launcher() -> PretendedLauncher:
+    return PretendedLauncher()
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    next(button for button in at.button if button.label == label).click()
+    return rerun(at)
+
+
+def errors(at: AppTest) -> str:
+    return "\n".join(item.value for item in at.error)
+
+
+def test_every_strategy_has_its_card_and_says_why_it_cannot_run(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        replace(row, needs="a moon", kinds=("TPU",)) if row.name == "tpu" else row
+        for row in strategy_catalog.rows()
+    ]
+    monkeypatch.setattr(strategy_catalog, "rows", lambda: tuple(rows))
+    at = open_page("lab", lab)
+    buttons = {button.label: button for button in at.button}
+    for row in rows:
+        assert buttons[row.title].disabled == (row.name == "tpu")
+    assert "Not here.** It needs a moon, and this machine has no TPU." in text_of(at)
+
+
+@pytest.mark.slow
+def test_run_launches_what_was_chosen_and_shows_it(lab: Path, launcher: PretendedLauncher) -> None:
+    at = press(open_page("lab", lab), "CentralStorageStrategy")
+    at.number_input(key="devices_many_cpu").set_value(2)
+    at.number_input(key="batch").set_value(64)
+    at.number_input(key="learning_rate").set_value(0.01)
+    press(at, "Run")
+    spec = launcher.launched[0].spec
+    assert (spec.strategy, spec.devices, spec.global_batch_size) == ("central-storage", "cpu:2", 64)
+    assert spec.workload_options == {"learning_rate": 0.01}
+    assert at.query_params["run"] in (name := launcher.launched[0].folder.name, [name])
+    assert any(button.label == "Stop" for button in at.button)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("batch", 255, "multiple of the number of replicas"),
+        ("devices_many_cpu", 3, "multiple of the number of replicas"),
+        ("data", "/nowhere/data.npz", "does not exist"),
+    ],
+)
+def test_a_mistake_is_said_at_once_and_nothing_runs(
+    key: str, value: Any, message: str, lab: Path, launcher: PretendedLauncher
+) -> None:
+    at = open_page("lab", lab)
+    field = at.text_input(key=key) if isinstance(value, str) else at.number_input(key=key)
+    field.set_value(value)
+    rerun(at)
+    assert message.replace("_", "") in errors(at).replace("\\", "")
+    press(at, "Run")
+    assert not launcher.launched
+
+
+@pytest.mark.slow
+def test_a_workload_file_of_ones_own_must_be_there(
+    lab: Path, launcher: PretendedLauncher, tmp_path: Path
+) -> None:
+    at = open_page("lab", lab)
+    at.selectbox(key="workload").set_value("My own file")
+    rerun(at)
+    assert "has a path" in errors(at)
+    at.text_input(key="workload_file").set_value(str(tmp_path / "mine.py"))
+    rerun(at)
+    assert "does not exist" in errors(at)
+    (tmp_path / "mine.py").write_text("")
+    press(at, "Run")
+    assert launcher.launched[0].spec.workload == str(tmp_path / "mine.py")
+
+
+def test_what_the_launcher_refuses_is_said(lab: Path, launcher: PretendedLauncher) -> None:
+    launcher.refuses = LabError("A disk has space", HOSTILE)
+    at = press(open_page("lab", lab), "Run")
+    assert "A disk has space" in errors(at)
+    assert "<script>" not in errors(at)
+
+
+def test_gpus_are_offered_where_they_are(lab: Path, launcher: PretendedLauncher) -> None:
+    launcher.devices = (CPU, *GPUS)
+    at = press(open_page("lab", lab), "Run")
+    assert launcher.launched[0].spec.devices == "gpu:2", errors(at)
+
+
+def running(lab: Path, launcher: PretendedLauncher) -> tuple[AppTest, PretendedRun, EventLog]:
+    """A page that watches a pretended run whose first segment is in force."""
+    at = press(open_page("lab", lab), "Run")
+    run = launcher.launched[0]
+    log = EventLog(worker_folder(run.folder, 0).events)
+    log.write(opened(0, run.spec))
+    return rerun(at), run, log
+
+
+def opened(number: int, spec: RunSpec) -> SegmentOpened:
+    return SegmentOpened(number, "mirrored", 4, 1, 256, 0, 0, [], "auto", spec.to_json())
+
+
+def live(at: AppTest, kind: str, name: str) -> Any:
+    return next(item for item in at.get(kind) if str(item.key).endswith(name))
+
+
+@pytest.mark.slow
+def test_a_change_is_sent_on_apply_and_shown_as_applied_only_once_it_is(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at, run, log = running(lab, launcher)
+    live(at, "number_input", "devices_many_cpu").set_value(2)
+    press(at, "Apply")
+    assert run.asked == [{"devices": "cpu:2"}]
+    assert "sent, not yet applied" in text_of(at)
+    log.write(opened(1, run.spec.with_changes({"devices": "cpu:2"})))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9, took_ms=400.0))
+    rerun(at)
+    assert "applied at step 9 in 400 ms" in text_of(at)
+    assert live(at, "number_input", "devices_many_cpu").value == 2
+
+
+@pytest.mark.slow
+def test_a_rejected_change_shows_its_reason_and_the_knob_goes_back(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at, _, log = running(lab, launcher)
+    live(at, "number_input", "devices_many_cpu").set_value(2)
+    press(at, "Apply")
+    log.write(CommandAnswered(1, "reconfigure", "rejected", 9, "No such luck"))
+    rerun(at)
+    assert "No such luck" in errors(at)
+    assert live(at, "number_input", "devices_many_cpu").value == 4
+
+
+@pytest.mark.slow
+def test_a_change_that_cannot_be_is_not_sent(lab: Path, launcher: PretendedLauncher) -> None:
+    at, run, _ = running(lab, launcher)
+    live(at, "number_input", "devices_many_cpu").set_value(3)
+    press(at, "Apply")
+    assert "multiple" in errors(at)
+    assert not run.asked
+
+
+@pytest.mark.slow
+def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at, run, log = running(lab, launcher)
+    live(at, "slider", "delay_2").set_value(30)
+    rerun(at)
+    first = {"inject": [{"kind": "delay", "replica": 2, "ms": 30.0, "worker": 0}]}
+    assert run.asked == [first]
+    for ms in (40, 50):
+        live(at, "slider", "delay_2").set_value(ms)
+        rerun(at)
+    assert run.asked == [first]
+    log.write(opened(1, run.spec.with_changes(first)))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    rerun(at)
+    assert [asked["inject"][0]["ms"] for asked in run.asked] == [30.0, 50.0]
+
+
+@pytest.mark.slow
+def test_no_move_of_a_slider_is_lost_to_the_answer_that_it_crosses(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    """The page learns of the answer and of the move in the same run of its script."""
+    at, run, log = running(lab, launcher)
+    live(at, "slider", "delay_2").set_value(30)
+    rerun(at)
+    live(at, "number_input", "_batch").set_value(128)
+    log.write(opened(1, run.spec.with_changes(run.asked[0])))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    live(at, "slider", "delay_1").set_value(20)
+    rerun(at)
+    assert {delay["replica"]: delay["ms"] for delay in run.asked[1]["inject"]} == {1: 20, 2: 30}
+    assert [live(at, "slider", f"delay_{replica}").value for replica in (1, 2)] == [20, 30]
+    assert live(at, "number_input", "_batch").value == 128, "turned, and not applied yet"
+
+
+@pytest.mark.slow
+def test_a_delay_of_a_replica_that_went_away_is_wished_no_more(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at, run, log = running(lab, launcher)
+    live(at, "number_input", "devices_many_cpu").set_value(2)
+    press(at, "Apply")
+    for replica in (0, 3):
+        live(at, "slider", f"delay_{replica}").set_value(30)
+    rerun(at)
+    log.write(opened(1, run.spec.with_changes(run.asked[0])))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    rerun(at)
+    assert [delay["replica"] for delay in run.asked[1]["inject"]] == [0]
+
+
+@pytest.mark.slow
+def test_a_rejected_delay_is_not_asked_again(lab: Path, launcher: PretendedLauncher) -> None:
+    at, run, log = running(lab, launcher)
+    live(at, "slider", "delay_2").set_value(30)
+    rerun(at)
+    log.write(CommandAnswered(1, "reconfigure", "rejected", 9, "No"))
+    for _ in range(3):
+        rerun(at)
+    assert len(run.asked) == 1
+    assert live(at, "slider", "delay_2").value == 0
+
+
+@pytest.mark.slow
+def test_stop_is_sent_once(lab: Path, launcher: PretendedLauncher) -> None:
+    at, run, _ = running(lab, launcher)
+    press(at, "Stop")
+    assert run.asked == ["stop"]
+    assert next(button for button in at.button if button.label == "Stop").disabled
+
+
+@pytest.mark.slow
+def test_a_second_browser_shows_the_run_that_is_active(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    _, run, _ = running(lab, launcher)
+    launched = launcher.launched
+    other = open_page("lab", lab)
+    launcher.launched = launched
+    assert run.folder.name in text_of(other).replace("\\", "")
+
+
+def test_a_run_started_elsewhere_is_watched_only(lab: Path) -> None:
+    write_run(lab / "theirs", steps=20, windows=1, ending=None)
+    at = open_page("lab", lab, run="theirs")
+    labels = [button.label for button in at.button]
+    assert "Stop" not in labels
+    assert "Apply" not in labels
+
+
+@pytest.mark.parametrize("name", ["nobody", "../..", "a/b"])
+def test_a_link_to_no_run_says_so(name: str, lab: Path) -> None:
+    at = open_page("lab", lab, run=name)
+    assert "in the runs folder" in errors(at)
+    press(at, "New run")
+    assert any(button.label == "Run" for button in at.button)
+
+
+def test_text_of_a_run_stays_text(lab: Path) -> None:
+    write_run(lab / "hostile", steps=20, windows=1, prefix=HOSTILE, ending="failed")
+    assert "<script>" not in text_of(open_page("lab", lab, run="hostile"))

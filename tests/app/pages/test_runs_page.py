@@ -1,0 +1,132 @@
+"""The runs page: the list, SQL, downloads, deletion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.app.widgets.downloads import unavailable
+from strategy_lab.app.widgets.run_list import since
+from strategy_lab.profiles.tables.store import load
+from tests.app.looking import open_page, rerun, text_of
+from tests.synthetic import write_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    write_run(tmp_path / "first", steps=30, windows=1, window_steps=4)
+    write_run(tmp_path / "second", steps=30, windows=0, ending="failed")
+    (tmp_path / "thesis").mkdir()
+    return tmp_path
+
+
+def test_the_list_shows_every_run_and_names_what_is_none(runs: Path) -> None:
+    at = open_page("runs", runs)
+    table = at.dataframe[0].value
+    assert set(table["run"]) == {"first", "second"}
+    assert dict(zip(table["run"], table["status"], strict=True))["second"] == "✕ failed"
+    assert "1 folder holds nothing of a run: thesis" in text_of(at)
+
+
+@pytest.mark.slow
+def test_a_query_is_answered(runs: Path) -> None:
+    at = open_page("runs", runs, run="first")
+    at.text_area[0].set_value("select count(*) as num from steps")
+    at.button[-1].click()
+    rerun(at)
+    assert at.dataframe[-1].value["num"][0] == 30
+    at.pills("sql_example").set_value(["Collectives"])  # another widget: the answer stays
+    rerun(at)
+    assert at.dataframe[-1].value["num"][0] == 30
+    at.selectbox("pick_run").set_value("second")  # another run: it goes
+    rerun(at)
+    assert all("num" not in frame.value for frame in at.dataframe)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select nothing from nowhere", "Tables"),
+        ("delete from steps", "one SELECT"),
+        ("select * from read_csv('/etc/passwd')", "DuckDB"),
+    ],
+)
+def test_a_wrong_query_is_explained(runs: Path, query: str, said: str) -> None:
+    at = open_page("runs", runs, run="first")
+    at.text_area[0].set_value(query)
+    at.button[-1].click()
+    rerun(at)
+    assert said in at.error[-1].value
+
+
+def test_every_export_has_a_button_and_what_is_missing_says_why(runs: Path) -> None:
+    at = open_page("runs", runs, run="first")
+    labels = {item.proto.label for item in at.get("download_button")}
+    assert len(labels) >= 5
+    assert "kept no raw captures" in str(unavailable(load(runs / "first"), "xplane"))
+
+
+def test_deleting_asks_back_once_and_then_deletes(runs: Path) -> None:
+    at = open_page("runs", runs, run="second")
+    at.button("delete").click()
+    rerun(at)
+    assert (runs / "second").exists()
+    assert "will be gone for good" in text_of(at)
+    # A dialog is a fragment; here, without a browser, its button counts while it is open.
+    at.button("delete").click()
+    at.button("delete_yes").click()
+    rerun(at)
+    assert not (runs / "second").exists()
+    assert (runs / "first").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"schema_version": null}', "[" * 100_000, '{"spec": {"strategy": [1]}}', "\0"]
+)
+def test_a_damaged_run_is_listed_beside_the_others_and_can_be_deleted(
+    text: str, runs: Path
+) -> None:
+    (runs / "second" / "run.json").write_text(text)
+    with (runs / "second" / "launcher.jsonl").open("a") as events:
+        events.write('{"kind": "segment", "segment": "x"}\n{"kind": "exited", "worker": []}\n')
+    at = open_page("runs", runs, run="second")
+    rows = at.dataframe[0].value
+    assert dict(zip(rows["run"], rows["status"], strict=True)) == {
+        "first": "✓ finished",
+        "second": "✕ damaged",
+    }
+    at.button("delete").click()
+    rerun(at)  # a dialog counts while it is open: see above
+    at.button("delete").click()
+    at.button("delete_yes").click()
+    rerun(at)
+    assert not (runs / "second").exists()
+
+
+@pytest.mark.slow
+def test_a_run_gets_another_name(runs: Path) -> None:
+    at = open_page("runs", runs, run="second")
+    at.button("rename").click()
+    rerun(at)
+    at.button("rename").click()  # a dialog counts while it is open: see above
+    rerun(at)
+    at.text_input("rename_to_second").set_value("first")
+    at.button("rename").click()
+    next(item for item in at.button if item.label == "Rename it").click()
+    rerun(at)
+    assert "is there already" in text_of(at).replace("\\", "")
+    at.text_input("rename_to_second").set_value("third")
+    at.button("rename").click()
+    next(item for item in at.button if item.label == "Rename it").click()
+    rerun(at)
+    assert (runs / "third").is_dir()
+    assert not (runs / "second").exists()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "text"), [(0.2, "just now"), (5, "5 min ago"), (180, "3 h ago")]
+)
+def test_when_is_said_for_people(minutes: float, text: str) -> None:
+    now = 1_800_000_000 * 10**9
+    assert since(int(now - minutes * 60e9), now) == text

@@ -1,0 +1,84 @@
+"""What the server keeps for its viewers is computed once and has a limit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from strategy_lab.app.server.cache import KeptNewest, OnceEach
+from tests.patience import PATIENCE_S
+
+
+def kept(max_values: int = 3, max_size: int = 100) -> KeptNewest[str]:
+    return KeptNewest(len, max_values, max_size)
+
+
+def never() -> str:
+    raise AssertionError("it is kept, and was computed again")
+
+
+def made(value: str) -> Callable[[], str]:
+    return lambda: value
+
+
+def test_what_is_kept_is_not_computed_again() -> None:
+    cache = kept()
+    assert cache.get("a", "1", made("first")) == "first"
+    assert cache.get("a", "1", never) == "first"
+
+
+def test_only_the_newest_version_of_a_run_is_kept() -> None:
+    cache = kept()
+    cache.get("a", "1", made("first"))
+    assert cache.get("a", "2", made("second")) == "second"
+    assert cache.get("a", "2", never) == "second"
+    assert cache.get("a", "1", made("again")) == "again"
+    assert cache.names() == ["a"]
+
+
+def test_those_asked_for_last_stay() -> None:
+    cache = kept(max_values=2)
+    for name in ("a", "b"):
+        cache.get(name, "1", made(name))
+    cache.get("a", "1", never)
+    cache.get("c", "1", made("c"))
+    assert cache.names() == ["a", "c"]
+
+
+def test_large_ones_take_the_place_of_several() -> None:
+    cache = kept(max_size=10)
+    for name in ("a", "b"):
+        cache.get(name, "1", made("x" * 5))
+    cache.get("c", "1", made("x" * 6))
+    assert cache.names() == ["c"]
+    cache.get("d", "1", made("x" * 1000))  # more than the limit: kept while it is looked at
+    assert cache.names() == ["d"]
+
+
+def test_a_failure_is_not_kept() -> None:
+    values: OnceEach[str] = OnceEach()
+    with pytest.raises(AssertionError):
+        values.get("a", never)
+    assert values.get("a", made("value")) == "value"
+
+
+def test_two_that_ask_at_once_compute_it_once() -> None:
+    values: OnceEach[int] = OnceEach()
+    begun, go_on = threading.Event(), threading.Event()
+    num_computed = 0
+
+    def compute() -> int:
+        nonlocal num_computed
+        num_computed += 1
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return num_computed
+
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(values.get, "a", compute) for _ in range(2)]
+        assert begun.wait(PATIENCE_S)
+        go_on.set()
+        assert [each.result() for each in asked] == [1, 1]

@@ -1,0 +1,130 @@
+"""The lab's own routes: what names a run, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+
+from strategy_lab.app.server import state
+from strategy_lab.app.server.routes import build_routes
+from strategy_lab.app.widgets.opened import stamp_of
+from tests.app.asgi import Client
+from tests.synthetic import HOSTILE, write_run
+
+PATHS = ["timeline", "spans?from=0&to=1&px=10", "search?text=x"]
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    runs = tmp_path / "runs"
+    write_run(runs / "one", steps=40, windows=2, straggler=(2, 30.0))
+    write_run(runs / "hostile", steps=20, windows=1, prefix=HOSTILE)
+    write_run(runs / "bare", steps=5, windows=0)
+    (tmp_path / "secret").mkdir()
+    write_run(tmp_path / "secret" / "run", steps=5, windows=0)
+    state.configure(runs)
+    return Client(Starlette(routes=build_routes()))
+
+
+def test_the_server_says_that_it_is_well(client: Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_the_lab_page_has_an_address_like_the_others(client: Client) -> None:
+    answer = client.get("/lab?run=one")
+    assert answer.status == 307
+    assert answer.headers["location"] == "/?run=one"
+
+
+@pytest.mark.parametrize("name", ["..%2fsecret%2frun", "%2e%2e", "nobody", "..%5csecret", "%00"])
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_outside_the_runs_folder_can_be_named(path: str, name: str, client: Client) -> None:
+    assert client.get(f"/api/runs/{name}/{path}").status in (400, 404)
+    assert client.get(f"/report/{name}").status in (400, 404)
+
+
+def test_a_listener_goes_on_from_its_cursor(client: Client) -> None:
+    first = client.listen("/api/runs/one/stream").json()
+    assert len(first["steps"]) == 40
+    again = client.listen(f"/api/runs/one/stream?cursor={first['cursor']}").json()
+    assert again["steps"] == []
+
+
+def test_a_run_that_is_not_there_closes_the_stream(client: Client) -> None:
+    assert client.listen("/api/runs/nobody/stream").closed == 4404
+
+
+def test_spans_come_as_columns(client: Client) -> None:
+    described = client.get("/api/runs/one/timeline").json()
+    assert [track["replica"] for track in described["tracks"]] == [0, 1, 2, 3]
+    data = client.get(f"/api/runs/one/spans?from=0&to={described['length_ns']}&px=1200").body
+    (length,) = struct.unpack_from("<I", data)
+    header = json.loads(data[4 : 4 + length])
+    start = np.frombuffer(data, "<f8", header["count"], 4 + length)
+    assert header["count"] > 0
+    assert (4 + length) % 8 == 0
+    assert start.min() >= 0
+    assert start.max() < described["length_ns"]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "from=a&to=1&px=1", "from=0&to=nan&px=1", "from=0&to=1e99&px=9"]
+)
+def test_a_range_that_is_none_is_refused_with_the_rule(query: str, client: Client) -> None:
+    answer = client.get(f"/api/runs/one/spans?{query}")
+    assert answer.status == 400
+    assert "is a number" in answer.json()["error"]
+
+
+def test_a_run_without_captures_has_no_tracks(client: Client) -> None:
+    described = client.get("/api/runs/bare/timeline").json()
+    assert described["num_spans"] == 0
+    assert client.get("/api/runs/bare/spans?from=0&to=9&px=9").status == 200
+
+
+def test_search_finds_by_op_whatever_the_case(client: Client) -> None:
+    found = client.get("/api/runs/one/search?text=COLLECTIVE").json()
+    assert found["count"] == 2 * 10 * 4 * 2
+
+
+def test_a_report_can_do_nothing_to_the_lab(client: Client) -> None:
+    report = client.get("/report/hostile")
+    policy = (report.headers or {}).get("content-security-policy", "")
+    assert report.status == 200
+    assert report.text.lstrip().lower().startswith("<!doctype html")
+    assert "sandbox" in policy
+    assert "allow-same-origin" not in policy
+    assert "<script>alert" not in report.text
+
+
+def test_spans_of_a_run_that_was_recorded_again_are_refused(client: Client) -> None:
+    described = client.get("/api/runs/one/timeline").json()
+    query = f"spans?from=0&to=1000000000&px=100&identity={described['identity']}"
+    assert client.get(f"/api/runs/one/{query}").status == 200
+    runs = state.lab().runs
+    shutil.rmtree(runs / "one")
+    write_run(runs / "one", steps=40, windows=1)
+    assert client.get(f"/api/runs/one/{query}").status == 409
+    again = client.get("/api/runs/one/timeline").json()
+    assert again["identity"] != described["identity"]
+    assert again["version"] != described["version"]
+    assert again["num_spans"] < described["num_spans"]
+
+
+def test_answers_of_a_run_do_not_outlive_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "one", steps=5, windows=0)
+    before = stamp_of(run)
+    times = {path: path.stat().st_mtime_ns for path in (run, *run.rglob("*"))}
+    document = json.loads((run / "run.json").read_text())
+    document["uid"] = document["uid"][::-1]  # a run of the same length, at the same time
+    (run / "run.json").write_text(json.dumps(document, indent=1) + "\n")
+    for path, mtime_ns in times.items():
+        os.utime(path, ns=(mtime_ns, mtime_ns))
+    assert stamp_of(run) != before

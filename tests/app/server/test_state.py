@@ -1,0 +1,47 @@
+"""What the server remembers of runs belongs to one run each, and has a limit."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.app.server import state, timelines
+from strategy_lab.app.server.timelines import Timelines
+from tests.synthetic import write_run
+
+
+def test_commands_to_a_run_are_not_taken_for_those_of_the_next_of_its_name(tmp_path: Path) -> None:
+    lab = state.configure(tmp_path)
+    write_run(tmp_path / "one", steps=3, windows=0)
+    lab.sent_to(lab.hub.run("one"))[1] = "stop"
+    assert lab.sent_to(lab.hub.run("one")) == {1: "stop"}
+    shutil.rmtree(tmp_path / "one")
+    write_run(tmp_path / "one", steps=3, windows=0)
+    assert lab.sent_to(lab.hub.run("one")) == {}
+
+
+def test_commands_of_the_newest_runs_alone_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "MAX_REMEMBERED", 2)
+    lab = state.configure(tmp_path)
+    for name in ("a", "b", "c"):
+        write_run(tmp_path / name, steps=3, windows=0)
+        lab.sent_to(lab.hub.run(name))[1] = name
+    assert lab.sent_to(lab.hub.run("b")) == {1: "b"}
+    assert lab.sent_to(lab.hub.run("a")) == {}
+
+
+def test_timelines_are_kept_up_to_a_number_of_spans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        write_run(tmp_path / name, steps=30, windows=1)
+    kept = Timelines(tmp_path)
+    assert kept.get("a") is kept.get("a")
+    monkeypatch.setattr(timelines, "MAX_SPANS", kept.get("a").num_spans + 1)
+    first, second = kept.get("a"), kept.get("b")  # together they are too many
+    assert kept.get("b") is second
+    assert kept.get("a") is not first

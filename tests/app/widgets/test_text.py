@@ -1,0 +1,30 @@
+"""Names and numbers as the pages say them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.text import bound, workload_name
+
+
+def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
+    said = bound("a step takes <b>13.8 ms</b>. Of it, 6.5 % input; 16 replicas send 95.6 kB.")
+    assert "13.8\u00a0ms" in said
+    assert "6.5\u00a0% input" in said
+    assert "95.6\u00a0kB" in said
+    assert "16 replicas" in said
+
+
+@pytest.mark.parametrize("name", ["digits-cnn", "/home/somebody/models/digits-cnn"])
+def test_a_workload_is_told_without_its_folders(name: str) -> None:
+    assert workload_name(name) == "digits-cnn"
+
+
+def test_a_long_name_of_a_run_leaves_room_for_what_was_asked(tmp_path: Path) -> None:
+    spec = {"strategy": "tpu", "devices": "auto", "workers": 2, "workload": "/a/b/" + "w" * 99}
+    title = RunEntry("r" * 200, tmp_path, 0, spec).title
+    assert "tpu, 2 hosts, www" in title
+    assert len(title) < 120

@@ -1,0 +1,21 @@
+"""Every number that the lab shows has its definition, with its formula and where that is from."""
+
+from __future__ import annotations
+
+import pytest
+
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS, hover_texts
+from strategy_lab.profiles.tables.schema import CATEGORIES
+
+
+def test_every_phase_is_defined() -> None:
+    assert set(CATEGORIES) <= set(DEFINITIONS)
+
+
+@pytest.mark.parametrize("key", DEFINITIONS)
+def test_a_hover_says_meaning_formula_and_source(key: str) -> None:
+    found = DEFINITIONS[key]
+    assert found.key == key
+    assert found.label
+    for part in (found.meaning, found.formula, found.source):
+        assert part in hover_texts()[key]

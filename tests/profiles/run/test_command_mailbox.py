@@ -1,0 +1,56 @@
+"""Commands left in a run's folder: numbered, each once, whoever leaves them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.command_mailbox import (
+    LeftCommand,
+    leave_command,
+    read_commands,
+)
+from strategy_lab.profiles.run.layout import command_file
+
+
+def test_commands_are_read_in_order_and_after_the_last(tmp_path: Path) -> None:
+    assert read_commands(tmp_path) == []
+    assert leave_command(tmp_path, "reconfigure", {"global_batch_size": 48}) == 1
+    assert leave_command(tmp_path, "stop") == 2
+    first = LeftCommand(1, "reconfigure", {"global_batch_size": 48})
+    assert read_commands(tmp_path) == [first, LeftCommand(2, "stop")]
+    assert read_commands(tmp_path, after=1) == [LeftCommand(2, "stop")]
+
+
+def test_those_who_command_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
+    numbers: list[int] = []
+    gate = threading.Barrier(8)
+
+    def leave() -> None:
+        gate.wait()
+        numbers.append(leave_command(tmp_path, "stop"))
+
+    threads = [threading.Thread(target=leave) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(1, 9))
+    assert [left.number for left in read_commands(tmp_path)] == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"command": 3}', '{"command": "x", "changes": 1}']
+)
+def test_a_file_that_holds_no_command_is_an_empty_one(tmp_path: Path, text: str) -> None:
+    leave_command(tmp_path, "stop")
+    command_file(tmp_path, 2).write_text(text)
+    assert read_commands(tmp_path, after=1) == [LeftCommand(2)]
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="can be written"):
+        leave_command(tmp_path / "no-run", "stop")

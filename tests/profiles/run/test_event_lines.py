@@ -1,0 +1,158 @@
+"""What a writer puts down is what a reader gets; what no reader would take is never written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategy_lab.profiles.run.event_decoder import (
+    LeftOut,
+    decode,
+    decode_lines,
+    read_chunks,
+)
+from strategy_lab.profiles.run.event_log import EventLog, line_of, line_of_step, read_events
+from strategy_lab.profiles.run.events import Failed, Note, SegmentOpened, StepDone
+from strategy_lab.profiles.spec.limits import (
+    LARGEST,
+    LONGEST_LINE_BYTES,
+    LONGEST_TEXT,
+    MOST_WORKERS,
+)
+from tests.event_records import USUAL, usual
+
+NS = st.integers(0, LARGEST)
+MS = st.floats(0, 1e9)
+STEPS = st.builds(
+    StepDone,
+    segment=st.integers(0, 1000),
+    step=st.integers(0, 2**40),
+    start_ns=NS,
+    wall_ms=MS,
+    loss=st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    examples=st.none() | st.integers(0, 2**31),
+    captured=st.booleans(),
+    input_ms=st.none() | MS,
+    marks_ns=st.none() | st.lists(st.tuples(NS, NS, NS), max_size=16),
+)
+
+
+def refused(record: dict[str, Any]) -> str:
+    """Why a reader leaves a line out."""
+    left_out = LeftOut()
+    assert decode_lines(json.dumps(record).encode(), left_out) == []
+    ((kind, reason),) = left_out
+    return f"{kind}: {reason}"
+
+
+@given(STEPS, NS)
+def test_a_step_is_read_as_it_was_written(step: StepDone, at_ns: int) -> None:
+    assert decode(line_of(step, at_ns)) == msgspec.structs.replace(step, at_ns=at_ns)
+
+
+def _step(**fields: Any) -> StepDone:
+    known: dict[str, Any] = {"wall_ms": 1.5, "loss": 0.5, "examples": 8, "captured": False}
+    return StepDone(segment=0, step=0, start_ns=0, **(known | fields))
+
+
+def test_a_loss_that_is_no_number_is_null() -> None:
+    for loss in (float("nan"), float("inf"), -float("inf")):
+        assert json.loads(line_of(_step(loss=loss), 1))["loss"] is None
+
+
+def test_an_object_with_the_fields_of_a_step_is_written_as_one() -> None:
+    for step in (_step(loss=2.5), _step(loss=np.float32(0.5), examples=np.int64(8))):
+        fields = {name: getattr(step, name) for name in StepDone.__struct_fields__}
+        assert line_of_step(SimpleNamespace(**fields), 7) == line_of(step, 7)
+        assert json.loads(line_of(step, 7))["at_ns"] == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "reason"),
+    [
+        ("step", {"step": "x"}, "step: `step`: expected `int`, got `str`"),
+        ("step", {"wall_ms": -1}, "step: `wall_ms`: expected `float` >= 0.0"),
+        ("step", {"segment": True}, "step: `segment`: expected `int`, got `bool`"),
+        ("step", {"start_ns": 2**70}, f"step: `start_ns`: expected `int` <= {LARGEST}"),
+        ("step", {"marks_ns": [[1, 2]]}, "step: `marks_ns`: expected `array` of length 3"),
+        ("closure", {"marks_ns": [None] * 5}, "closure: `marks_ns`: expected `int`, got `null`"),
+        ("closure", {"worker": MOST_WORKERS}, "closure: `worker`: expected `int` <= 4095"),
+        ("segment", {"spec": {"steps": "many"}}, "segment: `steps`: expected `int`, got `str`"),
+        ("note", {"fields": {"a": 10**30}}, "note: a number of more than 64 bits"),
+        ("note", {"level": "loud"}, "note: `level`: not one of its values"),
+        ("failed", {"message": "x" * (LONGEST_TEXT + 1)}, "failed: `message`: expected `str` of"),
+        ("finished", {"status": "over"}, "finished: `status`: not one of its values"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named(kind: str, fields: dict[str, Any], reason: str) -> None:
+    assert refused(usual({"kind": kind} | fields)).startswith(reason)
+
+
+@pytest.mark.parametrize("kind", USUAL)
+def test_a_missing_field_is_named(kind: str) -> None:
+    name = next(iter(USUAL[kind]))
+    record = {key: value for key, value in usual({"kind": kind}).items() if key != name}
+    assert refused(record) == f"{kind}: without the field `{name}`"
+
+
+def test_free_fields_have_a_limit_of_depth() -> None:
+    deep: Any = 1
+    for _ in range(40):
+        deep = [deep]
+    assert "levels deep" in refused(usual({"kind": "note", "fields": {"a": deep}}))
+
+
+def test_what_a_line_says_is_not_repeated_in_the_reason() -> None:
+    assert refused({"kind": "\x1b[2J"}) == "unknown kind: `kind`: not one of its values"
+    assert "Secret" not in refused(usual({"kind": "step", "step": "Secret"}))
+
+
+def test_a_text_that_is_too_long_is_cut_when_it_is_written(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    log.write(Failed("no\udc80de " + "x" * LONGEST_TEXT, "detail"))
+    log.close()
+    ((failed,), _) = read_events(tmp_path / "events.jsonl")
+    assert isinstance(failed, Failed)
+    assert failed.message.startswith("no\\udc80de xxx")
+    assert len(failed.message) == LONGEST_TEXT
+
+
+def test_an_event_that_no_reader_would_take_is_written_as_a_note(tmp_path: Path) -> None:
+    odd = SegmentOpened(0, "x", 1, MOST_WORKERS + 1, None, 0, 0, [], "auto", {})
+    log = EventLog(tmp_path / "events.jsonl")
+    log.write(odd)
+    log.close()
+    ((note,), _) = read_events(tmp_path / "events.jsonl")
+    assert isinstance(note, Note)
+    assert "kind segment could not be recorded" in note.message
+
+
+def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(tmp_path: Path) -> None:
+    path, note = tmp_path / "events.jsonl", b'{"kind": "note", "level": "info", "message": "x"}\n'
+    path.write_bytes(note + b"x" * (LONGEST_LINE_BYTES + 2**21) + b"\n" + note)
+    left_out: LeftOut = Counter()
+    with path.open("rb") as file:
+        ends = [end for _chunk, end in read_chunks(file, left_out)]
+    assert left_out == {("line", "longer than 16 MiB"): 1}
+    assert ends[-1] == path.stat().st_size
+    events, cursor = read_events(path)
+    assert (len(events), cursor) == (2, path.stat().st_size)
+
+
+def test_a_cut_last_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    line = line_of(Note("info", "so it is"), 1) + b"\n"
+    path.write_bytes(line + line[:9])
+    events, cursor = read_events(path)
+    assert (len(events), cursor) == (1, len(line))
+    path.write_bytes(line + line)
+    assert len(read_events(path, cursor)[0]) == 1

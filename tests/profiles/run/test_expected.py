@@ -1,0 +1,107 @@
+"""What events say was recorded and is not there, or belongs to another run, is noted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.capture.convert import write_tables
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.event_parts import TableFile
+from strategy_lab.profiles.run.events import WindowCaptured
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import uid_of
+from strategy_lab.profiles.tables.schema import TABLES
+from tests.synthetic import write_run
+
+
+def noted(run: Path) -> str:
+    profile = profiles.load(run)
+    for name in TABLES:
+        profile.table(name)
+    return "\n".join(profile.notes)
+
+
+def test_a_whole_run_has_no_notes(tmp_path: Path) -> None:
+    assert noted(write_run(tmp_path / "run", steps=40, windows=1, workers=2)) == ""
+
+
+def test_without_a_workers_folder_waits_are_unknown_and_not_0(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, workers=2, straggler=(3, 17.0))
+    whole = profiles.load(run).summary()["segments"][0]
+    assert whole["replicas"][0]["wait_ms"] > 15
+    shutil.rmtree(run / "worker-1-0")
+    profile = profiles.load(run)
+    assert profile.status.state == "finished"
+    segment = profile.summary()["segments"][0]
+    replica = segment["replicas"][0]
+    assert replica["compute_ms"] > 0
+    for name in ("wait_ms", "transfer_ms"):
+        assert replica[name] is None
+        assert "the records of worker 1 are missing" in replica[f"{name}_reason"]
+    assert segment["straggler"] is None
+    assert segment["collectives"][0]["busbw_gbps"] is None
+    assert set(profile.table("marks")["wait_ms"].to_pylist()) == {None}
+    text = "\n".join(profile.notes)
+    assert "worker-1-0 is missing, although launcher.jsonl tells of that process" in text
+    assert "Segment 0 has 2 workers, and the records of 1 are not in this folder" in text
+
+
+def test_a_worker_whose_events_were_emptied_is_absent(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
+    (run / "worker-1-0" / "events.jsonl").write_bytes(b"")
+    assert "the records of 1 are not in this folder: waits across workers" in noted(run)
+
+
+@pytest.mark.parametrize(
+    ("gone", "note"),
+    [
+        ("window-000000", "of worker-0-0/window-000000 are missing"),
+        ("window-000000/spans.parquet", "spans.parquet of worker-0-0/window-000000 is missing"),
+        ("placement-000.parquet", "placement-000.parquet of worker-0-0 is missing"),
+    ],
+)
+def test_a_deleted_file_is_noted(tmp_path: Path, gone: str, note: str) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    path = run / "worker-0-0" / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert note in noted(run)
+
+
+def test_a_table_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    folder = worker_folder(run, 0)
+    tables = {name: profiles.load(run).table(name) for name in ("spans", "replica_steps")}
+    written = write_tables(tables, folder.path / "window-000007")
+    log = EventLog(folder.events)
+    files = {name: TableFile(**found) for name, found in written.items()}
+    log.write(WindowCaptured(7, 0, 1, 10, "window-000007", 1, 1, 1.0, 1.0, 1.0, tables=files))
+    log.close()
+    assert noted(run) == ""
+    twice = profiles.load(run).table("spans").num_rows
+    target = folder.path / "window-000007/spans.parquet"
+    rows = tables["spans"]
+    turned = rows.take(list(reversed(range(rows.num_rows))))
+    write_tables({"spans": turned}, tmp_path / "other")
+    shutil.copyfile(tmp_path / "other/spans.parquet", target)
+    profile = profiles.load(run)
+    assert profile.table("spans").num_rows == twice // 2
+    assert "spans.parquet in window-000007 is not what the run wrote" in "\n".join(profile.notes)
+
+
+def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
+    other = worker_folder(run, 1)
+    for folder in (worker_folder(run, 0), other):
+        lines = folder.events.read_bytes().split(b"\n", 1)
+        uid = uid_of(run) if folder.worker == 0 else "of another run"
+        started = json.loads(lines[0]) | {"run": uid}
+        folder.events.write_bytes(json.dumps(started).encode() + b"\n" + lines[1])
+    profile = profiles.load(run)
+    assert {source.worker for source in profile.sources} == {None, 0}
+    assert set(profile.table("spans")["worker"].to_pylist()) == {0}
+    assert "worker-1-0 belongs to another run: it is left out" in profile.notes

@@ -1,0 +1,84 @@
+"""A damaged `run.json` is damaged, and nothing else: whatever is in it, no reader fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.run.manifest import (
+    create_run_file,
+    read_run_file,
+    uid_of,
+    why_damaged,
+)
+from strategy_lab.profiles.run.remove import remove_run
+from strategy_lab.profiles.run.rename import rename_run
+from tests.synthetic import write_run
+
+ODD = [None, True, -1, 1.5, 2**70, "x", "\x1b[2J", [], [1], {}, {"a": 1}]
+FIELDS = ("name", "created_ns", "spec", "recorded_by", "cluster", "uid", "parts", "schema_version")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run") / "run", steps=12, windows=0)
+
+
+@pytest.mark.parametrize("value", ODD, ids=repr)
+@pytest.mark.parametrize("field", FIELDS)
+def test_any_value_of_any_field_is_read_or_damaged(whole: Path, field: str, value: Any) -> None:
+    path = whole / "run.json"
+    sound = path.read_text()
+    try:
+        path.write_text(json.dumps(json.loads(sound) | {field: value}))
+        identity = read_run_file(whole)
+        assert (identity is None) == (why_damaged(whole) is not None)
+        profile = profiles.load(whole)
+        assert len(profile.table("steps")) == 12
+        assert any("run.json is damaged" in note for note in profile.notes) == (identity is None)
+    finally:
+        path.write_text(sound)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"schema_version": null}', "`$.schema_version`"),
+        ("[]", "got `array`"),
+        ("", "truncated"),
+        ('{"name": "a"', "truncated"),
+        ('{"x": ' + "[" * 100_000, "nested too deeply"),
+        ('{"name": "a", "created_ns": 1, "spec": {"steps": "many"}}', "`$.steps`"),
+        ('{"name": "a", "created_ns": 1, "spec": {"x": ' + "[" * 50 + "]" * 50 + "}}", "levels"),
+    ],
+)
+def test_what_is_wrong_is_said_and_the_run_can_be_deleted(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    run = write_run(tmp_path / "run", steps=4, windows=0)
+    (run / "run.json").write_text(text)
+    assert read_run_file(run) is None
+    assert why in str(why_damaged(run))
+    remove_run(run)
+    assert not run.exists()
+
+
+def test_a_new_name_keeps_the_uid_and_fields_of_later_versions(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=4, windows=0)
+    uid = uid_of(run)
+    document = json.loads((run / "run.json").read_text()) | {"later": [1]}
+    (run / "run.json").write_text(json.dumps(document))
+    renamed = rename_run(run, "other")
+    assert uid_of(renamed) == uid
+    assert json.loads((renamed / "run.json").read_text())["later"] == [1]
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    cluster = {"run_id": "x", "tasks": [{"role": "worker", "index": 0, "address": "a:1"}]}
+    identity = create_run_file(tmp_path / "run", {"steps": 3}, cluster=cluster, parts=["a"])
+    assert read_run_file(tmp_path / "run") == identity
+    assert why_damaged(tmp_path / "nowhere") is None

@@ -1,0 +1,123 @@
+"""The folders of one run's hosts become one run, or it is said why they do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_core.cli.main import main
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.layout import launcher_file
+from strategy_lab.profiles.run.merge_hosts import collect
+from tests.synthetic import write_run
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> list[Path]:
+    """A run of two workers, and the same as each of two hosts would have written it."""
+    whole = write_run(tmp_path / "whole", replicas=4, workers=2, steps=30)
+    tasks = [{"role": "worker", "index": i, "address": f"h{i}:1"} for i in (0, 1)]
+    _edit(whole, cluster={"run_id": "r", "tasks": tasks})
+    folders = []
+    for number in (0, 1):
+        folder = tmp_path / f"host-{number}"
+        folder.mkdir()
+        shutil.copy(whole / "run.json", folder)
+        shutil.copytree(whole / f"worker-{number}-0", folder / f"worker-{number}-0")
+        lines = (whole / "launcher.jsonl").read_text().splitlines()
+        own = [line for line in lines if json.loads(line).get("worker", number) == number]
+        launcher_file(folder, number).write_text("".join(f"{line}\n" for line in own))
+        folders.append(folder)
+    return folders
+
+
+def _edit(run: Path, **changes: Any) -> None:
+    file = run / "run.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def test_a_run_that_was_collected_is_the_run(hosts: list[Path], tmp_path: Path) -> None:
+    collected = collect(hosts, tmp_path / "all")
+    assert (collected.present, collected.missing) == ((0, 1), ())
+    found, whole = profiles.load(tmp_path / "all"), profiles.load(tmp_path / "whole")
+    assert found.status.state == "finished"
+    for table in ("steps", "replica_steps", "spans", "collectives", "marks"):
+        assert found.table(table).equals(whole.table(table)), table
+    left_out = {"run", "path"}
+    one, other = (
+        {key: value for key, value in profile.summary().items() if key not in left_out}
+        for profile in (found, whole)
+    )
+    assert one["segments"] == other["segments"]
+    assert found.identity is not None
+    assert found.identity.name == "all"
+    assert not list(tmp_path.glob(".all*"))
+
+
+def test_the_command_shows_the_summary(
+    hosts: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["collect", *map(str, hosts), "-o", str(tmp_path / "all")]) == 0
+    assert "Collected in" in capsys.readouterr().out
+    assert main(["collect", str(hosts[0]), "-o", str(tmp_path / "half")]) == 1
+    assert "no records of worker 1" in capsys.readouterr().err
+    assert main(["collect", str(hosts[0]), "-o", str(tmp_path / "half")]) == 2
+    assert "new or empty folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cluster": None}, "names no cluster"),
+        ({"cluster": {"run_id": "r", "tasks": []}}, "who is in the cluster"),
+        ({"spec": {"steps": 31}}, "what was asked: .*steps"),
+        ({}, "the job that they were part of"),
+    ],
+)
+def test_what_is_of_another_run_is_left_alone(
+    hosts: list[Path], tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    identity = json.loads((hosts[1] / "run.json").read_text())
+    other = identity["cluster"] | {"run_id": "s"}
+    spec = identity["spec"] | changes.get("spec", {})
+    _edit(hosts[1], **{"cluster": other} | changes | {"spec": spec})
+    with pytest.raises(RunFolderError, match=words):
+        collect(hosts, tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+def test_two_runs_of_the_same_request_are_told_apart(hosts: list[Path], tmp_path: Path) -> None:
+    for file in (hosts[1] / "worker-1-0" / "events.jsonl", launcher_file(hosts[1], 1)):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for line in lines:
+            line["at_ns"] += 3600 * 10**9
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(RunFolderError, match="two runs of the same request"):
+        collect(hosts, tmp_path / "all")
+
+
+def test_a_process_is_recorded_once(hosts: list[Path], tmp_path: Path) -> None:
+    copy = shutil.copytree(hosts[1], tmp_path / "copy")
+    with pytest.raises(RunFolderError, match="worker-1-0 is in"):
+        collect([*hosts, copy], tmp_path / "all")
+    with pytest.raises(RunFolderError, match="does not exist"):
+        collect([tmp_path / "nowhere"], tmp_path / "all")
+
+
+def test_links_and_pipes_stay_behind(hosts: list[Path], tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("mine")
+    worker = hosts[1] / "worker-1-0"
+    (worker / "stderr.log").unlink(missing_ok=True)
+    (worker / "stderr.log").symlink_to(secret)
+    os.mkfifo(worker / "window-000009")
+    collect(hosts, tmp_path / "all")
+    names = [path.name for path in (tmp_path / "all" / "worker-1-0").iterdir()]
+    assert "events.jsonl" in names
+    assert not {"stderr.log", "window-000009"} & set(names)

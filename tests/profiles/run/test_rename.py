@@ -1,0 +1,79 @@
+"""A run gets another name: its folder's, and the one it calls itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Launched
+from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS
+from strategy_lab.profiles.run.liveness import process_started_ns
+from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.run.rename import rename_run
+from tests.synthetic import write_run
+
+
+def test_the_folder_and_the_run_have_the_new_name(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "old", steps=20, windows=1)
+    before = profiles.load(run)
+    renamed = rename_run(run, " a better näme ")
+    assert renamed == tmp_path / "a better näme"
+    assert not run.exists()
+    after = profiles.load(renamed)
+    assert after.name == "a better näme"
+    assert after.spec == before.spec
+    assert after.identity is not None
+    assert after.identity.created_ns == before.identity.created_ns  # type: ignore[union-attr]
+    assert after.table("steps").equals(before.table("steps"))
+    assert not list(renamed.glob(".run.json*"))
+
+
+def test_what_is_left_of_a_run_can_be_renamed_too(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "half", steps=5, windows=0, ending=None, missing=("run.json",))
+    assert rename_run(run, "other").is_dir()
+
+
+def test_the_same_name_changes_nothing(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "same", steps=5, windows=0)
+    assert rename_run(run, "same") == run
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", ".hidden", "..", "a/b", "a\\b", "/tmp/x", "a\nb", "\0", "x" * 201]
+)
+def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+    run = write_run(tmp_path / "run", steps=5, windows=0)
+    with pytest.raises(RunFolderError, match="A run's name"):
+        rename_run(run, name)
+    assert run.is_dir()
+
+
+@pytest.mark.parametrize("taken", ["folder", "file", "link"])
+def test_nothing_is_ever_replaced(tmp_path: Path, taken: str) -> None:
+    run, other = write_run(tmp_path / "run", steps=5, windows=0), tmp_path / "other"
+    if taken == "folder":
+        other.mkdir()
+    elif taken == "file":
+        other.write_text("mine")
+    else:
+        other.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(RunFolderError, match="is there already"):
+        rename_run(run, "other")
+
+
+def test_a_run_in_use_keeps_its_name(tmp_path: Path) -> None:
+    run = tmp_path / "live"
+    started_ns = process_started_ns(os.getpid())
+    assert started_ns is not None
+    create_run_file(run)
+    log = EventLog(run / LAUNCHER_EVENTS)
+    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
+    log.close()
+    with pytest.raises(RunFolderError, match="in use is never renamed"):
+        rename_run(run, "dead")
+    assert run.is_dir()

@@ -1,0 +1,115 @@
+"""What became of a run, from its events and from who is still alive."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import pytest
+
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.status import ProcessName, derive_status
+from tests.event_records import source
+
+NOW_NS = 1_000_000_000_000
+
+
+def worker(*records: dict[str, Any], number: int = 0, generation: int = 0) -> EventSource:
+    return source(number, generation, {"kind": "worker_started", "worker": number}, *records)
+
+
+def launcher(*records: dict[str, Any]) -> EventSource:
+    return source(None, None, *records)
+
+
+def launched(number: int = 0, generation: int = 0, pid: int = 7) -> dict[str, Any]:
+    return {
+        "kind": "launched",
+        "worker": number,
+        "generation": generation,
+        "pid": pid,
+        "pid_started_ns": 3,
+    }
+
+
+def exited(verdict: str, number: int = 0, generation: int = 0) -> dict[str, Any]:
+    return {
+        "kind": "exited",
+        "worker": number,
+        "generation": generation,
+        "verdict": verdict,
+        "at_ns": NOW_NS,
+    }
+
+
+FINISHED = {"kind": "finished", "status": "finished", "steps": 3}
+STOPPED = {"kind": "finished", "status": "stopped", "steps": 3}
+FAILED = {"kind": "failed", "message": "loss is NaN"}
+
+
+def state(*sources: EventSource, alive: bool = False) -> str:
+    return derive_status(sources, alive=lambda _: alive, now_ns=lambda: NOW_NS).state
+
+
+def test_a_run_is_what_its_last_worker_said() -> None:
+    assert state(worker(FINISHED)) == "finished"
+    assert state(worker(STOPPED)) == "stopped"
+    assert state(worker(), worker(FINISHED, generation=1)) == "finished"
+    assert state(worker(FINISHED), worker(generation=1)) == "incomplete"
+
+
+def test_an_ending_counts_more_than_a_process_that_lingers() -> None:
+    assert state(launcher(launched()), worker(FINISHED), alive=True) == "finished"
+    assert state(launcher(launched()), worker(FINISHED, FAILED), alive=True) == "failed"
+
+
+@pytest.mark.parametrize("verdict", ["failed", "crashed", "killed", "hung", "out-of-memory"])
+def test_a_bad_verdict_is_a_failure_with_its_message(verdict: str) -> None:
+    found = derive_status([launcher(launched(), exited(verdict)), worker()], alive=lambda _: False)
+    assert found.state == "failed"
+    assert found.message
+    assert found.message.startswith("Worker 0 ")
+
+
+def test_one_failed_worker_of_many_is_a_failed_run() -> None:
+    found = derive_status([worker(), worker(FAILED, number=1)], alive=lambda _: True)
+    assert (found.state, found.message) == ("failed", "loss is NaN")
+
+
+def test_a_worker_that_was_replaced_is_no_failure() -> None:
+    both = launcher(launched(), exited("crashed"), launched(generation=1))
+    assert state(both, worker(), worker(generation=1), alive=True) == "running"
+    assert state(launcher(launched(), exited("replaced")), worker()) == "running"
+
+
+def test_alive_is_running_and_dead_is_incomplete() -> None:
+    assert state(launcher(launched()), worker(), alive=True) == "running"
+    assert state(launcher(launched()), worker(), alive=False) == "incomplete"
+    assert state(worker(), alive=True) == "running"
+    assert state() == "incomplete"
+
+
+def test_the_process_is_asked_for_with_what_tells_it_from_another() -> None:
+    asked: list[ProcessName] = []
+    derive_status([launcher(launched()), worker()], alive=lambda p: bool(asked.append(p)))
+    derive_status([worker()], alive=lambda p: bool(asked.append(p)))
+    assert asked == [ProcessName(7, 3, None), ProcessName(7, None, 5)]
+
+
+def test_a_pid_of_another_machine_says_nothing_here() -> None:
+    def environment(name: str) -> dict[str, Any]:
+        return {"kind": "environment", "host": {"name": name}}
+
+    assert state(worker(environment("elsewhere")), alive=True) == "incomplete"
+    assert state(worker(environment(platform.node())), alive=True) == "running"
+
+
+def test_a_run_that_begins_again_has_not_failed_though_nobody_has_written_yet() -> None:
+    heard = {"kind": "failed", "message": "UnavailableError", "follows": True}
+    before = (worker(heard), worker(number=1))
+    lost = (exited("failed"), exited("killed", 1))
+    assert state(launcher(launched(), launched(1), *lost), *before, alive=True) == "failed"
+    again = launcher(launched(), launched(1), *lost, launched(0, 1), launched(1, 1))
+    assert state(again, *before, alive=True) == "running"
+    assert state(again, *before, alive=False) == "incomplete"
+    assert state(again, *before, worker(FINISHED, generation=1)) == "finished"

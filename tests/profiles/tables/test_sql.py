@@ -1,0 +1,146 @@
+"""SQL sees the run's tables, and nothing else of this machine."""
+
+from __future__ import annotations
+
+import resource
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.sql_process import ask
+from strategy_lab.profiles.tables.store import Profile
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    folder = tmp_path_factory.mktemp("sql") / "run"
+    return profiles.load(write_run(folder, steps=60, straggler=(2, 30.0)))
+
+
+def test_a_query_joins_tables(profile: Profile) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = profile.sql(
+            "select r.replica, median(r.wait_ms) as wait_ms from replica_steps r "
+            "join steps s using (segment, step) where s.captured group by all order by wait_ms"
+        )
+    assert answer.column_names == ["replica", "wait_ms"]
+    assert answer["replica"][0].as_py() == 2
+
+
+def test_every_table_is_there_with_its_columns(profile: Profile) -> None:
+    assert set(profile.sql("show tables")["name"].to_pylist()) == set(TABLES)
+    for name, schema in TABLES.items():
+        described = profile.sql(f"describe {name}")
+        assert described["column_name"].to_pylist() == schema.names
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    path = tmp_path / "secret.csv"
+    path.write_text("a,b\n1,2\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from read_csv('{path}')",
+        "select * from '{path}'",
+        "select * from read_text('{path}')",
+        "select * from read_blob('{path}')",
+        "select * from read_parquet('{path}')",
+        "select * from sniff_csv('{path}')",
+        "select * from glob('{folder}/*')",
+        "select * from query('select * from read_text(''{path}'')')",
+        "with t as (select * from read_csv('{path}')) select * from t",
+        "copy steps to '{folder}/out.csv'",
+        "copy (select 1) to '{folder}/out.csv'",
+        "export database '{folder}/out'",
+        "import database '{folder}/out'",
+        "attach '{folder}/other.db' as other",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "reset enable_external_access",
+        "pragma enable_profiling",
+        "create table t as select 1",
+        "create view v as select 1",
+        "drop view steps",
+        "insert into steps select * from steps",
+        "delete from steps",
+        "call pragma_version()",
+        "select 1; select 2",
+        "select * from profile",
+        "select * from pandas_scan(1)",
+        "select * from arrow_scan(1, 2, 3)",
+        "select getenv('HOME')",
+        "checkpoint",
+        "",
+        "nonsense",
+        "explain copy steps to '{folder}/out.csv'",
+        "explain analyze copy steps to '{folder}/out.csv'",
+    ],
+)
+def test_a_query_cannot_leave_the_room(
+    profile: Profile, query: str, secret: Path, tmp_path: Path
+) -> None:
+    before = set(tmp_path.iterdir())
+    with pytest.raises(
+        AnalysisError, match=r"The query is|refuses the query: (Permission|Catalog|Binder) Error"
+    ):
+        profile.sql(query.format(path=secret, folder=tmp_path))
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_query_that_takes_too_long_is_ended(profile: Profile) -> None:
+    # Few enough rows on either side that its time, not its memory, is what runs out.
+    endless = "select count(*) from range(1000000) a, range(1000000) b where a.range < b.range"
+    began = time.monotonic()
+    with pytest.raises(AnalysisError, match=r"took longer than 2 s and was ended"):
+        ask(profile, endless, timeout_s=2.0, most_rows=10)
+    assert time.monotonic() - began < 10
+
+
+HEAVY = {
+    "text of two billion characters": "select repeat('x', 2000000000)",
+    "a list of everything": "select list(a.range) from range(100000000) a",
+    "a list of texts": "select list(repeat('x', 1000)) from range(30000000)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", HEAVY)
+def test_a_query_that_needs_too_much_memory_is_ended(profile: Profile, what: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    with pytest.raises(AnalysisError, match=r"memory|MiB|Out of Memory"):
+        ask(profile, HEAVY[what], timeout_s=60.0, most_rows=10)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert peak <= max(before, (2 << 30) / 1024)
+
+
+@pytest.mark.slow
+def test_an_answer_has_a_bounded_number_of_rows(profile: Profile) -> None:
+    answer = ask(profile, "select * from range(100000000)", timeout_s=60.0, most_rows=25_000)
+    assert (answer.rows.num_rows, answer.is_cut) == (25_000, True)
+    answer = ask(profile, "select count(*) as num from steps", timeout_s=60.0, most_rows=10)
+    assert (answer.rows.to_pylist(), answer.is_cut) == ([{"num": 60}], False)
+    with pytest.raises(AnalysisError, match="DuckDB refuses the query: Catalog Error"):
+        ask(profile, "select * from nope", timeout_s=60.0, most_rows=10)
+
+
+def test_a_query_has_a_bounded_length(profile: Profile) -> None:
+    with pytest.raises(AnalysisError, match="more than 100,000 characters"):
+        profile.sql("select " + "1 + " * 30_000 + "1")
+
+
+def test_only_the_tables_of_the_query_are_read(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", steps=30))
+    profile.sql("select count(*) from Steps")
+    assert set(profile._tables) == {"steps"}

@@ -1,0 +1,111 @@
+"""A run's spans on rows, cut to what a view can show: nothing lost, nothing drawn twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategy_lab.profiles.tables.store import load
+from strategy_lab.profiles.timeline import Timeline, cut_view, find_spans, lay_out
+from strategy_lab.profiles.timeline.lanes import assign_lanes
+from strategy_lab.profiles.timeline.view import MAX_RECTANGLES
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    run = write_run(tmp_path_factory.mktemp("runs") / "one", steps=200, straggler=(2, 30.0))
+    return lay_out(load(run))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), min_size=0, max_size=40).map(sorted)
+)
+def test_spans_of_a_lane_never_overlap_and_no_lane_is_wasted(spans: list[tuple[int, int]]) -> None:
+    starts = np.array([start for start, _ in spans], np.int64)
+    ends = np.array([start + length for start, length in spans], np.int64)
+    lanes = assign_lanes(starts, ends)
+    lasting = np.maximum(ends, starts + 1)
+    for lane in set(lanes.tolist()):
+        mine = lanes == lane
+        assert np.all(starts[mine][1:] >= lasting[mine][:-1])
+    busiest = max((int(((starts <= t) & (t < lasting)).sum()) for t in starts), default=0)
+    assert len(set(lanes.tolist())) == busiest
+
+
+def test_every_span_is_there_once(timeline: Timeline) -> None:
+    assert timeline.num_spans == timeline.row_starts[-1]
+    for row in range(timeline.num_rows):
+        part = slice(timeline.row_starts[row], timeline.row_starts[row + 1])
+        assert np.all(timeline.start[part][1:] >= timeline.end[part][:-1])
+    assert [track.replica for track in timeline.tracks] == [0, 1, 2, 3]
+    assert timeline.start.min() >= 0
+    assert timeline.length_ns >= timeline.end.max()
+
+
+def test_a_narrow_view_shows_each_span_itself(timeline: Timeline) -> None:
+    first = timeline.steps["start"][0]
+    view = cut_view(timeline, first, first + 5e6, 1500)
+    inside = (timeline.end > first) & (timeline.start < first + 5e6)
+    assert sorted(view.index.tolist()) == np.flatnonzero(inside).tolist()
+    assert np.all(view.covered == 255)
+
+
+@pytest.mark.parametrize("width_px", [1, 40, 1500, 100_000])
+def test_a_wide_view_stays_small_and_covers_what_is_busy(timeline: Timeline, width_px: int) -> None:
+    view = cut_view(timeline, 0, timeline.length_ns, width_px)
+    assert 0 < len(view.start) <= 2 * MAX_RECTANGLES
+    busy = [np.zeros(400, bool) for _ in range(2)]
+    edges = np.linspace(0, timeline.length_ns, 401)
+    for marked, starts in zip(busy, (timeline.start, view.start), strict=True):
+        marked[np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, 399)] = True
+    if width_px >= 400:
+        assert busy[0].sum() <= busy[1].sum() + 2
+
+
+def test_a_summary_takes_the_colour_of_what_took_most(timeline: Timeline) -> None:
+    # In the straggler's row compute fills the steps; in the others' it is the waiting collective.
+    view = cut_view(timeline, 0, timeline.length_ns, 300)
+    names = np.array(timeline.categories)[view.category]
+    weight = view.duration * view.covered
+    for row, most in ((2, "compute"), (0, "collective")):
+        mine = view.row == row
+        share = {name: weight[mine & (names == name)].sum() for name in set(names.tolist())}
+        assert max(share, key=share.__getitem__) == most
+
+
+def test_ranks_of_a_collective_are_linked(timeline: Timeline) -> None:
+    first, last = timeline.steps["start"][0], timeline.steps["end"][0]
+    view = cut_view(timeline, first, last, 1500)
+    assert len(view.links) == 2
+    assert [sorted(row for row, _, _ in ranks) for ranks in view.links] == [[0, 1, 2, 3]] * 2
+    latest = [max(ranks, key=lambda rank: rank[1])[0] for ranks in view.links]
+    assert latest[0] == 2
+
+
+def test_too_many_links_are_left_out(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = (0, timeline.length_ns, 1500)
+    assert cut_view(timeline, *whole).links
+    monkeypatch.setattr("strategy_lab.profiles.timeline.view.MAX_LINKS", 10)
+    assert cut_view(timeline, *whole).links == []
+
+
+def test_search_lists_in_order_of_time(timeline: Timeline) -> None:
+    found = find_spans(timeline, " matmul ")
+    starts = [start for _, _, start, _ in found["spans"]]
+    assert found["count"] == len(starts) > 0
+    assert starts == sorted(starts)
+    assert find_spans(timeline, "") == {"count": 0, "spans": []}
+    assert find_spans(timeline, "no such op")["count"] == 0
+
+
+@pytest.mark.parametrize("missing", ["spans", "collectives", "replica_steps"])
+def test_a_run_with_a_table_missing_is_laid_out_without_it(missing: str, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, missing=(missing,))
+    laid_out = lay_out(load(run))
+    assert (laid_out.num_spans == 0) == (missing == "spans")
+    assert len(cut_view(laid_out, 0, 1e9, 100).start) >= 0

@@ -1,0 +1,154 @@
+"""Text from a person becomes a plain value, or one sentence, within limits of time and memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec, parse_spec
+from strategy_lab.profiles.user_input.text import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    TextError,
+    parse_json,
+    parse_whole,
+    parse_yaml,
+    shown,
+    whole_or_none,
+)
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join(['*' + before] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+WRONG_YAML = {
+    "a list that holds itself": ("&a [*a]", "inside of what it stands for"),
+    "a mapping that holds itself": ("&a {b: *a}", "inside of what it stands for"),
+    "a kilobyte of aliases": (BOMB, "stands for more than 20,000 values"),
+    "merge keys of aliases": (
+        "a: &a {x: 1}\nb: {<<: [" + "*a," * 30_000 + "]}",
+        "more than 20,000",
+    ),
+    "many brackets": ("[" * 90_000, "more than 32 levels"),
+    "too long": ("x" * (MAX_BYTES + 1), "is longer than"),
+    "a tag whose text is no number": ("!!int x", "cannot be read: invalid literal"),
+    "5,000 digits": ("9" * 5000, "cannot be read: Exceeds the limit"),
+    "more than 64 bits": ("9" * 30, "more than 64 bits"),
+    "infinity": (".inf", "not finite"),
+    "a set": ("!!set {a, b}", "tag 'tag:yaml.org,2002:set'"),
+    "a Python object": ("!!python/object/apply:os.system [ls]", "tag 'tag:yaml.org,2002:python"),
+    "a key that is a number": ("{1: a}", "key 1, which is not text"),
+    "a key that is a list": ("{[1]: a}", "is not YAML: found unhashable key"),
+    "an unknown alias": ("*a", "is not YAML: found undefined alias"),
+    "a control character": ("a\x01", "is not YAML: "),
+    "an open bracket": ("{steps: [}", "is not YAML: expected the node content, but found '}'"),
+}
+WRONG_JSON = {
+    "many brackets": ("[" * 90_000, "more than 32 levels"),
+    "brackets that close": ("[" * 40 + "]" * 40, "more than 32 levels"),
+    "5,000 digits": ("9" * 5000, "cannot be read: Exceeds the limit"),
+    "an exponent": ("1e999", "not finite"),
+    "NaN": ("NaN", "finite numbers only"),
+    "half of a character": (r'"\ud800"', "lone surrogate"),
+    "half of a character as a key": (r'{"\ud800": 1}', "lone surrogate"),
+    "cut": ("{", "is not JSON: Expecting property name"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_YAML)
+def test_yaml_that_is_refused(what: str) -> None:
+    text, said = WRONG_YAML[what]
+    with pytest.raises(TextError) as refused:
+        parse_yaml(text)
+    assert said in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("what", WRONG_JSON)
+def test_json_that_is_refused(what: str) -> None:
+    text, said = WRONG_JSON[what]
+    with pytest.raises(TextError) as refused:
+        parse_json(text)
+    assert said in str(refused.value)
+
+
+def test_yaml_of_plain_values() -> None:
+    text = "a: &x [1, 2.5, true, null, text]\nb: *x\nc: {<<: {d: 1}, e: 2020-01-01}"
+    row = [1, 2.5, True, None, "text"]
+    assert parse_yaml(text) == {"a": row, "b": row, "c": {"d": 1, "e": "2020-01-01"}}
+    assert parse_yaml("2020-13-45") == "2020-13-45"
+    assert parse_yaml("") is None
+    assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH) is not None
+
+
+def test_whole_numbers_of_a_text() -> None:
+    assert [parse_whole(text) for text in ("0", " 7 ", "007")] == [0, 7, 7]
+    for text in ("", "-1", "²", "1_0", "9" * 5000, "0" * 5000 + "9" * 20):
+        assert whole_or_none(text) is None
+    with pytest.raises(TextError, match="is more than 100"):
+        parse_whole("101", most=100)
+
+
+def test_a_quoted_value_is_short() -> None:
+    assert shown("short") == "'short'"
+    assert len(shown("x" * 10**6)) < 100
+    assert shown(10**5000) == "a number of more than 300 digits"
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"steps": 0}, "steps=0 is not valid: it must be at least 1."),
+        ({"steps": 10**30}, "it must be less than 2147483648"),
+        ({"steps": "many"}, "steps='many' is not valid: it must be a whole number."),
+        ({"steps": 1.5}, "steps=1.5 is not valid: it must be a whole number."),
+        ({"learning_rate": float("inf")}, "learning_rate=inf is not valid: it must be a finite"),
+        ({"capture": 3}, "capture=3 is not valid: it must be a mapping of fields."),
+        ({"capture": {"window_steps": "2020-13-45"}}, "window_steps='2020-13-45' is not valid"),
+        ({"capture": {"marks": "maybe"}}, "it must be true or false."),
+        ({"loop": "do"}, "loop='do' is not valid: it must be one of 'custom', 'fit'."),
+        ({"inject": [{"ms": 3}]}, "inject.0.replica is missing"),
+        ({"inject": 3}, "inject=3 is not valid: it must be a list."),
+        ({"devices": "cpu:" + "9" * 5000}, "is not valid. Write 'auto'"),
+        ({"nope": 1}, "A run has no field 'nope'. Fields: bytes_per_pack, capture,"),
+    ],
+)
+def test_a_wrong_field_is_told_with_its_value(document: dict[str, object], said: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        parse_spec(document)
+    assert said in str(refused.value)
+    assert "Received" not in str(refused.value)
+    assert len(str(refused.value)) < 500
+
+
+def test_a_spec_file_of_every_kind_of_place(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "large.yaml").write_bytes(b"# " * MAX_BYTES)
+    (tmp_path / "latin.yaml").write_bytes(b"data: \xe9")
+    (tmp_path / "list.json").write_text("[1]")
+    for name, said in {
+        "pipe.yaml": "pipe.yaml is a pipe, not a file",
+        "large.yaml": "large.yaml is larger than 100,000 bytes",
+        "latin.yaml": "latin.yaml is not text in UTF-8",
+        "list.json": "list.json holds [1] instead of fields",
+        "none.yaml": "none.yaml does not exist",
+        "": "is a folder, not a file",
+        "x" * 300: "cannot be read: File name too long",
+        "null\0byte": "cannot be read: embedded null byte",
+    }.items():
+        with pytest.raises(SpecError) as refused:
+            load_spec(tmp_path / name if name else tmp_path)
+        assert said in str(refused.value)
+    with pytest.raises(SpecError, match="cannot be read: Could not determine home directory"):
+        load_spec("~nosuchuser/spec.yaml")
+
+
+def test_a_spec_file_as_json_and_as_yaml_is_the_same(tmp_path: Path) -> None:
+    spec = RunSpec(steps=7, devices="cpu:2")
+    (tmp_path / "spec.json").write_text(json.dumps(spec.to_json()))
+    (tmp_path / "spec.yaml").write_text("steps: 7\ndevices: cpu:2\n")
+    assert load_spec(tmp_path / "spec.json") == load_spec(tmp_path / "spec.yaml") == spec

@@ -1,0 +1,40 @@
+"""Hosts that were told differently hear which one, and of what."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from strategy_core.cluster.config_check import asked_here, check_same
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+SPEC = RunSpec(strategy="multi-worker-mirrored", workers=3, global_batch_size=6)
+
+
+def test_the_same_is_the_same() -> None:
+    check_same([asked_here(SPEC, "2.21.0")] * 3)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (asked_here(SPEC, "2.20.0"), "0 has TensorFlow '2.21.0', worker 2 has TensorFlow '2.20.0'"),
+        (
+            asked_here(SPEC.with_changes({"seed": 7}), "2.21.0"),
+            "worker 0 has seed 0, worker 2 has seed 7",
+        ),
+    ],
+)
+def test_what_differs_is_named(other: str, told: str) -> None:
+    own = asked_here(SPEC, "2.21.0")
+    with pytest.raises(SpecError, match=told):
+        check_same([own, own, other])
+
+
+def test_so_is_a_workload_of_the_same_name_and_other_content() -> None:
+    own = json.loads(asked_here(SPEC, "2.21.0"))
+    other = own | {"the workload's file": "other"}
+    with pytest.raises(SpecError, match="the workload's file 'other'"):
+        check_same([json.dumps(own), json.dumps(other)])

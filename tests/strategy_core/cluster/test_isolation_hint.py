@@ -1,0 +1,28 @@
+"""A download that fails inside a cluster's own network says what to do."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from strategy_core.cluster.network import isolation_hint
+
+DOWNLOAD = "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
+
+
+def on_interfaces(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
+
+
+def test_in_a_network_of_its_own_the_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_interfaces(monkeypatch, "lo", "lab0")
+    told = isolation_hint.with_advice(DOWNLOAD)
+    assert told.startswith(DOWNLOAD)
+    assert "network.contain=false" in told
+    assert isolation_hint.with_advice("ValueError: no such layer") == "ValueError: no such layer"
+
+
+def test_elsewhere_the_error_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_interfaces(monkeypatch, "lo", "eth0")
+    assert isolation_hint.with_advice(DOWNLOAD) == DOWNLOAD

@@ -1,0 +1,121 @@
+"""Who of a cluster is there, and what it means where somebody is not."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from strategy_core.cluster.discovery.peer_probe import (
+    Attendance,
+    Doorkeeper,
+    Patience,
+    answers,
+    check_own_port,
+    silent_peers,
+    wait_for_names,
+)
+from strategy_core.cluster.discovery.task_address import Place, place_from_addresses
+from strategy_lab.profiles.errors import LabError
+from tests.e2e.following import wait_until
+
+
+def place(*addresses: str, own: int = 0, servers: int = 0) -> Place:
+    return place_from_addresses(addresses, servers, own, "--cluster")
+
+
+def test_who_was_never_seen_is_named_at_the_deadline_and_not_before() -> None:
+    found = Attendance(place("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
+    assert found.too_late(159.0) is None
+    assert found.missing == "worker 0 (a:1) and worker 2 (c:3)"
+    found.note({2})
+    assert found.too_late(160.0) == "waited 60 s in vain for worker 0 (a:1)."
+
+
+def test_where_all_are_there_tensorflow_is_what_it_waits_for() -> None:
+    found = Attendance(place("a:1", "b:2"), 60.0, now=0.0)
+    found.note({1})
+    assert found.missing == ""
+    assert found.too_late(59.0) is None
+    assert "TensorFlow did not bring them together" in (found.too_late(60.0) or "")
+
+
+def test_a_leader_has_left_only_once_it_was_there_and_silent_for_a_while() -> None:
+    found = Attendance(place("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
+    for _ in range(10):
+        found.note(set())
+    assert not found.has_leader_come
+    assert not found.has_leader_left
+    found.note({0})
+    assert found.has_leader_come
+    for present in (set(), set(), {0}, set(), set(), set()):
+        found.note(present)
+        assert not found.has_leader_left
+    found.note(set())
+    assert found.has_leader_left
+
+
+def test_a_doorkeeper_knocks_until_everybody_was_seen() -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        where = place("127.0.0.1:9", address)
+        doorkeeper = Doorkeeper(where, Attendance(where, 0.0, now=0.0))
+        try:
+            wait_until(lambda: not doorkeeper.missing)
+            assert doorkeeper.too_late(1.0) is not None
+        finally:
+            doorkeeper.dismiss()
+        assert answers(address)
+    assert not answers(address)
+    assert not answers("no-such-host.invalid:1")
+
+
+def test_a_port_that_is_taken_is_known_before_anything_starts() -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(LabError, match=f"worker 1 listens on port {port}"):
+            check_own_port(place("a:1", f"b:{port}", own=1))
+    check_own_port(place("a:1", f"b:{port}", own=1))
+
+
+def test_names_come_late_or_never() -> None:
+    now, known = [0.0], {"a:1"}
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] >= 5:
+            known.add("b:2")
+
+    where = place("a:1", "b:2")
+    wait_for_names(where, 10.0, is_known=known.__contains__, clock=lambda: now[0], wait=wait)
+    assert now[0] == 5.0
+    with pytest.raises(LabError, match=r"within 10 s.*no address for worker 2 \(c:3\)"):
+        wait_for_names(
+            place("a:1", "b:2", "c:3"),
+            10.0,
+            is_known=known.__contains__,
+            clock=lambda: now[0],
+            wait=wait,
+        )
+
+
+def test_peers_that_have_come_have_a_limit_of_their_own_and_are_named() -> None:
+    patience = Patience(place("a:1", "b:2", "c:3", own=1))
+    assert patience.too_late(None, 1e6, 60.0) is None
+    assert patience.too_late(100.0, 759.0, 60.0) is None
+    assert patience.too_late(100.0, 760.0, 60.0) == (
+        "waited 660 s in vain for worker 0 (a:1) or worker 2 (c:3), which had come, to do its part "
+        "of a step."
+    )
+    assert "for 30 s waiting for worker 0 (a:1)" in patience.sentence(100.0, 130.0)
+
+
+def test_peers_that_no_longer_answer_are_named() -> None:
+    where = place("a:1", "b:2", "c:3", own=1)
+    assert silent_peers(where, answers=lambda address: address == "a:1") == "worker 2 (c:3)"
+    assert silent_peers(where, answers=lambda _: False) == "worker 0 (a:1) and worker 2 (c:3)"
+    assert silent_peers(where, answers=lambda _: True) == ""

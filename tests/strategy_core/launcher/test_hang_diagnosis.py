@@ -1,0 +1,245 @@
+"""Who of several hangs: clock, processor time and the answers in their logs are handed in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_core.cluster.tasks import cluster_of
+from strategy_core.launcher.hang_diagnosis import ANSWER_S
+from strategy_core.launcher.process_group import Crew
+from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.processes import stack_probe
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.spec.run_spec import parse_spec
+from tests.event_records import usual
+
+TIMEOUT_S = 10.0
+SPECS = {
+    "parameter-server": {"strategy": "parameter-server", "workers": 1, "parameter_servers": 1},
+    "multi-worker-mirrored": {"strategy": "multi-worker-mirrored", "workers": 3},
+}
+_OTHER_THREAD = (
+    "Thread 0x1 (most recent call first):\n"
+    '  File "/usr/lib/python3.11/threading.py", line 1 in _bootstrap\n'
+)
+_MAIN = "Current thread 0x2 (most recent call first):\n"
+_END = '  File "<frozen runpy>", line 198 in _run_module_as_main\n'
+IN_STEP = (
+    _MAIN
+    + '  File "/x/site-packages/tensorflow/python/eager/execute.py", line 53 in quick_execute\n'
+    '  File "/y/strategy_core/loops.py", line 70 in run_step\n'
+)
+IN_INPUT = (
+    _MAIN
+    + '  File "/x/site-packages/tensorflow/python/distribute/input_lib.py", line 5 in __next__\n'
+    '  File "/y/strategy_core/loops.py", line 60 in run_step\n'
+)
+
+
+@dataclass
+class StoodIn:
+    """A process that answers nothing by itself."""
+
+    pid: int
+    doing: str = "sleeping"
+    cpu_s: float = 0.0
+    ready: dict[str, Any] | None = field(default_factory=dict)
+    was_killed: bool = False
+
+    def cpu_seconds(self) -> float:
+        return self.cpu_s
+
+    def sample_memory(self) -> None: ...
+
+    def state(self) -> str:
+        return self.doing
+
+    def poll(self) -> int | None:
+        return -9 if self.was_killed else None
+
+    def kill(self) -> None:
+        self.was_killed = True
+
+
+class Asked:
+    """A crew of three, every one of which has done a step at second 0."""
+
+    def __init__(self, strategy: str, folder: Path) -> None:
+        self.processes = [StoodIn(pid, ready={"inventory": {}}) for pid in range(3)]
+        members: list[Any] = [
+            WatchedWorker(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
+            for number, process in enumerate(self.processes)
+        ]
+        spec = parse_spec({**SPECS[strategy], "global_batch_size": 63})
+        cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2225)])
+        self.crew = Crew(members, cluster)
+        for member in members:
+            member.folder.path.mkdir(parents=True)
+
+    def happens(self, number: int, now: float, **record: Any) -> None:
+        member = self.crew.members[number]
+        with member.folder.events.open("a") as file:
+            file.write(json.dumps(usual(record)) + "\n")
+        member.observe(now)
+
+    def answers(self, number: int, text: str) -> None:
+        with (self.crew.members[number].folder.path / "stderr.log").open("a") as file:
+            file.write(text)
+
+    def look(self, now: float) -> list[int]:
+        """Who has been killed by then."""
+        self.crew.end_if_hung(now, TIMEOUT_S)
+        return [number for number, process in enumerate(self.processes) if process.was_killed]
+
+    def why(self, number: int) -> str:
+        return self.crew.members[number].kill_note
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    pids: list[int] = []
+    monkeypatch.setattr(stack_probe, "ask", pids.append)
+    return pids
+
+
+@pytest.fixture
+def synchronous(tmp_path: Path) -> Asked:
+    found = Asked("multi-worker-mirrored", tmp_path)
+    for number in range(3):
+        found.happens(number, 0.0, kind="step", step=0)
+    return found
+
+
+def test_the_one_that_others_wait_for_is_named(synchronous: Asked, asked: list[int]) -> None:
+    assert synchronous.look(10.1) == []
+    assert asked == [0, 1, 2]
+    for number, text in enumerate((IN_STEP, IN_INPUT, IN_STEP)):
+        synchronous.answers(number, _OTHER_THREAD + text + _END)
+    assert synchronous.look(10.2) == [1]
+    assert synchronous.why(1) == (
+        "No event for 10 s; its process is waiting; it waits for its input."
+    )
+
+
+def test_answers_are_waited_for_until_they_are_whole(synchronous: Asked) -> None:
+    synchronous.look(10.1)
+    for number in (0, 2):
+        synchronous.answers(number, _OTHER_THREAD + IN_STEP + _END)
+    assert synchronous.look(10.2) == []
+    synchronous.answers(1, _OTHER_THREAD)
+    assert synchronous.look(12.0) == []
+    synchronous.answers(1, IN_INPUT)
+    assert synchronous.look(14.0) == []
+    synchronous.answers(1, _END)
+    assert synchronous.look(14.1) == [1]
+
+
+def test_but_not_for_ever(synchronous: Asked) -> None:
+    synchronous.look(10.1)
+    synchronous.answers(0, _OTHER_THREAD + IN_STEP + _END)
+    synchronous.answers(1, _OTHER_THREAD + IN_STEP + _END)
+    assert synchronous.look(10.1 + ANSWER_S) == []
+    assert synchronous.look(10.2 + ANSWER_S) == [2]
+
+
+def test_an_earlier_answer_is_none(synchronous: Asked) -> None:
+    for number in range(3):
+        synchronous.answers(number, _OTHER_THREAD + IN_INPUT + _END)
+    synchronous.look(10.1)
+    assert synchronous.look(10.2) == []
+
+
+def test_whoever_gives_a_sign_meanwhile_is_not_hung(synchronous: Asked) -> None:
+    synchronous.look(10.1)
+    for number in range(3):
+        synchronous.happens(number, 10.2, kind="step", step=1)
+    assert synchronous.look(10.1 + 2 * ANSWER_S) == []
+
+
+def test_nobody_hangs_who_waits_for_one_that_still_imports(tmp_path: Path) -> None:
+    """A worker is ready long before its peer, on a busy machine."""
+    crew = Asked("multi-worker-mirrored", tmp_path)
+    crew.processes[2].ready = None
+    for number in (0, 1):
+        crew.happens(number, 0.0, kind="worker_started")
+    for now in (10.1, 10.2):
+        assert crew.look(now) == []
+    for number in (0, 1):
+        crew.answers(number, _OTHER_THREAD + IN_STEP + _END)
+    for tenth in range(103, 1200):
+        assert crew.look(tenth / 10) == []
+    for tenth in range(1200, 1300):
+        killed = crew.look(tenth / 10)
+    assert killed == [2], "but an import has its limit too, and one is enough"
+
+
+def test_a_coordinator_is_not_hung_while_its_only_worker_comes_back(tmp_path: Path) -> None:
+    crew = Asked("parameter-server", tmp_path)
+    crew.happens(0, 0.0, kind="step", step=4)
+    server, worker = crew.crew.members[2], crew.crew.members[1]
+    server.is_done = True
+    for now in range(1, 60):
+        crew.happens(2, now, kind="links", segment=None, step=None, links=[])
+        crew.processes[1].cpu_s = float(now)
+        assert crew.look(float(now)) == []
+    worker.is_done = True
+    for now in range(60, 75):
+        for number in (1, 2):
+            crew.happens(number, now, kind="links", segment=None, step=None, links=[])
+        killed = crew.look(now) or crew.look(now + 0.1)
+        crew.answers(0, _OTHER_THREAD + IN_STEP + _END)
+    assert killed == [0], "who serves and says so is not to blame for a coordinator's silence"
+
+
+IN_BROADCAST = (
+    _MAIN
+    + '  File "/x/site-packages/tensorflow/python/ops/gen_collective_ops.py", line 9 in bcast\n'
+    '  File "/y/strategy_core/model.py", line 40 in build_model\n'
+)
+IN_OWN_CODE = _MAIN + '  File "/y/workload.py", line 3 in load\n'
+
+
+@pytest.mark.parametrize("waiting", [IN_STEP, IN_BROADCAST])
+def test_on_a_host_of_its_own_a_worker_that_waits_for_its_peers_is_not_hung(
+    waiting: str, tmp_path: Path
+) -> None:
+    crew = part_of_a_crew(tmp_path)
+    (alone,) = crew.crew.members
+    for round_ in range(1, 9):
+        now = round_ * (TIMEOUT_S + 0.2)
+        assert crew.look(now) == []
+        crew.answers(0, _OTHER_THREAD + waiting + _END)
+        assert crew.look(now + 0.1) == []
+        assert alone.waits_since == 0.0, "since its last event, however often it was asked"
+    crew.happens(0, now, kind="step", step=1)
+    assert alone.waits_since is None
+
+
+@pytest.mark.parametrize("elsewhere", [IN_OWN_CODE, IN_INPUT])
+def test_but_one_that_stands_still_elsewhere_is(elsewhere: str, tmp_path: Path) -> None:
+    crew = part_of_a_crew(tmp_path)
+    crew.look(TIMEOUT_S + 0.1)
+    crew.answers(0, _OTHER_THREAD + elsewhere + _END)
+    assert crew.look(TIMEOUT_S + 0.2) == [0]
+
+
+def test_and_one_that_is_stopped_is_soon(tmp_path: Path) -> None:
+    crew = part_of_a_crew(tmp_path)
+    crew.processes[0].doing = "stopped"
+    assert crew.look(1.1) == []
+    assert crew.look(4.2) == []
+    assert crew.look(4.3) == [0]
+
+
+def part_of_a_crew(folder: Path) -> Asked:
+    """One worker of three: its peers have launchers on hosts of their own."""
+    found = Asked("multi-worker-mirrored", folder)
+    found.crew.members = found.crew.members[:1]
+    found.crew.is_part = True
+    found.happens(0, 0.0, kind="step", step=0)
+    return found

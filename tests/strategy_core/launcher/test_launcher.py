@@ -1,0 +1,380 @@
+"""The launcher against a pretended worker: every ending, every refusal, every change of worker."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from strategy_core.launcher import run_handle
+from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
+from strategy_lab.profiles.run.event_files import read_sources
+from strategy_lab.profiles.run.status import derive_status
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.event_records import read_records, run_records
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import children_of, is_living
+
+pytestmark = pytest.mark.run
+PRETENDED = (sys.executable, "-P", str(Path(__file__).parent / "pretend_worker.py"))
+HANG_S = 3.0
+"""Long enough for a worker on a busy machine to do a step meanwhile."""
+
+
+@pytest.fixture(scope="module")
+def pretended() -> Iterator[Launcher]:
+    with Launcher(spare=True, stop_grace_s=PATIENCE_S, worker_command=PRETENDED) as launcher:
+        yield launcher
+
+
+@pytest.fixture
+def launch(pretended: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHandle]]:
+    handles = []
+
+    def launch(accident: str | None = None, *, folder: str = "run", **fields: Any) -> RunHandle:
+        options = {"accident": accident} | fields.pop("workload_options", {})
+        spec = RunSpec(workload_options=options, devices="cpu:2", **{"steps": 10, **fields})
+        handles.append(pretended.launch(spec, tmp_path / folder))
+        return handles[-1]
+
+    yield launch
+    for handle in handles:
+        handle.kill()
+        assert handle.wait(PATIENCE_S)
+
+
+def exits(handle: RunHandle) -> list[dict[str, Any]]:
+    records = read_records(handle.folder / "launcher.jsonl")
+    return [record for record in records if record["kind"] == "exited"]
+
+
+def answers(handle: RunHandle) -> list[dict[str, Any]]:
+    return [record for record in run_records(handle.folder) if record["kind"] == "answer"]
+
+
+def steps(handle: RunHandle) -> list[int]:
+    return [record["step"] for record in run_records(handle.folder) if record["kind"] == "step"]
+
+
+def test_a_run_finishes_and_says_so(launch: Callable[..., RunHandle]) -> None:
+    handle = launch()
+    assert handle.wait(PATIENCE_S)
+    assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
+    assert [record["verdict"] for record in exits(handle)] == ["finished"]
+    assert derive_status(read_sources(handle.folder)).state == "finished"
+
+
+def test_stop_ends_a_run_at_a_step_and_keeps_it(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=1_000_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    assert derive_status(read_sources(handle.folder)).state == "running"
+    handle.stop()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "stopped"
+    assert steps(handle) == list(range(len(steps(handle))))
+
+
+def test_a_stop_that_is_not_obeyed_is_enforced(tmp_path: Path) -> None:
+    spec = RunSpec(devices="cpu:2", steps=10, workload_options={"accident": "silence"})
+    with Launcher(stop_grace_s=0.5, worker_command=PRETENDED) as impatient:
+        handle = impatient.launch(spec, tmp_path / "run")
+        wait_until(lambda: handle.step == 2)
+        handle.stop()
+        assert handle.wait(PATIENCE_S)
+    assert handle.status == "stopped"
+    assert "no step ended within" in str(handle.message)
+    assert derive_status(read_sources(handle.folder)).state == "stopped"
+
+
+ENDINGS = {
+    "segfault": ("crashed", "SIGSEGV.*last step was 2.*about to touch address 0"),
+    "exit": ("crashed", "left with code 3"),
+    "fail": ("failed", "ValueError: no more"),
+    "out of memory": ("out-of-memory", "ran out of memory"),
+}
+
+
+@pytest.mark.parametrize("accident", ENDINGS)
+def test_an_accident_ends_in_its_verdict(launch: Callable[..., RunHandle], accident: str) -> None:
+    verdict, message = ENDINGS[accident]
+    handle = launch(accident)
+    assert handle.wait(PATIENCE_S)
+    assert exits(handle)[-1]["verdict"] == verdict
+    assert pytest.approx(2) == handle.step, "what was recorded before stays"
+    assert re.search(message, str(handle.message), re.DOTALL), handle.message
+    assert handle.status == "failed"
+    assert derive_status(read_sources(handle.folder)).state == "failed"
+
+
+def test_a_kill_from_outside_is_told_from_memory(launch: Callable[..., RunHandle]) -> None:
+    handle = launch("silence")
+    wait_until(lambda: handle.step == 2)
+    os.kill(handle.pids[0], signal.SIGKILL)
+    assert handle.wait(PATIENCE_S)
+    assert exits(handle)[-1]["verdict"] == "killed"
+    assert "Something outside the lab killed" in str(handle.message)
+    assert "out-of-memory" in str(handle.message), "says what the kernel counted"
+
+
+def test_a_kill_on_request(launch: Callable[..., RunHandle]) -> None:
+    handle = launch("silence")
+    wait_until(lambda: handle.step == 2)
+    handle.kill()
+    assert handle.wait(PATIENCE_S)
+    assert (exits(handle)[-1]["verdict"], handle.status) == ("killed", "failed")
+
+
+def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=1_000_000, hang_timeout_s=HANG_S)
+    wait_until(lambda: (handle.step or 0) > 2)
+    os.kill(handle.pids[0], signal.SIGSTOP)
+    assert handle.wait(PATIENCE_S)
+    last = [r for r in run_records(handle.folder) if r["kind"] == "step"][-1]
+    assert exits(handle)[-1]["at_ns"] - last["at_ns"] >= HANG_S * 1e9
+    assert exits(handle)[-1]["verdict"] == "hung"
+    assert "was stopped (SIGSTOP)" in str(handle.message)
+    assert steps(handle)[-1] == handle.step
+
+
+def test_a_full_disk_is_told_and_loses_nothing(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=1_000_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    events = handle.folder / "worker-0-0" / "events.jsonl"
+    limit = events.stat().st_size + 500
+    resource.prlimit(handle.pids[0], resource.RLIMIT_FSIZE, (limit, limit))
+    assert handle.wait(PATIENCE_S)
+    assert "The run folder takes every event" in str(handle.message)
+    assert steps(handle) == list(range(len(steps(handle))))
+
+
+def test_a_refused_request_frees_its_folder(launch: Callable[..., RunHandle]) -> None:
+    refused = launch("refuse")
+    assert refused.wait(PATIENCE_S)
+    assert refused.exit_code == 2
+    assert "Received: nonsense" in str(refused.message)
+    again = launch()
+    assert again.wait(PATIENCE_S)
+    assert again.status == "finished"
+
+
+def test_a_folder_holds_one_run(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
+    assert launch().wait(PATIENCE_S)
+    before = (tmp_path / "run" / "launcher.jsonl").read_bytes()
+    with pytest.raises(RunFolderError, match=r"new or empty folder.*holds a run"):
+        launch()
+    assert (tmp_path / "run" / "launcher.jsonl").read_bytes() == before
+
+
+def test_a_folder_with_other_files_is_left_alone(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("do not touch")
+    with pytest.raises(RunFolderError, match="holds other files"):
+        launch(folder="mine")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "run.json").write_text('{"name": "ha')
+    with pytest.raises(RunFolderError, match="holds a run"):
+        launch(folder="half")
+    with pytest.raises(RunFolderError, match="a file"):
+        launch(folder="mine/thesis.txt")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "do not touch"
+
+
+def test_another_launcher_cannot_take_a_running_folder(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    handle = launch(steps=1_000_000)
+    with (
+        Launcher(worker_command=PRETENDED) as other,
+        pytest.raises(RunFolderError, match="Two runs cannot share a folder"),
+    ):
+        other.launch(handle.spec, tmp_path / "run")
+
+
+def test_one_run_at_a_time(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
+    launch(steps=1_000_000)
+    with pytest.raises(LabError, match="at most 1 at a time"):
+        launch(folder="second")
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_wrong_request_never_makes_a_folder(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match="There is no workload"):
+        launch(workload="nope")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_change_in_the_worker(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=1_000_000)
+    number = handle.reconfigure({"devices": "cpu:4"})
+    refused = handle.reconfigure({"global_batch_size": 3})
+    wait_until(lambda: len(answers(handle)) == 2)
+    found = {answer["number"]: answer["status"] for answer in answers(handle)}
+    assert found == {number: "applied", refused: "rejected"}
+    assert handle.status == "running"
+
+
+def test_a_change_that_takes_a_fresh_worker(launch: Callable[..., RunHandle]) -> None:
+    handle = launch(steps=1_000_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    old = handle.pids
+    number = handle.reconfigure({"devices": "cpu:16"})
+    wait_until(lambda: bool(answers(handle)))
+    wait_until(lambda: bool(exits(handle)))
+    assert [(a["number"], a["status"]) for a in answers(handle)] == [(number, "applied")]
+    assert exits(handle)[0]["verdict"] == "replaced"
+    wait_until(lambda: len(handle.pids) == 1)
+    assert handle.pids != old
+    handle.stop()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "stopped"
+    assert steps(handle) == list(range(len(steps(handle)))), "no step lost, none done twice"
+    assert derive_status(read_sources(handle.folder)).state == "stopped"
+
+
+def test_a_fresh_worker_that_fails_leaves_the_run_as_it_was(
+    launch: Callable[..., RunHandle],
+) -> None:
+    handle = launch("fresh worker fails", steps=1_000_000)
+    wait_until(lambda: (handle.step or 0) > 2)
+    old = handle.pids
+    handle.reconfigure({"devices": "cpu:16"})
+    late = handle.reconfigure({"devices": "cpu:4"})
+    wait_until(lambda: len(answers(handle)) == 2)
+    first, second = answers(handle)
+    assert first["status"] == "rejected"
+    assert "The fresh worker cannot open" in first["message"]
+    assert (second["number"], second["status"]) == (late, "applied"), "what was held comes after"
+    assert handle.pids == old
+    assert derive_status(read_sources(handle.folder)).state == "running"
+    handle.stop()
+    assert handle.wait(PATIENCE_S)
+    assert steps(handle) == list(range(len(steps(handle))))
+    assert derive_status(read_sources(handle.folder)).state == "stopped"
+
+
+def test_the_next_spare_waits_once_a_run_is_under_way(
+    pretended: Launcher, launch: Callable[..., RunHandle]
+) -> None:
+    assert pretended.wait_for_spare(PATIENCE_S)
+    handle = launch(steps=1_000_000)
+    records = read_records(handle.folder / "launcher.jsonl")
+    assert records[0]["from_spare"] is True
+    wait_until(lambda: pretended.spare_state == "ready")
+    inventory = pretended.inventory()
+    assert inventory is not None
+    assert inventory.count("CPU") == 1
+
+
+def test_the_next_spare_is_started_after_the_first_capture_or_a_while_without_one(
+    pretended: Launcher, launch: Callable[..., RunHandle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its imports use a core for seconds, which the first capture wants, too."""
+    assert pretended.wait_for_spare(PATIENCE_S)
+    monkeypatch.setattr(run_handle, "VIEW_WITHIN_S", PATIENCE_S)
+    handle = launch(steps=1_000_000, workload_options={"no_capture": True})
+    wait_until(lambda: (handle.step or 0) > 50)
+    assert pretended.spare_state == "none"
+    monkeypatch.setattr(run_handle, "VIEW_WITHIN_S", 0.0)
+    assert pretended.wait_for_spare(PATIENCE_S)
+
+
+def test_a_spare_worker_that_died_is_not_used(
+    pretended: Launcher, launch: Callable[..., RunHandle]
+) -> None:
+    assert pretended.wait_for_spare(PATIENCE_S)
+    idle = children_of(command=PRETENDED[-1])
+    assert idle
+    for process in idle:
+        process.kill()
+    wait_until(lambda: not any(is_living(process.pid) for process in idle))
+    handle = launch()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "finished"
+    records = read_records(handle.folder / "launcher.jsonl")
+    assert records[0]["from_spare"] is False
+
+
+def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) -> None:
+    """Whatever session it went to; the run itself ended well."""
+    handle = launch(steps=8, accident="child that left")
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "finished"
+    pid = int((handle.folder / "worker-0-0" / "child.pid").read_text())
+    wait_until(lambda: not is_living(pid))
+
+
+LEFT_BEHIND = ["child without a mark", "forked child", "forked child of a child that left"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child subreaper is Linux's")
+@pytest.mark.parametrize("accident", LEFT_BEHIND)
+def test_a_run_ends_whatever_its_code_leaves_behind(
+    launch: Callable[..., RunHandle], accident: str
+) -> None:
+    handle = launch(accident)
+    assert handle.wait(PATIENCE_S)
+    assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
+    child = handle.folder / "worker-0-0" / "child.pid"
+    assert not is_living(int(child.read_text()))
+
+
+@pytest.mark.parametrize("accident", LEFT_BEHIND)
+def test_stop_ends_a_run_whatever_its_code_leaves_behind(
+    launch: Callable[..., RunHandle], accident: str
+) -> None:
+    handle = launch(accident, steps=1_000_000)
+    wait_until(lambda: (handle.step or 0) > 5)
+    handle.stop()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "stopped"
+
+
+def reaper_of(worker: int) -> psutil.Process:
+    reaper = psutil.Process(worker).parent()
+    assert reaper is not None
+    assert "reaper.py" in " ".join(reaper.cmdline())
+    return reaper
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child subreaper is Linux's")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_losing_the_reaper_ends_the_run_and_its_children(
+    launch: Callable[..., RunHandle], how: signal.Signals
+) -> None:
+    handle = launch("child that left", steps=1_000_000)
+    child_file = handle.folder / "worker-0-0" / "child.pid"
+    wait_until(lambda: child_file.exists() and child_file.read_text() != "")
+    (worker,) = handle.pids
+    reaper_of(worker).send_signal(how)
+    handle.kill()
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "failed"
+    assert not is_living(worker)
+    assert not is_living(int(child_file.read_text()))
+
+
+def test_close_ends_everything(tmp_path: Path) -> None:
+    with Launcher(spare=True, worker_command=PRETENDED) as launcher:
+        handle = launcher.launch(
+            RunSpec(devices="cpu:2", workload_options={"accident": "child"}), tmp_path / "run"
+        )
+        child_file = tmp_path / "run" / "worker-0-0" / "child.pid"
+        wait_until(lambda: child_file.exists() and child_file.read_text() != "")
+        pids = [*handle.pids, int(child_file.read_text())]
+    wait_until(lambda: not any(map(is_living, pids)))
+    assert handle.status == "failed"
+    with pytest.raises(LabError, match="closed launcher"):
+        launcher.launch(handle.spec, tmp_path / "other")

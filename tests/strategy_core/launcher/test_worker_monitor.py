@@ -1,0 +1,110 @@
+"""When a worker is taken for hung: time, processor time and events are handed in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_core.launcher.worker_monitor import CLOSING_S, WatchedWorker
+from strategy_lab.profiles.run.layout import worker_folder
+from tests.event_records import usual
+
+TIMEOUT_S = 10.0
+
+
+@dataclass
+class StoodIn:
+    """A process whose processor time and state the test says."""
+
+    cpu_s: float = 0.0
+    doing: str = "sleeping"
+    pid: int = 1
+
+    def cpu_seconds(self) -> float:
+        return self.cpu_s
+
+    def sample_memory(self) -> None: ...
+
+    def state(self) -> str:
+        return self.doing
+
+
+@pytest.fixture
+def process() -> StoodIn:
+    return StoodIn()
+
+
+@pytest.fixture
+def worker(process: StoodIn, tmp_path: Path) -> WatchedWorker:
+    folder = worker_folder(tmp_path, 0)
+    folder.path.mkdir()
+    return WatchedWorker(process, folder, from_spare=True, last_sign=0.0)  # type: ignore[arg-type]
+
+
+def happens(worker: WatchedWorker, now: float, **record: Any) -> None:
+    with worker.folder.events.open("a") as file:
+        file.write(json.dumps(usual(record)) + "\n")
+    worker.observe(now)
+
+
+def test_silence_is_a_hang(worker: WatchedWorker) -> None:
+    happens(worker, 5.0, kind="step", step=0)
+    assert worker.why_hung(14.9, TIMEOUT_S) is None
+    assert worker.why_hung(15.1, TIMEOUT_S) == "No event for 10 s; its process is waiting."
+
+
+def test_any_event_is_a_sign_of_life(worker: WatchedWorker) -> None:
+    happens(worker, 5.0, kind="step", step=0)
+    happens(worker, 14.0, kind="note")
+    assert worker.why_hung(23.0, TIMEOUT_S) is None
+
+
+def test_a_busy_worker_that_does_no_step_is_hung(worker: WatchedWorker, process: StoodIn) -> None:
+    happens(worker, 0.0, kind="step", step=0)
+    process.doing = "running"
+    for now in range(10):
+        process.cpu_s = float(now)
+        assert worker.why_hung(float(now), TIMEOUT_S) is None
+    assert worker.why_hung(10.5, TIMEOUT_S) == "No event for 10 s; its process is computing."
+
+
+def test_while_a_step_is_built_computing_is_a_sign_of_life_for_a_while(
+    worker: WatchedWorker, process: StoodIn
+) -> None:
+    happens(worker, 0.0, kind="segment", spec={})
+    for now in range(1, 101):
+        process.cpu_s = float(now)
+        assert worker.why_hung(float(now), TIMEOUT_S) is None
+    process.cpu_s = 101.0
+    assert worker.why_hung(101.0, TIMEOUT_S) == (
+        "No step for 101 s, though its process is computing."
+    )
+
+
+def test_while_a_step_is_built_waiting_is_none(worker: WatchedWorker) -> None:
+    happens(worker, 0.0, kind="segment", spec={})
+    for now in range(1, 11):
+        assert worker.why_hung(float(now), TIMEOUT_S) is None
+    assert worker.why_hung(10.5, TIMEOUT_S) is not None
+
+
+def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WatchedWorker) -> None:
+    happens(worker, 5.0, kind="step", step=0)
+    assert worker.why_late(19.0, 20.0, 15.0) is None
+    assert worker.why_late(21.0, 20.0, 15.0) == "Stop was asked, but no step ended within 15 s."
+    happens(worker, 21.0, kind="answer", number=1, command="reconfigure", status="applied")
+    assert worker.why_late(22.0, 20.0, 15.0) is not None
+    happens(worker, 22.0, kind="answer", number=1, command="stop", status="applied")
+    assert worker.why_late(22.0, 20.0, 15.0) is None
+    late = worker.why_late(20.5 + CLOSING_S, 20.0, 15.0)
+    assert late == "Stop was obeyed, but its books were not closed within 120 s."
+
+
+def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WatchedWorker) -> None:
+    happens(worker, 5.0, kind="answer", number=1, command="stop", status="applied")
+    happens(worker, 6.0, kind="finished", status="stopped")
+    assert worker.why_late(21.0, 20.0, 15.0) is not None

@@ -1,0 +1,174 @@
+"""What is offered where, decided without TensorFlow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strategy_core.planning import (
+    collective_algorithms,
+    strategy_catalog,
+    validation,
+    workload_catalog,
+)
+from strategy_core.planning.device_plan import plan
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_core.planning.reconfiguration import changed_spec
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+LAPTOP = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
+TWO_CARDS = Inventory(
+    (
+        *LAPTOP.physical,
+        PhysicalDevice("GPU", "/physical_device:GPU:0"),
+        PhysicalDevice("GPU", "/physical_device:GPU:1"),
+    ),
+    "2.21.0",
+)
+
+
+def test_every_strategy_of_the_contract_has_a_row_and_says_why_it_is_not_there() -> None:
+    offers = strategy_catalog.offers(LAPTOP)
+    assert [offer.row.name for offer in offers] == [
+        "default",
+        "one-device",
+        "mirrored",
+        "central-storage",
+        "multi-worker-mirrored",
+        "parameter-server",
+        "tpu",
+    ]
+    available = {offer.row.name for offer in offers if offer.available}
+    assert {"default", "one-device", "mirrored", "central-storage"} <= available
+    for offer in offers:
+        assert offer.row.link.startswith("https://www.tensorflow.org/")
+        assert offer.available or len(offer.reason or "") > 20
+
+
+def test_a_strategy_is_its_file_which_is_read_and_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "cards_alone.py"
+    file.write_text(
+        '"""What it does,\nin a sentence.\n\nMore."""\n'
+        'TITLE, OTHER = "no", 1\n'
+        'TITLE = "CardsAlone"\nNEEDS = "a card"\nLINK = "https://x"\nPLACE = 9\n'
+        'KINDS = ("GPU",)\nraise SystemExit("run")\n'
+    )
+    row = strategy_catalog.read_row(file)
+    assert (row.name, row.title) == ("cards-alone", "CardsAlone")
+    assert row.explanation == "What it does, in a sentence."
+    assert strategy_catalog.why_not(row, TWO_CARDS) is None
+    assert strategy_catalog.why_not(row, LAPTOP) == "It needs a card, and this machine has no GPU"
+
+
+def test_a_strategy_that_there_is_none_of_is_refused_with_those_that_there_are() -> None:
+    refusal = r"'mirrord'.*Those are default, one-device, mirrored"
+    with pytest.raises(SpecError, match=refusal):
+        validation.check(RunSpec(strategy="mirrord"))
+    with pytest.raises(SpecError, match=refusal):
+        changed_spec(RunSpec(), {"strategy": "mirrord"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("devices", "inventory", "names"),
+    [
+        ("auto", LAPTOP, ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]),
+        ("auto", TWO_CARDS, ["GPU:0", "GPU:1"]),
+        ("cpu:2", TWO_CARDS, ["CPU:0", "CPU:1"]),
+        ("cpu:5,cpu:1", LAPTOP, ["CPU:5", "CPU:1"]),
+        ("gpu:1,gpu:0", TWO_CARDS, ["GPU:1", "GPU:0"]),
+    ],
+)
+def test_devices_by_name(devices: str, inventory: Inventory, names: list[str]) -> None:
+    found = plan(RunSpec(devices=devices), inventory).names
+    assert [name.partition("device:")[2] for name in found] == names
+
+
+def test_the_default_strategy_is_one_replica_whatever_devices_there_are() -> None:
+    found = plan(RunSpec(strategy="default", devices="cpu:4"), LAPTOP)
+    assert found.num_replicas == 1
+    assert [name.partition("device:")[2] for name in found.names] == ["CPU:0"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "inventory", "rule"),
+    [
+        ({"devices": "gpu:2"}, LAPTOP, "this machine has none"),
+        ({"devices": "gpu:1", "strategy": "default"}, LAPTOP, "this machine has none"),
+        ({"devices": "cpu:1", "strategy": "default"}, TWO_CARDS, "on the first GPU"),
+        ({"devices": "cpu:3,cpu:2", "strategy": "default"}, LAPTOP, "on the first CPU"),
+        ({"devices": "gpu:4"}, TWO_CARDS, "this machine has 2"),
+        ({"devices": "cpu:2", "cross_device_ops": "nccl"}, TWO_CARDS, "between GPUs"),
+        (
+            {"devices": "gpu:4", "gpu_memory_mb": 1024, "cross_device_ops": "nccl"},
+            TWO_CARDS,
+            "one card per rank",
+        ),
+        ({"devices": "cpu:4", "num_packs": 2}, LAPTOP, "num_packs belongs to"),
+        (
+            {
+                "devices": "cpu:4",
+                "bytes_per_pack": 9,
+                "cross_device_ops": "reduction-to-one-device",
+            },
+            LAPTOP,
+            "bytes_per_pack belongs to",
+        ),
+        (
+            {"devices": "cpu:3", "global_batch_size": 3, "cross_device_ops": "hierarchical-copy"},
+            LAPTOP,
+            "loses the gradients",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_with_its_rule(
+    fields: dict[str, object], inventory: Inventory, rule: str
+) -> None:
+    spec = RunSpec.model_validate(fields)
+    with pytest.raises(SpecError, match=rule):
+        collective_algorithms.decide(spec, plan(spec, inventory))
+
+
+def test_logical_gpus_that_share_a_card_go_around_a_ring_and_say_why() -> None:
+    spec = RunSpec(devices="gpu:4", gpu_memory_mb=1024)
+    decided = collective_algorithms.decide(spec, plan(spec, TWO_CARDS))
+    assert decided.name == "collective-ring"
+    assert "one card per rank" in (decided.note or "")
+    whole = RunSpec(devices="gpu:2")
+    assert collective_algorithms.decide(whole, plan(whole, TWO_CARDS)).name == "nccl"
+
+
+def test_knobs_that_change_nothing_under_a_strategy_are_noted() -> None:
+    spec = RunSpec(strategy="central-storage", devices="cpu:2", cross_device_ops="collective-ring")
+    decided = collective_algorithms.decide(spec, plan(spec, LAPTOP))
+    assert decided.name == "reduction-to-one-device"
+    assert "cross_device_ops changes nothing" in (decided.note or "")
+
+
+def test_listing_strategies_and_workloads_imports_no_tensorflow() -> None:
+    code = (
+        "import sys\n"
+        "from strategy_core.planning import collective_algorithms, device_plan, inventory\n"
+        "from strategy_core.planning import strategy_catalog, workload_catalog\n"
+        "assert len(workload_catalog.available()) >= 6\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_workload_describes_itself_in_one_line() -> None:
+    for listed in workload_catalog.available():
+        assert listed.description.endswith("."), listed.name
+
+
+@pytest.mark.run
+def test_a_child_process_takes_the_inventory() -> None:
+    from strategy_core.planning.inventory import probe
+
+    found = probe()
+    assert found.count("CPU") == 1
+    assert Inventory.from_json(found.to_json() | {"possibilities": None}) == found
+    assert probe() is found

@@ -1,0 +1,128 @@
+"""Which cards each worker on a machine takes: by rule, without a card. Not run on GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strategy_core.cluster.local_rank import seat_of
+from strategy_core.cluster.tasks import Cluster, cluster_of
+from strategy_core.planning import collective_algorithms
+from strategy_core.planning.device_plan import plan
+from strategy_core.planning.gpu_allocation import Seat, Share, share_out
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+
+
+def asked(workers: int, **fields: Any) -> RunSpec:
+    common = {"strategy": "multi-worker-mirrored", "workers": workers, "global_batch_size": 24}
+    return parse_spec(common | fields)
+
+
+def machine(cards: int) -> Inventory:
+    gpus = (PhysicalDevice("GPU", f"/physical_device:GPU:{n}") for n in range(cards))
+    return Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"), *gpus), "2.21.0")
+
+
+def shares(spec: RunSpec, cards: int) -> list[Share]:
+    return [share_out(spec, cards, Seat(rank, spec.workers)) for rank in range(spec.workers)]
+
+
+@pytest.mark.parametrize(
+    ("workers", "devices", "cards", "expected"),
+    [
+        (2, "gpu:1", 2, [(0,), (1,)]),
+        (2, "gpu:2", 4, [(0, 1), (2, 3)]),
+        (2, "auto", 4, [(0, 1), (2, 3)]),
+        (3, "auto", 4, [(0,), (1,), (2,)]),
+        (1, "auto", 2, [(0, 1)]),
+        (1, "gpu:0", 2, [(0,)]),
+        (1, "gpu:1,gpu:3", 4, [(1, 3)]),
+    ],
+)
+def test_workers_have_whole_cards_of_their_own(
+    workers: int, devices: str, cards: int, expected: list[tuple[int, ...]]
+) -> None:
+    spec = asked(workers, devices=devices)
+    found = shares(spec, cards)
+    assert [share.cards for share in found] == expected
+    assert {(share.per_card, share.workers_per_card) for share in found} == {(1, 1)}
+    planned = plan(spec, machine(cards))
+    assert planned.indices == tuple(range(len(expected[0])))
+    assert not planned.shares_cards
+    assert planned.num_replicas == sum(map(len, expected))
+
+
+@pytest.mark.parametrize(
+    ("workers", "devices", "cards", "rule"),
+    [
+        (3, "gpu:1", 2, "every worker takes whole cards, and this machine has 2"),
+        (3, "auto", 2, "every worker takes whole cards"),
+        (2, "gpu:2", 2, "every worker takes whole cards"),
+        (2, "gpu:0,gpu:1", 4, "says how many each has"),
+        (1, "gpu:7,gpu:8", 2, "among those of its machine"),
+        (2, "gpu:1", 0, "this machine has none"),
+    ],
+)
+def test_cards_that_are_not_there_are_refused_in_words(
+    workers: int, devices: str, cards: int, rule: str
+) -> None:
+    with pytest.raises(SpecError, match=rule):
+        plan(asked(workers, devices=devices), machine(cards))
+
+
+@pytest.mark.parametrize(
+    ("workers", "devices", "cards", "expected"),
+    [
+        (3, "gpu:1", 2, [Share((0,), 1, 2), Share((1,), 1, 2), Share((0,), 1, 2)]),
+        (2, "gpu:2", 1, [Share((0,), 2, 2)] * 2),
+        (2, "gpu:4", 4, [Share((0, 1), 2), Share((2, 3), 2)]),
+        (2, "gpu:3", 4, [Share((0,), 3), Share((2,), 3)]),
+    ],
+)
+def test_with_memory_shared_out_workers_have_parts_of_cards(
+    workers: int, devices: str, cards: int, expected: list[Share]
+) -> None:
+    spec = asked(workers, devices=devices, gpu_memory_mb=1024)
+    assert shares(spec, cards) == expected
+    planned = plan(spec, machine(cards))
+    assert planned.shares_cards
+    assert len(planned.indices) == expected[0].count
+    assert collective_algorithms.decide(spec, planned).name == "collective-ring"
+    with pytest.raises(SpecError, match="NCCL wants one card per rank"):
+        collective_algorithms.decide(
+            asked(workers, devices=devices, cross_device_ops="nccl"), planned
+        )
+
+
+def at(*addresses: str) -> Cluster:
+    return cluster_of(asked(len(addresses)), addresses)
+
+
+def test_a_seat_is_among_the_workers_of_a_machine() -> None:
+    spread = at("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2")
+    assert [seat_of(spread, n, True, {}) for n in range(3)] == [Seat(0, 2), Seat(0, 1), Seat(1, 2)]
+    local = [seat_of(spread, n, False, {}) for n in range(3)]  # addresses of emulated links
+    assert local == [Seat(n, 3) for n in range(3)]
+
+
+def test_cards_that_an_engine_gave_a_process_are_its_own() -> None:
+    beside = at("10.0.0.1:1", "10.0.0.1:2")
+    given = {"CUDA_VISIBLE_DEVICES": "3"}
+    assert seat_of(beside, 1, True, given) == Seat()
+    assert seat_of(beside, 1, False, given) == Seat(1, 2), "a user's own choice for the whole run"
+    assert plan(asked(2, devices="gpu:1"), machine(1), Seat()).num_replicas == 2
+
+
+def test_a_coordinator_and_its_servers_take_no_cards() -> None:
+    spec = asked(2, strategy="parameter-server", parameter_servers=1)
+    cluster = cluster_of(spec, [f"a:{n}" for n in range(4)])
+    assert [seat_of(cluster, n, False, {}) for n in (0, 1, 2, 3)] == [
+        Seat(),
+        Seat(0, 2),
+        Seat(1, 2),
+        Seat(),
+    ]
+    assert plan(spec, machine(2)).kind == "CPU"

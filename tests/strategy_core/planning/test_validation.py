@@ -1,0 +1,43 @@
+"""Files that a request names are looked at before anything runs, without TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_core.planning import validation
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        (b"def build_model(:\n", r"mine.py:1: invalid syntax"),
+        (b"x = 1\n  y = 2\n", r"mine.py:2: unexpected indent"),
+        (b"x = 1\0", r"mine.py: .*null bytes"),
+    ],
+)
+def test_a_workload_file_that_is_no_python(text: bytes, received: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_bytes(text)
+    with pytest.raises(SpecError, match=f"The workload file .*.*{received}"):
+        validation.check(RunSpec(workload=str(tmp_path / "mine.py")))
+
+
+def test_a_workload_file_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("raise SystemExit\n")
+    validation.check(RunSpec(workload=str(tmp_path / "mine.py")))
+
+
+def test_data_that_there_are_none_of(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "nothing.csv").touch()
+    for name, rule in {
+        "absent.csv": "absent.csv does not exist",
+        "notes.txt": "has no reader for the data .*ends in .npz, .csv, .parquet, .tfrecord",
+        "nothing.csv": "nothing.csv is empty",
+    }.items():
+        with pytest.raises(SpecError, match=rule) as refused:
+            validation.check(RunSpec(data=str(tmp_path / name)))
+        assert refused.value.field == "data"

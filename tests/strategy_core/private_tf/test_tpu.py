@@ -1,0 +1,67 @@
+"""The private TensorFlow that the emulation needs is there and does what it is needed for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from strategy_core.private_tf import tpu as private_tf
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.tf
+
+
+def test_every_name_is_there():
+    missing = [name for name in private_tf.__all__ if not hasattr(private_tf, name)]
+    assert missing == [], f"TensorFlow {tf.__version__} moved {missing}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_tpu_function_creator",
+        "_local_results",
+        "_broadcast_to",
+        "_gather_to_implementation",
+        "_call_for_each_replica",
+        "_experimental_run_steps_on_iterator",
+    ],
+)
+def test_the_stock_back_end_still_has_what_is_replaced(name):
+    assert callable(getattr(private_tf.TPUExtended, name, None)), (
+        f"TensorFlow {tf.__version__} has no TPUExtended.{name}: the emulation replaces it"
+    )
+
+
+def test_ops_are_copied_with_name_device_and_attributes():
+    graph = private_tf.FuncGraph("scratch")
+    with graph.as_default():
+        a = tf.constant([[1.0, 2.0]])
+        template = tf.matmul(a, a, transpose_b=True).op
+        attrs = dict(template.node_def.attr)
+        new = private_tf.create_op(
+            template, [a, a], [tf.float32], "copy", attrs, "/job:localhost/device:CPU:1"
+        )
+    assert (new.name, new.get_attr("transpose_b")) == ("copy", True)
+    assert new.device.endswith("CPU:1")
+
+
+def test_a_traced_cluster_bears_the_marks_that_are_looked_for():
+    graph = private_tf.FuncGraph("cluster")
+    with graph.as_default():
+        private_tf.replicate(lambda x: x + 1.0, [[tf.constant(1.0)], [tf.constant(2.0)]])
+    types = {op.type for op in graph.get_operations()}
+    assert {"TPUReplicateMetadata", "TPUReplicatedInput", "TPUReplicatedOutput"} <= types
+    marked = [op for op in graph.get_operations() if op.type == "AddV2"]
+    assert marked[0].get_attr("_tpu_replicate")
+
+
+def test_topologies_are_drawn_without_tensorflow():
+    code = "import sys; from strategy_core.tpu import mesh; sys.exit('tensorflow' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE_S).returncode
+        == 0
+    )

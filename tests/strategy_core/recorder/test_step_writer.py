@@ -1,0 +1,101 @@
+"""Steps reach the disk soon and in order, whatever the program does meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Note
+from tests.event_records import read_records
+from tests.patience import wait_until
+
+pytestmark = pytest.mark.tf
+
+
+def _scribe(path: Path) -> Any:
+    from strategy_core.recorder.step_writer import Scribe
+
+    return Scribe(EventLog(path / "events.jsonl"))
+
+
+def _step(number: int) -> Any:
+    from strategy_core.recorder.step import RecordedStep
+
+    step = RecordedStep(number)
+    step.result_later(lambda: (number / 2, None), 8)
+    step.end()
+    return step
+
+
+def _written(path: Path) -> list[Any]:
+    events = read_records(path / "events.jsonl")
+    return [event.get("step", event["kind"]) for event in events]
+
+
+def _threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "scribe"}
+
+
+def test_steps_are_written_though_the_program_never_comes_back(tmp_path: Path) -> None:
+    scribe = _scribe(tmp_path)
+    for number in range(3):
+        scribe.leave(_step(number))
+    wait_until(lambda: _written(tmp_path) == [0, 1, 2])
+    events = read_records(tmp_path / "events.jsonl")
+    assert [event["loss"] for event in events] == [0.0, 0.5, 1.0]
+    assert scribe.take_cost_ms() > 0
+    scribe.close()
+
+
+def test_events_keep_the_order_in_which_they_were_told(tmp_path: Path) -> None:
+    scribe = _scribe(tmp_path)
+    step = _step(0)
+    step.tell(Note("info", "told of the step"))
+    scribe.leave(step)
+    scribe.leave(_step(1))
+    scribe.write(Note("info", "behind both"))
+    scribe.leave(_step(2))
+    scribe.catch_up()
+    assert _written(tmp_path) == [0, "note", 1, "note", 2]
+    scribe.close()
+
+
+def _refuse(*_lines: Sequence[str]) -> None:
+    raise RunFolderError("The run folder takes every event", "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "go_on",
+    [lambda s: s.leave(_step(1)), lambda s: s.write(Note("info", "next"))],
+)
+def test_what_the_disk_refused_aside_is_raised_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, go_on: Callable[[Any], None]
+) -> None:
+    scribe = _scribe(tmp_path)
+    with monkeypatch.context() as refusing:
+        refusing.setattr(EventLog, "append", _refuse)
+        scribe.leave(_step(0))
+        scribe.catch_up()
+    with pytest.raises(RunFolderError, match="No space left"):
+        go_on(scribe)
+    scribe.leave(_step(2))
+    scribe.catch_up()
+    assert _written(tmp_path)[-1] == 2
+    scribe.close()
+
+
+def test_no_thread_outlives_its_scribe(tmp_path: Path) -> None:
+    before = _threads()
+    closed, dropped = _scribe(tmp_path / "closed"), _scribe(tmp_path / "dropped")
+    for scribe in (closed, dropped):
+        scribe.leave(_step(0))
+    assert len(_threads() - before) == 2
+    closed.close()
+    del scribe, dropped
+    wait_until(lambda: not _threads() - before)

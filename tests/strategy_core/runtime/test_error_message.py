@@ -1,0 +1,45 @@
+"""Of an error of many lines, the one that people need."""
+
+from __future__ import annotations
+
+import pytest
+
+from strategy_core.runtime.error_message import cause
+
+LOST_PEER = """2 root error(s) found.
+  (0) UNAVAILABLE: {{function_node __wrapped__Identity_device_/job:chief/task:0/device:CPU:0}} \
+failed to connect to all addresses; last error: UNKNOWN: 127.0.0.1: refused
+Additional GRPC error information from remote target /job:worker/replica:0/task:1/device:CPU:0:
+  (1) CANCELLED: RecvFromRemoteAsync is cancelled.
+0 successful operations."""
+IN_A_GRAPH = """Graph execution error:
+
+Detected at node 'gradient_tape/sum' defined at (most recent call last):
+    File "/x/training.py", line 3, in <module>
+Input is not finite
+"""
+IN_A_LAYER = """Exception encountered when calling Narrow.call().
+
+\x1b[1mno room for it\x1b[0m
+
+Arguments received by Narrow.call():
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no such device", "no such device"),
+        (
+            LOST_PEER,
+            "failed to connect to all addresses; last error: UNKNOWN: 127.0.0.1: refused",
+        ),
+        (IN_A_GRAPH, "Input is not finite"),
+        (IN_A_LAYER, "no room for it"),
+        ("{{node loss}} Loss is NaN", "Loss is NaN"),
+        ("{{node loss}}", "{{node loss}}"),
+        ("  \n\n", "no message"),
+    ],
+)
+def test_the_line_that_tells_is_found(text: str, expected: str) -> None:
+    assert cause(RuntimeError(text)) == expected

@@ -1,0 +1,31 @@
+"""No search for cycles while anybody asked for none, whoever comes and goes first."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import ExitStack
+
+import pytest
+
+from strategy_core.runtime import gc_control
+
+
+@pytest.mark.parametrize("leaves_first", [0, 1])
+def test_the_last_one_to_leave_allows_it_again(leaves_first: int) -> None:
+    stays = [ExitStack(), ExitStack()]
+    for stay in stays:
+        stay.enter_context(gc_control.postponed())
+    stays[leaves_first].close()
+    assert not gc.isenabled()
+    stays[1 - leaves_first].close()
+    assert gc.isenabled()
+
+
+def test_who_had_it_off_keeps_it_off() -> None:
+    gc.disable()
+    try:
+        with gc_control.postponed():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -1,0 +1,35 @@
+"""Numbers in a closure's answer: exact, and with nothing left to fetch."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+NUMBERS = [256, 0, 2**32 - 1, 1_800_000_000_123_456_789, 2**62, 1]
+
+
+def test_numbers_come_as_they_were_and_no_element_with_them() -> None:
+    import tensorflow as tf
+
+    from strategy_core.training.parameter_server.result_encoding import Answer, carry
+
+    @tf.function
+    def closure() -> object:
+        return carry(tf.constant(NUMBERS, tf.int64))
+
+    carried = closure()
+    assert carried.empty.shape.num_elements() == 0
+    answer = tf.identity(carried)  # what TensorFlow does to bring a result to the coordinator
+    assert isinstance(answer, Answer)
+    assert answer.empty is carried.empty, "it was copied"
+    assert answer.numbers == NUMBERS
+    assert "CPU:0" in answer.device
+
+
+def test_an_answer_can_be_shown_whatever_its_numbers() -> None:
+    import tensorflow as tf
+
+    from strategy_core.training.parameter_server.result_encoding import carry
+
+    assert "arrived_ns" in repr(tf.identity(carry(tf.constant(NUMBERS, tf.int64))))

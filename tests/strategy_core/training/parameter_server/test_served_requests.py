@@ -1,0 +1,49 @@
+"""What is refused of a run with parameter servers before anything starts, and what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strategy_core.planning import strategy_catalog, validation
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+
+CPU = PhysicalDevice("CPU", "/physical_device:CPU:0", "")
+GPU = PhysicalDevice("GPU", "/physical_device:GPU:0", "")
+
+
+def spec(**fields: Any) -> RunSpec:
+    common = {"strategy": "parameter-server", "workers": 3, "parameter_servers": 1}
+    return parse_spec({**common, "workload": "digits-mlp", "global_batch_size": 32, **fields})
+
+
+def test_it_can_be_had_anywhere_and_a_batch_is_one_workers() -> None:
+    inventory = Inventory((CPU,), "2.21.0")
+    assert strategy_catalog.why_not(strategy_catalog.row("parameter-server"), inventory) is None
+    validation.check(spec(), inventory)  # 32 examples are no multiple of 3 workers, nor need to be
+    validation.check(spec(), Inventory((CPU, GPU), "2.21.0"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"parameter_servers": 0}, "on at least one parameter server"),
+        ({"loop": "fit"}, "Keras 3 fit does not run under the parameter-server strategy"),
+        (
+            {"strategy": "mirrored", "workers": 1, "parameter_servers": 0}
+            | {"parameter_server": {"partitioner": "fixed"}},
+            "Weights are cut into parts for parameter servers",
+        ),
+    ],
+)
+def test_what_the_text_alone_tells(fields: dict[str, Any], rule: str) -> None:
+    with pytest.raises(SpecError, match=rule):
+        spec(**fields)
+
+
+def test_workers_compute_on_their_cpus() -> None:
+    with pytest.raises(SpecError, match="compute on their CPUs"):
+        validation.check(spec(devices="gpu:1"), Inventory((CPU, GPU), "2.21.0"))

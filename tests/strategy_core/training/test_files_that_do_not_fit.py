@@ -1,0 +1,275 @@
+"""A workload whose data, model, loss and optimizer do not fit together: told before a step, in one
+sentence each; what only a later batch can show, when it comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from strategy_lab.profiles.errors import SpecError
+from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+NAMED = GOOD.replace("[keras", "[keras.Input((5,)), keras")
+"""Its model says what it takes."""
+STREAM = "return tf.data.Dataset.from_tensor_slices((numbers, labels)).batch(global_batch_size)"
+
+
+def data(line: str, text: str = NAMED) -> str:
+    """The file with a line before its data set is made."""
+    return text.replace(f"    {STREAM}", f"    {line}\n    {STREAM}")
+
+
+def stream(line: str) -> str:
+    """The file with another data set."""
+    return NAMED.replace(STREAM, f"return {line}")
+
+
+def loss(line: str) -> str:
+    return f"{NAMED}\ndef loss_fn(labels, outputs):\n    return {line}\n"
+
+
+def model(line: str) -> str:
+    return NAMED.replace("return keras.Sequential", f"return {line}\n    return keras.Sequential")
+
+
+def step(line: str) -> str:
+    return f"{NAMED}\ndef train_step(model, optimizer, batch):\n    return {line}\n"
+
+
+ONE_OUTPUT = NAMED.replace("units=3", "units=1")
+CALL = """
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(3)
+        self.build((None, 5))
+    def call(self, features):
+        return self.dense(features).numpy()
+
+def build_model():
+    return Net()
+"""
+MISTAKES = {
+    "features of another shape": (
+        data("numbers = numbers[:, :3]"),
+        (
+            r"takes the features of the data. Received: features float32 \(n, 3\), for a model of "
+            r"float32 \(n, 5\)"
+        ),
+    ),
+    "features of another rank": (data("numbers = numbers[:, 0]"), r"float32 \(n,\), for a model"),
+    "words": (data("numbers = numbers.astype(str)"), r"string \(n, 5\), for a model of float32"),
+    "two inputs": (data("numbers = {'a': numbers, 'b': numbers}"), r"features \{a: float32 \(n"),
+    "a model's own call": (NAMED + CALL, r"features float32 \(n, 5\), and .*mine.py:18: Attribute"),
+    "of unknown shape": (
+        stream(
+            "tf.data.Dataset.from_generator(lambda: [(numbers[:8, :3], labels[:8])], "
+            "(tf.float32, tf.int32))"
+        ),
+        r"float32 \(n, 3\), for a model of",
+    ),
+    "ragged": (
+        data("numbers = tf.ragged.constant([[1.0, 2.0], [3.0]] * 20)"),
+        r"gives dense tensors. Received: \(ragged float32 \(n, \?\), int32 \(n,\)\). Make them",
+    ),
+    "sparse": (data("numbers = tf.sparse.from_dense(numbers)"), "dense tensors. Received: .sparse"),
+    "no class for a label": (
+        data("labels = labels + 1"),
+        "class numbers from 0 to 2, for the 3 outputs of the model. Received: label 3 in the first",
+    ),
+    "labels with an axis more": (
+        data("labels = labels[:, None]"),
+        r"Whole-number labels .* Received: labels int32 \(n, 1\) and outputs float32 \(n, 3\)",
+    ),
+    "labels of another width": (
+        data("labels = np.eye(4, dtype='float32')[labels]"),
+        r"shape of the model's outputs. Received: labels float32 \(n, 4\) and outputs .*\(n, 3\)",
+    ),
+    "labels of words": (data("labels = np.array(['a'] * 40)"), r"are numbers.*labels string \(n,"),
+    "labels by name": (data("labels = {'a': labels}"), "one tensor each"),
+    "fewer labels": (
+        stream(
+            "tf.data.Dataset.zip(*(tf.data.Dataset.from_tensor_slices(part).batch(size) "
+            "for part, size in ((numbers, 8), (labels, 4))))"
+        ),
+        "as many labels as features. Received: batches of 4 and 8",
+    ),
+    "an empty data set": (stream("tf.data.Dataset.range(0).batch(8).map(lambda n: (n, n))"), "one"),
+    "another batch size": (
+        NAMED.replace("batch(global_batch_size)", "batch(4)"),
+        "global_batch_size=8 examples, but for the last of an epoch. Received: a first batch of 4",
+    ),
+    "batches of nothing": (
+        stream("tf.data.Dataset.from_tensors((numbers[:0], labels[:0]))"),
+        "a first batch of 0",
+    ),
+    "data that raise": (
+        data("numbers = tf.io.decode_raw(tf.io.read_file('absent'), tf.float32)"),
+        "build_dataset runs without an error. Received: .*mine.py:10: NotFoundError",
+    ),
+    "batches that raise": (
+        stream("tf.data.Dataset.range(40).map(lambda n: (tf.strings.to_number('x'), n)).batch(8)"),
+        "first batch of the data set can be computed. Received: .*: InvalidArgumentError: String",
+    ),
+    "loss of other outputs": (
+        loss("tf.matmul(outputs, tf.zeros((2, 7)))"),
+        (
+            r"loss_fn takes labels and outputs. Received: .*mine.py:13: ValueError: "
+            r"Dimensions .* 3 and 2 with input shapes: \[n,3\], \[2,7\], for labels int32 \(n,\)"
+        ),
+    ),
+    "loss of nothing": (loss("None"), "one loss per example.*NoneType"),
+    "loss over the other axis": (loss("tf.reduce_mean(outputs, 0)"), r"Received: shape \(3,\) for"),
+    "loss of all pairs": (
+        ONE_OUTPUT.replace('dtype="int32"', 'dtype="float32"')
+        + "\ndef loss_fn(labels, outputs):\n    return (labels - outputs) ** 2\n",
+        r"one per pair of examples, \(n, n\), for labels float32 \(n,\) and outputs .*\(n, 1\)",
+    ),
+    "loss of whole numbers": (loss("labels"), "int32, which has no gradient"),
+    "loss without outputs": (loss("tf.cast(labels, tf.float32)"), "depends on the model's outputs"),
+    "loss by name": (NAMED + "\nloss_fn = 'mse'\n", "are functions. Received: loss_fn = 'mse'"),
+    "two outputs": (
+        model("keras.Model(i := keras.Input((5,)), [keras.layers.Dense(3)(i)] * 2)"),
+        r"one tensor each. Received: labels int32 \(n,\) and outputs \(float32 \(n, 3\), float32",
+    ),
+    "a model without weights": (
+        model("keras.Sequential([keras.Input((5,)), keras.layers.Flatten()])"),
+        "gives trainable weights. Received: a Sequential without. Add a layer",
+    ),
+    "no model": (model("None"), "gives a keras.Model. Received: None. Let it return"),
+    "an optimizer's class": (
+        NAMED + "\ndef build_optimizer():\n    return keras.optimizers.Adam\n",
+        "Received: the class Adam. Call it",
+    ),
+    "a step that gives nothing": (step("None"), "one scalar loss. Received: NoneType"),
+    "a step that gives many": (step("model(batch[0])"), r"loss. Received: float32 \(n, 3\)"),
+    "a step that raises": (step("batch[0].numpy()"), r"train_step runs .*mine.py:13: AttributeErr"),
+    "a step that fails": (
+        step("tf.gather(tf.reduce_mean(model(batch[0]), 0), 9 + batch[1])[0]"),
+        "from 0 to 2, for its 3 rows. Received: .* in the batch of step 0 of mine.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_does_not_fit_is_told_in_one_sentence(mistake: str, tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import trained
+
+    text, message = MISTAKES[mistake]
+    with pytest.raises(SpecError, match=message):
+        trained(1, devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8)
+
+
+UNDER_FIT = {
+    "labels by name": r"Under fit, .* labels \{a: int32 \(n,\)\} .* Choose the custom loop",
+    "features of another shape": "for a model of",
+    "loss of other outputs": "loss_fn takes labels and outputs",
+    "no class for a label": "label 3 in the first batch",
+}
+
+
+@pytest.mark.parametrize("mistake", UNDER_FIT)
+def test_fit_is_told_the_same(mistake: str, tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    workload = written(tmp_path, MISTAKES[mistake][0])
+    with pytest.raises(SpecError, match=UNDER_FIT[mistake]):
+        opened(devices="cpu:2", workload=workload, global_batch_size=8, loop="fit")
+
+
+LATER = {
+    "a class": (
+        data("labels[30] = 9"),
+        "class numbers from 0 to 2, .* label 9 in the batch of step 3 of mine.py. Number the",
+    ),
+    "an index": (
+        data("numbers = np.arange(200).reshape(40, 5) // 8").replace(
+            "keras.layers.Dense(units)",
+            "keras.layers.Embedding(12, 2), keras.layers.Flatten(), keras.layers.Dense(units)",
+        ),
+        "from 0 to 11, for its 12 rows. Received: 1[2-4] in the batch of step 2 of mine.py",
+    ),
+    "Python in the data": (
+        NAMED.replace(
+            STREAM,
+            "def examples():\n"
+            "        yield from zip(numbers[:24], labels[:24])\n"
+            "        raise KeyError('no more')\n"
+            "    shapes = tf.TensorSpec((5,)), tf.TensorSpec((), tf.int32)\n"
+            "    return tf.data.Dataset.from_generator(examples, output_signature=shapes)"
+            ".batch(global_batch_size)",
+        ),
+        r"steps run without an error. Received: .*mine.py:12: .*KeyError: 'no more', in step 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+@pytest.mark.parametrize("mistake", LATER)
+def test_what_comes_later_is_told_when_it_comes(mistake: str, loop: str, tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import opened, run_steps
+
+    text, message = LATER[mistake]
+    training, recorder = opened(
+        devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8, loop=loop
+    )
+    with pytest.raises(SpecError, match=message):
+        run_steps(training, 6)
+    training.close()
+    assert len(recorder.losses) == (2 if mistake == "an index" else 3)
+
+
+def small(rows: int) -> str:
+    return data(f"numbers, labels = numbers[:{rows}], labels[:{rows}]")
+
+
+FITTING: dict[str, Any] = {
+    "values for one output": ONE_OUTPUT.replace('dtype="int32"', 'dtype="float32"'),
+    "fewer examples than a batch": small(5),
+    "numbers of another type": data("numbers = (numbers > 0)"),
+    "a data set that ends": NAMED.replace(STREAM, f"{STREAM}.take(2)"),
+    "of unknown rank": stream(
+        "tf.data.Dataset.from_generator(lambda: [(numbers[:8], labels[:8])], "
+        "(tf.float32, tf.int32))"
+    ),
+}
+
+
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+@pytest.mark.parametrize("kind", FITTING)
+def test_what_is_unusual_but_fits_trains(kind: str, loop: str, tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import trained
+
+    workload = written(tmp_path, FITTING[kind])
+    losses, _ = trained(
+        3,
+        devices="cpu:2",
+        workload=workload,
+        global_batch_size=8,
+        loop=loop,
+    )
+    assert np.isfinite(losses).all()
+
+
+def test_values_for_one_output_are_not_broadcast() -> None:
+    """(n,) less (n, 1) would be (n, n): the first loss is that of NumPy."""
+    import tensorflow as tf
+
+    from strategy_core.training.loss import default_loss
+
+    labels, outputs = np.arange(4, dtype=np.float32), np.ones((4, 1), np.float32)
+    losses = default_loss(tf.constant(labels), tf.constant(outputs))
+    np.testing.assert_allclose(losses, (labels - outputs[:, 0]) ** 2)
+
+
+def test_an_own_step_meets_a_batch_that_it_cannot_take(tmp_path: Path) -> None:
+    from tests.strategy_core.in_memory import trained
+
+    workload = written(tmp_path, NAMED + OWN_STEP.replace("features, labels", "labels, features"))
+    with pytest.raises(SpecError, match=r"train_step runs without an error. .*mine.py:15: Value"):
+        trained(1, devices="cpu:2", workload=workload, global_batch_size=8)

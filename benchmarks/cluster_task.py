@@ -78,7 +78,7 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
     `hidden` units make the model: 75 parameters each.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from strategy_core.cluster.command_agreement import Agreement
+    from strategy_core.cluster.command_agreement import CommandAgreement
     from strategy_core.cluster.tasks import cluster_of
     from strategy_core.cluster.telemetry.clock import join_clock
     from strategy_core.cluster.telemetry.link_meter import LinkMeter
@@ -100,7 +100,7 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
         global_batch_size=BATCH_SIZE,
     )
     logical_devices.create_logical_devices(spec)
-    built = segment.build(spec, agreement=Agreement(process, num_workers))
+    built = segment.build(spec, agreement=CommandAgreement(process, num_workers))
     cluster = cluster_of(spec, addresses)
     recorder = Recorder(worker_folder(folder, process), capture=spec.capture)
     recorder.links, recorder.clock = LinkMeter(cluster, process), join_clock(cluster, process)
@@ -145,7 +145,7 @@ def fit(rounds: int, steps: int) -> None:
     """The same of `fit`, by how often its workers agree; nothing is recorded."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     from strategy_core.cluster.barrier import sum_over_replicas
-    from strategy_core.cluster.command_agreement import Agreement
+    from strategy_core.cluster.command_agreement import CommandAgreement
     from strategy_core.recorder.step import RecordedStep
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment
@@ -163,7 +163,7 @@ def fit(rounds: int, steps: int) -> None:
         global_batch_size=BATCH_SIZE,
     )
     logical_devices.create_logical_devices(spec)
-    agreement = Agreement(process, num_workers)
+    agreement = CommandAgreement(process, num_workers)
     built = segment.build(spec, agreement=agreement)
     summed = sum_over_replicas(built.strategy)
     loop: Any = built.loop

@@ -16,7 +16,7 @@ from strategy_lab.app.live.activity import Activity
 from strategy_lab.app.live.json_safe import dumps, plain
 from strategy_lab.app.live.key_numbers import LiveNumbers, whole_numbers
 from strategy_lab.app.live.multi_worker_steps import AcrossWorkers
-from strategy_lab.app.live.process_view import CrewView
+from strategy_lab.app.live.process_view import ProcessView
 from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
 from strategy_lab.profiles.analysis.window_summary import summarise_window
 from strategy_lab.profiles.reporting.spec_changes import describe
@@ -103,7 +103,7 @@ class LiveRun:
         self._rows = StepRows(self._numbers.split, recent_rows)
         self._news: list[str] = []
         self._activity = Activity()
-        self._crew = CrewView()
+        self._group = ProcessView()
         self._leader_generation: int | None = None
         self._numbers_text = "null"
         self._numbers_at = -math.inf
@@ -148,17 +148,17 @@ class LiveRun:
         (`"reset": true`).
         """
         with self._lock:
-            rows_seen, news_seen, crew_seen = _parse_cursor(cursor, self._key)
+            rows_seen, news_seen, group_seen = _parse_cursor(cursor, self._key)
             rows = self._rows.since(rows_seen)
             reset = rows_seen < 0 or rows is None or news_seen > len(self._news)
             shown = self._rows.kept() if reset or rows is None else rows
             news = self._news if reset else self._news[news_seen:]
-            crew = self._crew.text(-1 if reset else crew_seen)
-            after = f"{self._key}-{self._rows.total}-{len(self._news)}-{self._crew.version}"
+            group = self._group.text(-1 if reset else group_seen)
+            after = f"{self._key}-{self._rows.total}-{len(self._news)}-{self._group.version}"
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
-                f'"memory":{dumps(self._crew.memory)},"served":{dumps(self._crew.served.told())},'
-                f'"crew":{crew},"numbers":{self._numbers_text},'
+                f'"memory":{dumps(self._group.memory)},"served":{dumps(self._group.served.told())},'
+                f'"group":{group},"numbers":{self._numbers_text},'
                 f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )
             return text, after
@@ -207,7 +207,7 @@ class LiveRun:
             self._rows.add(told.worker or 0, event, self._since_start_ms(event.start_ns))
             self.last_step = event.step
             return
-        self._crew.take(told)
+        self._group.take(told)
         self._across.take(told)
         self._numbers.take(told)
         if not isinstance(event, FREQUENT):
@@ -282,7 +282,7 @@ class LiveRun:
     def _judged(self, status: Status) -> Status:
         """A run that was running is lost when its launcher has said so, or has had its time to."""
         looks_lost = status.state in ("failed", "incomplete") and self.status.state == "running"
-        if not looks_lost or self._crew.is_judged:
+        if not looks_lost or self._group.is_judged:
             self._lost_at = None
             return status
         if self._lost_at is None:
@@ -308,5 +308,5 @@ def _parse_cursor(text: str, key: str) -> tuple[int, int, int]:
     is_cursor = len(parts) == 3 and all(_COUNT.fullmatch(part) for part in parts)
     if of_run != key or not is_cursor:
         return -1, -1, -1
-    rows, news, crew = map(int, parts)
-    return rows, news, crew
+    rows, news, group = map(int, parts)
+    return rows, news, group

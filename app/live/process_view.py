@@ -20,7 +20,7 @@ from strategy_lab.profiles.run.tail import Told
 _RESIDENT = "process-resident"
 
 
-class CrewView:
+class ProcessView:
     """Fed with every event that is no step."""
 
     def __init__(self) -> None:

@@ -120,7 +120,7 @@ class ProcessBook:
         return [latest[n] for n in sorted(latest) if latest[n].state != "replaced"]
 
     def arriving(self) -> list[Process]:
-        """A fresh crew that has yet to take over: the launcher records it when it has."""
+        """A fresh process group that has yet to take over: the launcher records it when it has."""
         ours = {(process.worker, process.generation) for process in self._ours()}
         newest = max((generation for _, generation in ours), default=0)
         return [

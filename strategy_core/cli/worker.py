@@ -18,7 +18,7 @@ from strategy_core.cluster.discovery.peer_probe import wait_for_names
 from strategy_core.cluster.discovery.resolve import FORMS, Wanted, resolve
 from strategy_core.cluster.discovery.task_address import Place
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.multi_host_run import Part, check_hosted
+from strategy_core.launcher.multi_host_run import Part, check_multi_host
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         return _under_ray(args, request)
     place = resolve(args.cluster, _wanted(request), index=args.index)
     spec = request.spec(place.spec_changes)
-    check_hosted(spec)
+    check_multi_host(spec)
     wait_for_names(place, spec.cluster.start_timeout_s)
     os.environ.update(place.environment)
     folder = args.output or default_folder(place, spec)
@@ -101,7 +101,7 @@ def _under_ray(args: argparse.Namespace, request: Request) -> int:
 
     num_workers = int(request.value("workers"))
     spec = request.spec({"strategy": "multi-worker-mirrored", "workers": num_workers})
-    check_hosted(spec)
+    check_multi_host(spec)
     outcome = run_under_ray(spec, args.output, args.resume)
     if outcome.message:
         print(f"strategy-lab: {' '.join(outcome.message.split())}", file=sys.stderr)

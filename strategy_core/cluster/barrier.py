@@ -53,7 +53,7 @@ def share(strategy: tf.distribute.Strategy, process: int, num_workers: int, text
     return [told[end - size : end].decode() for end, size in zip(ends, lengths, strict=True)]
 
 
-def part_together(strategy: tf.distribute.Strategy) -> None:
+def leave_together(strategy: tf.distribute.Strategy) -> None:
     """Come back once every worker has called this, or one is gone."""
     with contextlib.suppress(tf.errors.OpError):
         _sum(strategy, [1.0])

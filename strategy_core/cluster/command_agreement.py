@@ -19,7 +19,7 @@ HEARD_OF = 0
 """Number of a command that was sent to a peer."""
 
 
-class Agreement:
+class CommandAgreement:
     """One worker's side of it.
 
     Args:
@@ -69,7 +69,7 @@ class Agreement:
         return [round(count * self._num_workers / num_replicas) for count in counts]
 
 
-class SharedCommands(Agreement):
+class SharedCommands(CommandAgreement):
     """The same between workers whose launchers do not know each other.
 
     What one of them was sent, its peers were not. The step shows all of them that there is

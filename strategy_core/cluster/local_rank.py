@@ -1,4 +1,4 @@
-"""Which seat a process of a cluster has on its machine: who shares the machine's cards with it."""
+"""The rank of a process among the processes of its machine, which share its GPUs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ GIVEN = "CUDA_VISIBLE_DEVICES"
 """Engines that hand cards out to processes set this: what such a process sees is its own."""
 
 
-def seat_of(
+def local_rank_of(
     cluster: Cluster, process: int, has_own_launcher: bool, environment: Mapping[str, str]
 ) -> Seat:
-    """The seat of a process on its machine.
+    """The local_rank of a process on its machine.
 
     One launcher has all of its processes beside each other; else those are, that have the same host
     in their addresses, unless whoever started this one has given it cards of its own.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from strategy_core.cluster.local_rank import seat_of
+from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.cluster.network.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.planning.gpu_allocation import Seat
@@ -38,9 +38,9 @@ class Membership:
         return self.process == 0
 
     @property
-    def seat(self) -> Seat:
+    def local_rank(self) -> Seat:
         """Where this process is among the workers on its machine."""
-        return seat_of(self.cluster, self.process, self.has_own_launcher, os.environ)
+        return local_rank_of(self.cluster, self.process, self.has_own_launcher, os.environ)
 
     def join(self, spec: RunSpec) -> None:
         """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""

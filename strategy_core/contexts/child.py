@@ -133,7 +133,7 @@ class ContextRecording:
             self._guard.kill()
             self._guard.wait()
         if self._folder.exists():  # the guard was killed
-            descendants.end_family(self._mark)
+            descendants.end_descendants(self._mark)
             shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 

@@ -72,7 +72,7 @@ def _watch(request: dict[str, Any], folder: Path, closed: threading.Event) -> di
         stopped = allowed.exceeded(_use(started, disk_bytes, allowed))
     subreaper.end_descendants()
     if sys.platform != "linux":  # there an orphan leaves the tree, but not its environment
-        descendants.end_family(request["mark"])
+        descendants.end_descendants(request["mark"])
     if code == -signal.SIGXCPU:
         stopped = allowed.exceeded(limits.Use(cpu_s=allowed.cpu_s + 1))
     return {"exit_code": code, "stopped": stopped}

@@ -79,4 +79,4 @@ def _end_processes(folder: Path) -> None:
     with contextlib.suppress(OSError):
         mark = (folder / OWNER).read_text(errors="replace").strip()
         if len(mark) == len(descendants.new_mark()):  # a shorter one might begin those of others
-            descendants.end_family(mark)
+            descendants.end_descendants(mark)

@@ -1,13 +1,14 @@
-"""A run's processes as the launcher holds them: started, watched, changed, ended.
+"""Starts, watches, changes and ends the processes of a run. Nothing in here imports TensorFlow.
 
-    run_handle       one run: its workers, commands and ending
-    hosted_run       this host's part of a run on several
-    crew             the processes of one generation, from start to end
-    watched_worker   what the events of one worker tell while it runs
-    inquiry          who the others wait for
-    comeback         whether a run goes on without who was lost
-    chronicle        what the launcher writes down
-    run_folder       a run takes a new folder, or says why it cannot
-
-Nothing in here imports TensorFlow.
+launcher         starts runs one at a time and keeps the spare worker
+run_handle       one run: its processes, commands and ending
+multi_host_run   this host's part of a run on several hosts
+process_group    the processes of one generation, from start to end
+worker_monitor   the state of one worker, from its events and messages
+hang_diagnosis   which process the others wait for
+restart_policy   whether a run goes on without a process that was lost
+launch_log       the launcher's event file
+claim            takes a run folder, or says why it cannot
+repetition       runs repeated in turns, to compare two specs
+ray              the same under Ray Train
 """

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.processes import stack_probe
-from strategy_core.processes.stack_probe import Whereabouts
+from strategy_core.processes.stack_probe import StackSample
 
 ANSWER_S = 5.0
 """So long may a process take to answer: on an idle machine it does at once."""
 
 
-class Inquiry:
+class HangDiagnosis:
     """Everyone is asked; driven by one thread, which passes the time in."""
 
-    def __init__(self, members: Sequence[WatchedWorker], now: float) -> None:
+    def __init__(self, members: Sequence[WorkerMonitor], now: float) -> None:
         self._asked_at = now
         self._logs: dict[int, tuple[Path, int]] = {}
         for member in members:
@@ -38,12 +38,12 @@ class Inquiry:
 
     def culprit(
         self,
-        alive: Sequence[WatchedWorker],
+        alive: Sequence[WorkerMonitor],
         hung: Mapping[int, str],
         now: float,
         *,
         is_served: bool,
-    ) -> tuple[WatchedWorker, str] | None:
+    ) -> tuple[WorkerMonitor, str] | None:
         """Who hangs, and why; None where all wait for one that is at work.
 
         Args:
@@ -64,13 +64,13 @@ class Inquiry:
         is_told = place is not None and found.stopped_since is None
         return found, f"{why[:-1]}; {place}." if is_told else why
 
-    def is_waiting(self, member: WatchedWorker) -> bool:
+    def is_waiting(self, member: WorkerMonitor) -> bool:
         """Whether a worker whose peers are on other hosts said that it may be waiting for them."""
         place = self._place(member)
         is_heard = member.stopped_since is None
         return is_heard and place is not None and place.may_wait_for_others
 
-    def _stuck(self, member: WatchedWorker) -> tuple[bool, bool, int]:
+    def _stuck(self, member: WorkerMonitor) -> tuple[bool, bool, int]:
         """The least of several is the one that the others wait for."""
         place = self._place(member)
         is_waiting = place is not None and place.is_waiting_for_peers
@@ -80,7 +80,7 @@ class Inquiry:
             -1 if member.step is None else member.step,
         )
 
-    def _place(self, member: WatchedWorker) -> Whereabouts | None:
+    def _place(self, member: WorkerMonitor) -> StackSample | None:
         """Where it said it was."""
         log = self._logs.get(member.folder.worker)
         return stack_probe.read(_said_since(*log)) if log else None

@@ -6,8 +6,8 @@ import contextlib
 import time
 from pathlib import Path
 
-from strategy_core.launcher.process_group import Crew
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.process_group import ProcessGroup
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Event, Exited, Launched
@@ -17,7 +17,7 @@ FINE = ("finished", "stopped", "replaced")
 """Verdicts of processes that ended as they should."""
 
 
-class Chronicle:
+class LaunchLog:
     """A launcher's event file of one run.
 
     `process` and `host` are told where it has only that process of a cluster, on that machine.
@@ -31,15 +31,15 @@ class Chronicle:
         with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so
             self._log.write(event)
 
-    def launched(self, crew: Crew) -> None:
-        for note in crew.network.notes if crew.network else ():
+    def launched(self, group: ProcessGroup) -> None:
+        for note in group.network.notes if group.network else ():
             self.write(note)
-        for member in crew.members:
-            self.launched_one(crew, member)
+        for member in group.members:
+            self.launched_one(group, member)
 
-    def launched_one(self, crew: Crew, member: WatchedWorker) -> None:
+    def launched_one(self, group: ProcessGroup, member: WorkerMonitor) -> None:
         process, folder = member.process, member.folder
-        task = crew.cluster.tasks[folder.worker] if crew.cluster else None
+        task = group.cluster.tasks[folder.worker] if group.cluster else None
         self.write(
             Launched(
                 folder.worker,
@@ -53,14 +53,16 @@ class Chronicle:
             )
         )
 
-    def exited(self, crew: Crew) -> None:
-        """Every process of the crew has ended; who only followed another one is told apart."""
-        culprit = crew.culprit()
-        for member in crew.members:
-            self.exited_one(crew, member, None if member is culprit else culprit.folder.worker)
+    def exited(self, group: ProcessGroup) -> None:
+        """Every process of the group has ended; who only followed another one is told apart."""
+        culprit = group.culprit()
+        for member in group.members:
+            self.exited_one(group, member, None if member is culprit else culprit.folder.worker)
 
-    def exited_one(self, crew: Crew, member: WatchedWorker, follows: int | None = None) -> None:
-        verdict = crew.verdict(member)
+    def exited_one(
+        self, group: ProcessGroup, member: WorkerMonitor, follows: int | None = None
+    ) -> None:
+        verdict = group.verdict(member)
         is_fine = verdict.verdict in FINE
         self.write(
             Exited(

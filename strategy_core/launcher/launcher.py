@@ -22,14 +22,14 @@ from types import TracebackType
 from typing import Literal, Self
 
 from strategy_core.cluster.discovery.peer_probe import check_own_port
-from strategy_core.cluster.local_rank import seat_of
+from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.launcher.claim import claim, claim_part
-from strategy_core.launcher.multi_host_run import HostedRun, Part
+from strategy_core.launcher.multi_host_run import MultiHostRun, Part
 from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.planning import validation
 from strategy_core.planning.gpu_allocation import Seat
 from strategy_core.planning.inventory import Inventory
-from strategy_core.processes.namespace_handle import Entrance
+from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.worker_process import WORKER_COMMAND, Spawner, WorkerProcess
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.layout import worker_folder
@@ -133,7 +133,7 @@ class Launcher:
             check_own_port(part.place)
             claim_part(folder, spec, part.place)
             with _nothing_left_in(worker_folder(folder, part.place.process).path):
-                return HostedRun(
+                return MultiHostRun(
                     part,
                     spec,
                     folder,
@@ -143,17 +143,21 @@ class Launcher:
                 )
 
         place = part.place
-        seat = seat_of(place.cluster, place.process, True, os.environ)
-        return self._start(spec, folder, start, seat)
+        local_rank = local_rank_of(place.cluster, place.process, True, os.environ)
+        return self._start(spec, folder, start, local_rank)
 
     def _start(
-        self, spec: RunSpec, folder: Path, start: Callable[[], RunHandle], seat: Seat | None = None
+        self,
+        spec: RunSpec,
+        folder: Path,
+        start: Callable[[], RunHandle],
+        local_rank: Seat | None = None,
     ) -> RunHandle:
         with self._lock:
             if self._closed:
                 raise LabError("A closed launcher starts no runs", str(folder))
             self._check_vacancy()
-            validation.check(spec, self.inventory(), seat)
+            validation.check(spec, self.inventory(), local_rank)
             try:
                 handle = start()
             except OSError as error:
@@ -197,7 +201,7 @@ class Launcher:
                 "Stop it, or wait for its end",
             )
 
-    def _take_worker(self, entrance: Entrance | None = None) -> tuple[WorkerProcess, bool]:
+    def _take_worker(self, entrance: NamespaceHandle | None = None) -> tuple[WorkerProcess, bool]:
         """The spare worker where there is one (ready or about to be), else a new one.
 
         A network is entered before TensorFlow's threads are there: by a new worker only.

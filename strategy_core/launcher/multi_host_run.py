@@ -1,6 +1,6 @@
 """A run of which this launcher has one process: its peers' launchers are on other hosts.
 
-Nobody sees all of them, so some things are told otherwise than in a crew of one host: whether the
+Nobody sees all of them, so some things are told otherwise than in a group of one host: whether the
 others are there, by their ports; that a run stops or changes, by the workers among themselves;
 that it is over, to those who only serve, by the coordinator's end. Commands are left in the run's
 folder (`profiles.run.command_mailbox`), which the launcher of process 0 reads: it may be on another
@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_core.cluster.discovery.peer_probe import (
-    Attendance,
-    Doorkeeper,
-    Patience,
+    PeerProbe,
+    PeerProber,
+    ProbeTimeouts,
     silent_peers,
 )
 from strategy_core.cluster.discovery.task_address import Place, split_address
 from strategy_core.cluster.network.isolation import Network
-from strategy_core.launcher.launch_log import Chronicle
-from strategy_core.launcher.process_group import Crew
+from strategy_core.launcher.launch_log import LaunchLog
+from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle, StartWorker
 from strategy_core.planning.multi_host_reconfiguration import check_planned
 from strategy_core.processes import protocol
-from strategy_core.processes.exit_reason import Verdict
+from strategy_core.processes.exit_reason import ExitReason
 from strategy_core.processes.worker_process import Message
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.command_mailbox import (
@@ -56,7 +56,7 @@ class Part:
     """Is told for whom it is waited."""
 
 
-class HostedRun(RunHandle):
+class MultiHostRun(RunHandle):
     """The handle of one process of a cluster."""
 
     def __init__(
@@ -72,10 +72,10 @@ class HostedRun(RunHandle):
         place, now = part.place, time.monotonic()
         self._part = part
         self._is_server = place.cluster.is_served and place.process != 0
-        self._doorkeeper = Doorkeeper(place, Attendance(place, spec.cluster.start_timeout_s, now))
+        self._doorkeeper = PeerProber(place, PeerProbe(place, spec.cluster.start_timeout_s, now))
         self._tell_at = now + _TELL_AFTER_S
         self._has_left = self._has_joined = False
-        self._patience = Patience(place)
+        self._patience = ProbeTimeouts(place)
         self._look_for_commands_at = now
         self._last_command = 0
         try:
@@ -85,7 +85,7 @@ class HostedRun(RunHandle):
                 start_worker,
                 on_progress=on_progress,
                 stop_grace_s=stop_grace_s,
-                chronicle=Chronicle(folder, place.process, platform.node()),
+                launch_log=LaunchLog(folder, place.process, platform.node()),
                 numbers_from=OWN_NUMBERS_FROM,
             )
         except BaseException:
@@ -98,7 +98,7 @@ class HostedRun(RunHandle):
         spec: RunSpec,
         checkpoint: str | None,
         _asked: protocol.Replacement | None = None,
-    ) -> Crew:
+    ) -> ProcessGroup:
         """The one process of this host."""
         place, resume = self._part.place, checkpoint or self._part.checkpoint
         command = protocol.Run(
@@ -114,19 +114,19 @@ class HostedRun(RunHandle):
         addresses = [task.address for task in place.cluster.tasks]
         network = Network(addresses, [None], notes=[_exposure(place)])
         member = self._start_member(command)
-        return Crew([member], place.cluster, network=network, is_part=True)
+        return ProcessGroup([member], place.cluster, network=network, is_part=True)
 
-    def _take_from_crew(self, message: Message) -> None:
+    def _take_from_group(self, message: Message) -> None:
         self._has_joined |= "joined" in message
-        if "failed" in message and self._crew.leader.follows:
-            self._crew.silent_peers = silent_peers(self._part.place)
+        if "failed" in message and self._group.leader.follows:
+            self._group.silent_peers = silent_peers(self._part.place)
         if self._is_server and "done" in message:
             return  # its books can be closed at any time: it serves until the coordinator leaves
-        super()._take_from_crew(message)
+        super()._take_from_group(message)
 
     def _take_command(self, command: protocol.Command | str | int) -> None:
         if self._is_server and isinstance(command, protocol.Stop):
-            self._crew.kill("impatient", "Stopped on request, while it served.")
+            self._group.kill("impatient", "Stopped on request, while it served.")
             return
         super()._take_command(command)
 
@@ -147,35 +147,33 @@ class HostedRun(RunHandle):
                 self._take_command(command)
                 continue
             told = "A command is reconfigure, with changes, or stop. Received: another file."
-            self._chronicle.write(
-                CommandAnswered(left.number, left.command, "rejected", self.step, told)
-            )
+            self._log.write(CommandAnswered(left.number, left.command, "rejected", self.step, told))
 
     def _attend(self, now: float) -> None:
         """Wait for the others, but not for ever; go where the coordinator has gone."""
         if self._is_server and self._doorkeeper.has_leader_left and not self._has_left:
             self._has_left = True
-            self._crew.send(protocol.Leave(next(self._numbers)))
+            self._group.send(protocol.Leave(next(self._numbers)))
         if self._has_met():
             if not self._is_server:
                 self._doorkeeper.dismiss()
                 self._wait_for_peers(now)
             return
-        self._crew.leader.last_sign = now  # it waits, as it should
+        self._group.leader.last_sign = now  # it waits, as it should
         late, missing = self._doorkeeper.too_late(now), self._doorkeeper.missing
         if late is not None:
-            self._crew.kill("absent", late)
+            self._group.kill("absent", late)
         elif missing and now > self._tell_at:
             self._tell_at = now + _TELL_EVERY_S
             self._part.tell(f"waiting for {missing}")
 
     def _wait_for_peers(self, now: float) -> None:
         """Peers may build for longer than a worker may hang: their own hosts watch them."""
-        since = self._crew.leader.waits_since
-        timeout_s = (self._crew.leader.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
+        since = self._group.leader.waits_since
+        timeout_s = (self._group.leader.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
         late = self._patience.too_late(since, now, timeout_s)
         if late is not None:
-            self._crew.kill("absent", late)
+            self._group.kill("absent", late)
         elif since is not None and now > self._tell_at:
             self._tell_at = now + _TELL_EVERY_S
             self._part.tell(self._patience.sentence(since, now))
@@ -184,9 +182,9 @@ class HostedRun(RunHandle):
         """Whether TensorFlow has brought the cluster together, as far as this process needs it."""
         if self._is_server:
             return self._doorkeeper.has_leader_come
-        return self._has_joined or self._crew.leader.spec is not None
+        return self._has_joined or self._group.leader.spec is not None
 
-    def _restart(self, _verdict: Verdict) -> bool:
+    def _restart(self, _verdict: ExitReason) -> bool:
         return False  # the others would have to as well
 
     def _settle(self) -> None:
@@ -202,7 +200,7 @@ def _command_of(left: LeftCommand) -> protocol.Command | None:
     return None
 
 
-def check_hosted(spec: RunSpec) -> None:
+def check_multi_host(spec: RunSpec) -> None:
     """Raise SpecError for what only a launcher of all processes can do."""
     check_planned(spec)
     if spec.cluster.restarts:

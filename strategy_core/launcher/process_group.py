@@ -1,7 +1,7 @@
 """The processes of one generation of a run as one: one worker, or all the tasks of a cluster.
 
 The first is the leader: its steps are the run's. When one of several is lost the others soon fail
-too, each with an error that tells of its peers. So the crew is given a moment to gather what
+too, each with an error that tells of its peers. So the group is given a moment to gather what
 everyone says, ends whoever is left, and names the one whose own fault it was (`culprit`).
 """
 
@@ -17,11 +17,11 @@ import msgspec
 from strategy_core.cluster import tasks
 from strategy_core.cluster.network.isolation import Network, lay_network
 from strategy_core.cluster.tasks import Cluster
-from strategy_core.launcher.hang_diagnosis import Inquiry
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.hang_diagnosis import HangDiagnosis
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.processes import protocol
-from strategy_core.processes.exit_reason import KillReason, Verdict
-from strategy_core.processes.namespace_handle import Entrance
+from strategy_core.processes.exit_reason import ExitReason, KillReason
+from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_lab.profiles.run.events import Failed
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -37,14 +37,14 @@ ENDING_S = 30.0
 
 
 @dataclass
-class Crew:
+class ProcessGroup:
     """Driven by one thread, which passes the time in."""
 
-    members: list[WatchedWorker]
+    members: list[WorkerMonitor]
     cluster: Cluster | None = None
     trouble_at: float | None = None
     """Monotonic seconds when one was lost that should not have been."""
-    inquiry: Inquiry | None = None
+    diagnosis: HangDiagnosis | None = None
     """Under way while one gives no sign of life."""
     is_ending: bool = False
     """It was killed as a whole: nobody is to blame."""
@@ -56,7 +56,7 @@ class Crew:
     """Those of them that no longer answered when one of these heard of a peer's end."""
 
     @property
-    def leader(self) -> WatchedWorker:
+    def leader(self) -> WorkerMonitor:
         return self.members[0]
 
     @property
@@ -94,7 +94,7 @@ class Crew:
     def pids(self) -> list[int]:
         return [m.process.pid for m in self.members if m.process.poll() is None]
 
-    def title(self, member: WatchedWorker) -> str | None:
+    def title(self, member: WorkerMonitor) -> str | None:
         """What to call a member of several: `worker 1`; None where it is the only one."""
         return self.cluster.tasks[member.folder.worker].title if self.cluster else None
 
@@ -114,7 +114,7 @@ class Crew:
             if not member.is_gone:
                 member.kill(reason, note)
 
-    def take(self, member: WatchedWorker, message: dict[str, Any], now: float) -> None:
+    def take(self, member: WorkerMonitor, message: dict[str, Any], now: float) -> None:
         """Note what a member says of itself."""
         if "failed" in message:
             member.failed = msgspec.convert(message["failed"], Failed)
@@ -130,7 +130,7 @@ class Crew:
             if member.finished is None and not member.replaced:
                 self.lose(member, now)
 
-    def replace(self, lost: WatchedWorker, fresh: WatchedWorker) -> None:
+    def replace(self, lost: WorkerMonitor, fresh: WorkerMonitor) -> None:
         """Put another process in a member's place, as if it had been there from the start."""
         self.members[self.members.index(lost)] = fresh
         lost_at = [member.lost_at for member in self.members if member.lost_at is not None]
@@ -150,16 +150,16 @@ class Crew:
             if why is not None:
                 hung[member.folder.worker] = why
         if not hung:
-            self.inquiry = None
-        elif self.inquiry is None:
-            self.inquiry = Inquiry(alive, now)
-        elif self.inquiry.is_over(now):
-            found = self.inquiry.culprit(alive, hung, now, is_served=self.is_served)
-            if found is not None and self.is_part and self.inquiry.is_waiting(found[0]):
+            self.diagnosis = None
+        elif self.diagnosis is None:
+            self.diagnosis = HangDiagnosis(alive, now)
+        elif self.diagnosis.is_over(now):
+            found = self.diagnosis.culprit(alive, hung, now, is_served=self.is_served)
+            if found is not None and self.is_part and self.diagnosis.is_waiting(found[0]):
                 if found[0].waits_since is None:
                     found[0].waits_since = found[0].last_sign
                 found = None  # those who watch its peers know whether one of them hangs
-            self.inquiry = None
+            self.diagnosis = None
             if found is not None:
                 found[0].kill("hung", found[1])
                 return
@@ -184,7 +184,7 @@ class Crew:
         if self.network is not None:
             self.network.close()
 
-    def lose(self, member: WatchedWorker, now: float) -> None:
+    def lose(self, member: WorkerMonitor, now: float) -> None:
         """It failed, was killed, or left early."""
         if self.is_ending or member.lost_at is not None:
             return
@@ -211,30 +211,30 @@ class Crew:
             return EVIDENCE_S
         return ENDING_S if any(member.is_ending for member in self.members) else CULPRIT_S
 
-    def culprit(self) -> WatchedWorker:
+    def culprit(self) -> WorkerMonitor:
         """Whose end is the run's; the leader's where nothing was amiss while it had work to do."""
         if self.trouble_at is None or self.leader.finished is not None:
             return self.leader
         return min(self.members, key=_fault)
 
-    def verdict(self, member: WatchedWorker) -> Verdict:
+    def verdict(self, member: WorkerMonitor) -> ExitReason:
         """Why a member ended, with its name where there are several."""
         verdict, title = member.verdict(), self.title(member)
         if title is None or verdict.message is None:
             return verdict
         if member.killed_for == "peer" and member is not self.culprit():
             culprit = self.title(self.culprit())
-            return Verdict("killed", f"The launcher ended {title}: {culprit} was lost.")
+            return ExitReason("killed", f"The launcher ended {title}: {culprit} was lost.")
         told = f"{title.capitalize()}: {verdict.message}"
         if member.follows and self.silent_peers:
             told = f"No answer any more from {self.silent_peers}. {told}"
-        return Verdict(verdict.verdict, told)
+        return ExitReason(verdict.verdict, told)
 
 
-def start_crew(
+def start_group(
     spec: RunSpec,
-    start_member: Callable[[int, Cluster | None, Entrance | None], WatchedWorker],
-) -> Crew:
+    start_member: Callable[[int, Cluster | None, NamespaceHandle | None], WorkerMonitor],
+) -> ProcessGroup:
     """Every process that `spec` takes, on this host; raises LabError where its network cannot be.
 
     `start_member` is given the process number and the cluster, None where one process is all, and
@@ -242,22 +242,22 @@ def start_crew(
     """
     roles = tasks.roles(spec)
     if not roles:
-        return Crew([start_member(0, None, None)])
+        return ProcessGroup([start_member(0, None, None)])
     network = lay_network(spec.network, len(roles))
     cluster = tasks.cluster_of(spec, network.addresses, network.profilers)
-    crew = Crew([], cluster, network=network)
+    group = ProcessGroup([], cluster, network=network)
     try:
         for process, entrance in enumerate(network.entrances):
-            crew.members.append(start_member(process, crew.cluster, entrance))
+            group.members.append(start_member(process, group.cluster, entrance))
     except BaseException:
-        for member in crew.members:
+        for member in group.members:
             member.process.kill()
         network.close()
         raise
-    return crew
+    return group
 
 
-def _fault(member: WatchedWorker) -> tuple[int, float]:
+def _fault(member: WorkerMonitor) -> tuple[int, float]:
     """How much of a run's end is this member's own doing, and since when: the least is to blame."""
     since = member.lost_at if member.lost_at is not None else float("inf")
     if member.killed_for == "peer":

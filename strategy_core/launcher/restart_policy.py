@@ -7,23 +7,23 @@ server, any worker of a synchronous strategy) ends the run, or sends it back to 
 
 from __future__ import annotations
 
-from strategy_core.launcher.process_group import Crew
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.process_group import ProcessGroup
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_lab.profiles.run.events import Note
 
 MAX_COMEBACKS = 10
 """Of one worker: who is lost more often has something that a fresh process has, too."""
 
 
-def may_come_back(crew: Crew, lost: WatchedWorker, num_comebacks: int) -> bool:
+def may_restart(group: ProcessGroup, lost: WorkerMonitor, num_comebacks: int) -> bool:
     """Whether the run goes on without it, and waits for its return."""
-    if crew.cluster is None or lost.command is None or crew.is_ending:
+    if group.cluster is None or lost.command is None or group.is_ending:
         return False
-    is_worker = crew.cluster.tasks[lost.folder.worker].role == "worker"
-    is_needed = crew.leader.finished is None and crew.leader.lost_at is None
+    is_worker = group.cluster.tasks[lost.folder.worker].role == "worker"
+    is_needed = group.leader.finished is None and group.leader.lost_at is None
     # One that told itself why it cannot serve would tell it again.
     return (
-        crew.is_served
+        group.is_served
         and is_worker
         and is_needed
         and lost.failed is None
@@ -31,11 +31,11 @@ def may_come_back(crew: Crew, lost: WatchedWorker, num_comebacks: int) -> bool:
     )
 
 
-def note_of(crew: Crew, lost: WatchedWorker) -> Note:
+def note_of(group: ProcessGroup, lost: WorkerMonitor) -> Note:
     """What the run says of it, once a fresh process is on its way. Its own end is told before."""
     return Note(
         "warning",
-        f"Training goes on without {crew.title(lost)} until a fresh process has taken its place; "
+        f"Training goes on without {group.title(lost)} until a fresh process has taken its place; "
         "its part of the data begins anew there.",
         {"worker": lost.folder.worker, "generation": lost.folder.generation},
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from strategy_core.processes import protocol
-from strategy_core.processes.exit_reason import Ending, KillReason, Verdict, judge
+from strategy_core.processes.exit_reason import ExitEvidence, ExitReason, KillReason, judge
 from strategy_core.processes.oom import MemoryReading, oom_evidence, read_memory
 from strategy_core.processes.stderr_summary import last_words
 from strategy_core.processes.timeouts import BUILDING_FACTOR, CLOSING_S
@@ -28,7 +28,7 @@ _BUSY_SHARE = 0.1
 
 
 @dataclass
-class WatchedWorker:
+class WorkerMonitor:
     """A worker process that was given a run. Driven by one thread, which passes the time in."""
 
     process: WorkerProcess
@@ -149,11 +149,11 @@ class WatchedWorker:
             self.killed_for, self.kill_note = reason, note
         self.process.kill()
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ExitReason:
         """Why it ended; only once it has."""
         is_oom, note = oom_evidence(self.memory_before, read_memory(), self.process.peak_bytes)
         return judge(
-            Ending(
+            ExitEvidence(
                 exit_code=self.process.poll(),
                 finished=self.finished,
                 failed=self.failed.message if self.failed else None,

@@ -78,19 +78,19 @@ class DevicePlan:
         return max(self.indices) + 1
 
 
-def plan(spec: RunSpec, inventory: Inventory, seat: Seat | None = None) -> DevicePlan:
+def plan(spec: RunSpec, inventory: Inventory, local_rank: Seat | None = None) -> DevicePlan:
     """The devices that `spec` asks for on a machine with `inventory`; raises SpecError.
 
-    `seat` is a worker's among those of its run there; None: the machine has all of them.
+    `local_rank` is a worker's among those of its run there; None: the machine has all of them.
     """
     if spec.strategy == POD_STRATEGY:
         return _pod(spec, inventory) if spec.is_cluster else _tpu(spec, inventory)
     if spec.strategy in CLUSTER_STRATEGIES:
-        return _of_each_worker(spec, inventory, seat or Seat(0, spec.workers))
+        return _of_each_worker(spec, inventory, local_rank or Seat(0, spec.workers))
     return _plain(spec, inventory)
 
 
-def _of_each_worker(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePlan:
+def _of_each_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
     """The devices of one worker of a cluster, which has as many workers alike."""
     request, gpus = spec.device_request, inventory.count("GPU")
     in_sync = spec.strategy != "parameter-server"
@@ -105,15 +105,15 @@ def _of_each_worker(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePl
             "Take cpu:1 and more workers",
             field="devices",
         )
-    found = _cards_of(spec, inventory, seat) if is_gpu else DevicePlan("CPU", (0,))
+    found = _cards_of(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
     return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
 
 
-def _cards_of(spec: RunSpec, inventory: Inventory, seat: Seat) -> DevicePlan:
+def _cards_of(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
     """A worker's logical GPUs: it sees its own cards only, and counts from 0."""
     if not inventory.count("GPU"):
         return _plain(spec, inventory)
-    share = share_out(spec, inventory.count("GPU"), seat)
+    share = share_out(spec, inventory.count("GPU"), local_rank)
     indices = tuple(range(share.count))
     return DevicePlan("GPU", indices, share.per_card, workers_per_card=share.workers_per_card)
 

@@ -38,35 +38,35 @@ class Share:
         return len(self.cards) * self.per_card
 
 
-def share_out(spec: RunSpec, num_cards: int, seat: Seat) -> Share:
-    """The cards of the worker in `seat` of a machine with `num_cards`; raises SpecError."""
+def share_out(spec: RunSpec, num_cards: int, local_rank: Seat) -> Share:
+    """The cards of the worker in `local_rank` of a machine with `num_cards`; raises SpecError."""
     request = spec.device_request
-    if request.kind == "gpu" and len(request.indices) and seat.count > 1:
+    if request.kind == "gpu" and len(request.indices) and local_rank.count > 1:
         raise SpecError(
             "Workers on one machine have cards of their own: devices says how many each has",
-            f"devices={spec.devices!r} for {seat.count} workers",
+            f"devices={spec.devices!r} for {local_rank.count} workers",
             f"Take gpu:{len(request.indices)}",
             field="devices",
         )
     if request.kind == "gpu" and request.indices:
         return Share(_named(request.indices, num_cards, spec))
-    each = request.count or max(1, num_cards // seat.count)
-    if each * seat.count <= num_cards:
-        return Share(tuple(range(seat.rank * each, (seat.rank + 1) * each)))
+    each = request.count or max(1, num_cards // local_rank.count)
+    if each * local_rank.count <= num_cards:
+        return Share(tuple(range(local_rank.rank * each, (local_rank.rank + 1) * each)))
     if spec.gpu_memory_mb is None:
         raise SpecError(
             f"Without gpu_memory_mb every worker takes whole cards, and this machine has "
             f"{num_cards}",
-            f"{seat.count} workers with {each} each",
+            f"{local_rank.count} workers with {each} each",
             "Set gpu_memory_mb to put several logical GPUs on a card, or take fewer workers",
             field="devices",
         )
-    whole = num_cards // seat.count
+    whole = num_cards // local_rank.count
     if not whole:  # more workers than cards: in turn
-        workers = math.ceil(seat.count / num_cards)
-        return Share((seat.rank % num_cards,), each, workers)
+        workers = math.ceil(local_rank.count / num_cards)
+        return Share((local_rank.rank % num_cards,), each, workers)
     own = next(n for n in range(min(whole, each), 0, -1) if each % n == 0)
-    return Share(tuple(range(seat.rank * whole, seat.rank * whole + own)), each // own)
+    return Share(tuple(range(local_rank.rank * whole, local_rank.rank * whole + own)), each // own)
 
 
 def _named(indices: tuple[int, ...], num_cards: int, spec: RunSpec) -> tuple[int, ...]:

@@ -27,15 +27,17 @@ MAX_WORKLOAD_BYTES = 10_000_000
 """Of a workload file: Python's parser takes about a hundred times that in memory."""
 
 
-def check(spec: RunSpec, inventory: Inventory | None = None, seat: Seat | None = None) -> None:
+def check(
+    spec: RunSpec, inventory: Inventory | None = None, local_rank: Seat | None = None
+) -> None:
     """Raise SpecError where the run, or a change that it plans, cannot be had here.
 
-    `seat` is a worker's among those of its run on this machine; None: all of them are here.
+    `local_rank` is a worker's among those of its run on this machine; None: all of them are here.
     """
     for planned in _with_planned_changes(spec):
         _check_files(planned)
         if inventory is not None:
-            _check_devices(planned, inventory, seat)
+            _check_devices(planned, inventory, local_rank)
 
 
 def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
@@ -87,11 +89,11 @@ def _check_syntax(path: Path) -> None:
         ) from None
 
 
-def _check_devices(spec: RunSpec, inventory: Inventory, seat: Seat | None) -> None:
+def _check_devices(spec: RunSpec, inventory: Inventory, local_rank: Seat | None) -> None:
     reason = strategy_catalog.why_not(strategy_catalog.row(spec.strategy), inventory)
     if reason is not None:
         raise SpecError("The strategy can run on this machine", reason, field="strategy")
-    planned = plan(spec, inventory, seat)
+    planned = plan(spec, inventory, local_rank)
     num_replicas = planned.num_replicas
     check_batch(spec.global_batch_size, planned.num_in_step)
     check_delays(spec, num_replicas)

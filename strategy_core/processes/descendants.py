@@ -37,7 +37,7 @@ def members(mark: str) -> Iterator[psutil.Process]:
             continue  # gone meanwhile, or somebody else's
 
 
-def end_family(mark: str) -> None:
+def end_descendants(mark: str) -> None:
     """Kill every member; again for as long as one that was being started turns up."""
     for _ in range(_MOST_SWEEPS):
         living = list(members(mark))

@@ -14,7 +14,7 @@ run of several processes had lost one, and this one was left; `absent`: another 
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ExitEvidence:
     """What is known of a worker that is no more."""
 
     exit_code: int | None
@@ -37,59 +37,59 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ExitReason:
     verdict: str
     message: str | None = None
 
 
-def judge(ending: Ending) -> Verdict:
+def judge(ending: ExitEvidence) -> ExitReason:
     """The verdict of an `exited` event. What the worker said itself counts first."""
     if ending.replaced or ending.finished is not None:
-        return Verdict("replaced" if ending.replaced else str(ending.finished))
+        return ExitReason("replaced" if ending.replaced else str(ending.finished))
     if ending.exit_code == protocol.EXIT_OUT_OF_MEMORY:
-        return Verdict("out-of-memory", ending.failed or "The worker ran out of memory.")
+        return ExitReason("out-of-memory", ending.failed or "The worker ran out of memory.")
     if ending.failed is not None:
-        return Verdict("failed", ending.failed)
+        return ExitReason("failed", ending.failed)
     if ending.killed_for is not None:
         return _killed_here(ending)
     if ending.exit_code is not None and ending.exit_code < 0:
         return _killed_by_signal(ending, -ending.exit_code)
-    return Verdict("crashed", _sentence(f"The worker left with code {ending.exit_code}", ending))
+    return ExitReason("crashed", _sentence(f"The worker left with code {ending.exit_code}", ending))
 
 
-def _killed_here(ending: Ending) -> Verdict:
+def _killed_here(ending: ExitEvidence) -> ExitReason:
     if ending.killed_for == "hung":
-        return Verdict("hung", _where(ending.kill_note, ending))
+        return ExitReason("hung", _where(ending.kill_note, ending))
     if ending.killed_for == "impatient":
-        return Verdict("stopped", _where(ending.kill_note, ending))
+        return ExitReason("stopped", _where(ending.kill_note, ending))
     if ending.killed_for == "absent":
-        return Verdict("failed", ending.kill_note)
+        return ExitReason("failed", ending.kill_note)
     if ending.killed_for == "peer":
-        return Verdict("hung", _where("It did not take part while its peers waited.", ending))
-    return Verdict("killed", _where("Killed on request.", ending))
+        return ExitReason("hung", _where("It did not take part while its peers waited.", ending))
+    return ExitReason("killed", _where("Killed on request.", ending))
 
 
-def _killed_by_signal(ending: Ending, number: int) -> Verdict:
+def _killed_by_signal(ending: ExitEvidence, number: int) -> ExitReason:
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     if number == signal.SIGKILL and ending.out_of_memory:
         what = f"The worker ran out of memory and was killed (SIGKILL). {ending.memory_note}"
-        return Verdict("out-of-memory", _where(what, ending))
+        return ExitReason("out-of-memory", _where(what, ending))
     if number == signal.SIGKILL:
         what = f"Something outside the lab killed the worker (SIGKILL). {ending.memory_note}"
-        return Verdict("killed", _where(what.strip(), ending))
+        return ExitReason("killed", _where(what.strip(), ending))
     if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         what = f"The worker was ended by {name}, sent from outside the lab."
-        return Verdict("killed", _where(what, ending))
-    return Verdict("crashed", _sentence(f"The worker crashed with {name}", ending))
+        return ExitReason("killed", _where(what, ending))
+    return ExitReason("crashed", _sentence(f"The worker crashed with {name}", ending))
 
 
-def _sentence(what: str, ending: Ending) -> str:
+def _sentence(what: str, ending: ExitEvidence) -> str:
     if ending.last_words:
         return f"{_where(what + '.', ending)} Its last words: {ending.last_words}"
     return _where(f"{what} and said nothing.", ending)
 
 
-def _where(what: str, ending: Ending) -> str:
+def _where(what: str, ending: ExitEvidence) -> str:
     if ending.serves and ending.last_step is None:
         return what
     if ending.last_step is None:

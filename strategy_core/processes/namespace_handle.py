@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class NamespaceHandle:
     """The way into a network: descriptors of namespaces, for the process that is to enter."""
 
     namespaces: tuple[int, ...]

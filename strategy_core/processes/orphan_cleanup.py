@@ -13,13 +13,13 @@ import signal
 import subprocess
 import sys
 
-from strategy_core.processes.descendants import end_family, without_mark
+from strategy_core.processes.descendants import end_descendants, without_mark
 from strategy_core.processes.import_path import module_command, with_own_code
 
 _CLOSING_S = 10.0
 
 
-class Keeper:
+class OrphanCleanup:
     """The launcher's end of it."""
 
     def __init__(self, mark: str) -> None:
@@ -47,7 +47,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it has its own end: the launcher's
     sys.stdin.buffer.read()
-    end_family(sys.argv[1])
+    end_descendants(sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ _IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class StackSample:
     """What the main thread of a process was doing."""
 
     frame: str
@@ -71,7 +71,7 @@ def is_whole(stderr: str) -> bool:
     return bool(blocks) and _OUTERMOST.search(stderr, blocks[-1].start()) is not None
 
 
-def read(stderr: str) -> Whereabouts | None:
+def read(stderr: str) -> StackSample | None:
     """The last answer in a worker's log; None where there is none."""
     blocks = list(_THREAD.finditer(stderr))
     if not blocks:
@@ -82,7 +82,7 @@ def read(stderr: str) -> Whereabouts | None:
         return None
     files = [file for file, _, _ in frames]
     own = next((f for f in frames if not _OF_OTHERS.search(f[0])), frames[0])
-    return Whereabouts(
+    return StackSample(
         f"in {own[2]}, {Path(own[0]).name} line {own[1]}",
         is_in_step=any(map(_IN_STEP.search, files)) and bool(_OF_OTHERS.search(files[0])),
         is_in_input=any(map(_IN_INPUT.search, files)),

@@ -23,8 +23,8 @@ import psutil
 
 from strategy_core.processes import descendants, protocol, reaper
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.namespace_handle import Entrance
-from strategy_core.processes.orphan_cleanup import Keeper
+from strategy_core.processes.namespace_handle import NamespaceHandle
+from strategy_core.processes.orphan_cleanup import OrphanCleanup
 from strategy_lab.profiles.run.liveness import process_started_ns
 
 Message = dict[str, Any]
@@ -134,7 +134,7 @@ class WorkerProcess:
             elif message:
                 self._tell(message)
         self._wait_for_end()
-        descendants.end_family(self._mark)
+        descendants.end_descendants(self._mark)
         self.said_ready.set()
         self._tell({"gone": True})
 
@@ -184,10 +184,10 @@ class Spawner:
         self._command = [*command, "--nice", str(nice)]
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         self._mark = descendants.new_mark()
-        self._keeper: Keeper | None = None
+        self._keeper: OrphanCleanup | None = None
         self._num_spawned = 0
 
-    def spawn(self, entrance: Entrance | None = None) -> WorkerProcess:
+    def spawn(self, entrance: NamespaceHandle | None = None) -> WorkerProcess:
         """A new process, in the network behind `entrance` where one is given."""
         return self._thread.submit(self._spawn, entrance).result()
 
@@ -200,8 +200,8 @@ class Spawner:
         if self._keeper is not None:
             self._keeper.close()
 
-    def _spawn(self, entrance: Entrance | None) -> WorkerProcess:
-        self._keeper = self._keeper or Keeper(self._mark)
+    def _spawn(self, entrance: NamespaceHandle | None) -> WorkerProcess:
+        self._keeper = self._keeper or OrphanCleanup(self._mark)
         self._num_spawned += 1
         mark = f"{self._mark}-{self._num_spawned}."
         command = [*self._command, *(entrance.arguments if entrance else [])]

@@ -15,7 +15,7 @@ from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.step import RecordedStep
-from strategy_core.recorder.step_writer import Scribe
+from strategy_core.recorder.step_writer import StepWriter
 from strategy_core.recorder.tracing_watch import TracingWatch
 from strategy_core.recorder.wall_clock import WallClock
 from strategy_core.recorder.windows import Windows
@@ -62,7 +62,7 @@ class Recorder:
         self.capture = capture or Capture()
         self.failure: RunFolderError | None = None
         """Why nothing is recorded any more, where that is so."""
-        self._scribe = Scribe(log or EventLog(folder.events))
+        self._scribe = StepWriter(log or EventLog(folder.events))
         self._is_guest = is_guest
         self._tracing = TracingWatch() if is_guest else None
         """Of somebody else's functions; the lab's own are traced once per segment."""
@@ -100,7 +100,7 @@ class Recorder:
         self._hand(self._scribe.write, event)
 
     def _hand(self, put: Callable[[Any], None], what: Event | RecordedStep) -> None:
-        """Give something to the scribe, unless a guest's disk has refused before."""
+        """Give something to the step_writer, unless a guest's disk has refused before."""
         if self._is_guest and self.failure is not None:
             return
         try:

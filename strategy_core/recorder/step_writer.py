@@ -20,7 +20,7 @@ from strategy_lab.profiles.run.events import Event
 WRITE_EVERY_S = 0.05
 
 
-class Scribe:
+class StepWriter:
     """Writes one worker's event log: steps when it comes to them, other events at once.
 
     Events keep the order in which they were told.
@@ -42,7 +42,7 @@ class Scribe:
         self._steps.append(step)
         if self._thread is None:
             self._thread = threading.Thread(
-                target=_write_on, args=(weakref.ref(self),), name="scribe", daemon=True
+                target=_write_on, args=(weakref.ref(self),), name="step_writer", daemon=True
             )
             self._thread.start()
 
@@ -95,12 +95,12 @@ class Scribe:
             self._log.append(lines)
 
 
-def _write_on(owner: weakref.ref[Scribe]) -> None:
-    """What the thread does, until its scribe is closed or nobody holds it any more."""
+def _write_on(owner: weakref.ref[StepWriter]) -> None:
+    """What the thread does, until its step_writer is closed or nobody holds it any more."""
     while True:
         time.sleep(WRITE_EVERY_S)
-        scribe = owner()
-        if scribe is None or scribe.is_closed:
+        step_writer = owner()
+        if step_writer is None or step_writer.is_closed:
             return
-        scribe.catch_up()
-        del scribe
+        step_writer.catch_up()
+        del step_writer

@@ -26,7 +26,7 @@ takes no thread, no memory and no time: `python -m benchmarks.spare_devices`."""
 class _Here:
     """This process on its machine."""
 
-    seat: Seat | None = None
+    local_rank: Seat | None = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -40,14 +40,14 @@ def inventory() -> Inventory:
     return Inventory(tuple(physical), tf.__version__)
 
 
-def create_logical_devices(spec: RunSpec, seat: Seat | None = None) -> None:
+def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> None:
     """Create the logical devices of a run; only before TensorFlow's runtime starts.
 
     Logical CPUs share the host's cores, logical GPUs a card's memory in equal limited parts. A
-    worker of a cluster, which has a `seat` on its machine, sees the cards of its own alone.
+    worker of a cluster, which has a `local_rank` on its machine, sees the cards of its own alone.
     Raises SpecError where the machine cannot have what the spec asks for.
     """
-    _Here.seat = seat
+    _Here.local_rank = local_rank
     wanted = planned(spec)
     spare = 1 if spec.is_cluster else MIN_LOGICAL_CPUS
     cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
@@ -60,7 +60,9 @@ def create_logical_devices(spec: RunSpec, seat: Seat | None = None) -> None:
     cards = tf.config.list_physical_devices("GPU")
     if cards and spec.strategy in CLUSTER_STRATEGIES:
         # The strategy takes every GPU that it sees, whatever the plan says.
-        own = share_out(spec, len(cards), seat or Seat()).cards if wanted.kind == "GPU" else ()
+        own = (
+            share_out(spec, len(cards), local_rank or Seat()).cards if wanted.kind == "GPU" else ()
+        )
         cards = [cards[number] for number in own]
         tf.config.set_visible_devices(cards, "GPU")
     for card in cards:
@@ -69,7 +71,9 @@ def create_logical_devices(spec: RunSpec, seat: Seat | None = None) -> None:
 
 def planned(spec: RunSpec) -> DevicePlan:
     """What this process takes of its machine's devices for `spec`; raises SpecError."""
-    return plan(spec, inventory(), _Here.seat if spec.strategy in CLUSTER_STRATEGIES else None)
+    return plan(
+        spec, inventory(), _Here.local_rank if spec.strategy in CLUSTER_STRATEGIES else None
+    )
 
 
 def needs_fresh_worker(spec: RunSpec) -> str | None:

@@ -1,8 +1,8 @@
 """Strategies: one file each, with how it looks on the page and how it is built.
 
 `strategies/one_device.py` is `one-device`. The first paragraph of its docstring, and `TITLE`,
-`NEEDS`, `LINK`, `PLACE` and `KINDS`, are read without running it (`catalog.py`); `build` makes the
-strategy. One that has `reduce_by` can change how its steps reduce while it stays.
+`NEEDS`, `LINK`, `PLACE` and `KINDS`, are read without running it
+(`planning/strategy_catalog.py`); `build` makes the strategy. One that has `reduce_by` can change how its steps reduce while it stays.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.recorder.step import RecordedStep, Told
 from strategy_core.training.train_step import Step, marks_ns
 
@@ -31,7 +31,7 @@ class CustomLoop:
     """The custom training loop: fetch the replicas' batches, call the step, read what came out."""
 
     def __init__(
-        self, batches: Iterator[Any], step: Step, agreement: Agreement | None = None
+        self, batches: Iterator[Any], step: Step, agreement: CommandAgreement | None = None
     ) -> None:
         self.batches = batches
         self.step = step

@@ -18,7 +18,7 @@ import keras
 import tensorflow as tf
 
 from strategy_core.cluster.barrier import sum_over_replicas
-from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.training.input_pipeline import for_distribution, with_shares
@@ -44,7 +44,7 @@ class FitLoop:
         *,
         global_batch_size: int,
         marks: FitMarks,
-        agreement: Agreement | None = None,
+        agreement: CommandAgreement | None = None,
     ) -> None:
         if work.train_step is not None:
             raise SpecError(

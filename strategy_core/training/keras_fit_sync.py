@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from strategy_core.cluster.barrier import Sum
-from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.cluster.command_agreement import CommandAgreement
 
 AGREE_EVERY_S = 0.1
 MAX_STEPS = 16
@@ -25,7 +25,7 @@ class FitAgreement:
     """When `fit`'s workers agree, and on what. Every worker calls it after every step."""
 
     def __init__(
-        self, agreement: Agreement, summed: Sum, clock: Callable[[], float] = time.monotonic
+        self, agreement: CommandAgreement, summed: Sum, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._agreement = agreement
         self._summed = summed

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core import data, strategies
-from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.data.examples import Examples
 from strategy_core.planning import collective_algorithms
 from strategy_core.planning.device_plan import DevicePlan
@@ -30,7 +30,7 @@ from strategy_core.training.parameter_server.sharded_weights import (
     PartedModel,
     check_parts,
 )
-from strategy_core.training.step_cache import TracedStep, TracedSteps, kind_of
+from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
 from strategy_core.training.train_step import Step, build_step
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.spec.run_spec import RunSpec, check_batch
@@ -54,7 +54,7 @@ class Segment:
     notes: list[str] = field(default_factory=list)
     parted: PartedModel | None = None
     """Parts of the weights on parameter servers, where they are cut."""
-    steps: TracedSteps = field(default_factory=TracedSteps)
+    steps: StepCache = field(default_factory=StepCache)
     """The custom loop's steps that were traced on these variables."""
     traced: TracedStep | None = None
     """The one of them that the loop calls."""
@@ -144,7 +144,7 @@ def build(
     *,
     carried: state.State | None = None,
     first_example: int = 0,
-    agreement: Agreement | None = None,
+    agreement: CommandAgreement | None = None,
     joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None,
     before: Segment | None = None,
 ) -> Segment:
@@ -184,7 +184,7 @@ def build(
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
     loop: Loop
-    parted, steps, traced = None, TracedSteps(), None
+    parted, steps, traced = None, StepCache(), None
     if spec.strategy == "parameter-server":
         if is_cut:
             parted = PartedModel(spec, work, strategy, model, optimizer)
@@ -246,7 +246,7 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
     notes = [] if is_told else [str(algorithm.note)]
     adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
     if spec.capture.contexts:  # they are seen while a step is traced
-        adapted.steps = TracedSteps()
+        adapted.steps = StepCache()
     adapted.loop = _adapted_loop(adapted, dataset)
     return adapted
 
@@ -281,7 +281,7 @@ def _fit_loop(
     model: Any,
     optimizer: Any,
     dataset: tf.data.Dataset,
-    agreement: Agreement | None,
+    agreement: CommandAgreement | None,
 ) -> FitLoop:
     delays_ms = _delays_ms(spec, planned)
     return FitLoop(
@@ -304,7 +304,7 @@ def _step(
     strategy: tf.distribute.Strategy,
     model: Any,
     optimizer: Any,
-    steps: TracedSteps,
+    steps: StepCache,
 ) -> TracedStep:
     """The custom loop's step: of `steps` where it is among them, else new and among them now."""
 

@@ -17,7 +17,7 @@ MAX_BYTES = 256 * 2**20
 Key = tuple[str, ...]
 
 
-class KeptSegments:
+class SegmentCache:
     """By what their strategy and model depend on."""
 
     def __init__(self, max_kept: int = MAX_KEPT, max_bytes: int = MAX_BYTES) -> None:

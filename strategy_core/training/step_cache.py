@@ -41,7 +41,7 @@ class TracedStep:
 Build = Callable[[Mapping[int, float]], Step]
 
 
-class TracedSteps:
+class StepCache:
     """The steps of one strategy, model and optimizer."""
 
     def __init__(self) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from strategy_core.cluster.barrier import all_can, part_together, share
-from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.cluster.barrier import all_can, leave_together, share
+from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.recorder import Recorder
 from strategy_core.runtime.error_message import cause
 from strategy_core.tpu import from_spec
 from strategy_core.training import checkpoint, segment, state
 from strategy_core.training.segment import Segment
-from strategy_core.training.segment_cache import KeptSegments
+from strategy_core.training.segment_cache import SegmentCache
 from strategy_core.training.step_errors import explanation
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.events import Note
@@ -32,7 +32,7 @@ class Training:
         spec: RunSpec,
         recorder: Recorder,
         resume: Path | None = None,
-        agreement: Agreement | None = None,
+        agreement: CommandAgreement | None = None,
     ) -> None:
         self.spec = spec
         self.step = 0
@@ -48,7 +48,7 @@ class Training:
         """The segment to go back to while the one in force has not done a step."""
         self._left_state: state.State = []
         """Its training state, for a segment in force that has the same variables."""
-        self._kept = KeptSegments()
+        self._kept = SegmentCache()
         self.num_traced = 0
         """Graphs of steps that were traced so far."""
 
@@ -171,7 +171,7 @@ class Training:
 
     def part(self) -> None:
         """Wait until every worker of a cluster is through with its last step."""
-        part_together(self._current.strategy)
+        leave_together(self._current.strategy)
 
     def close(self) -> None:
         """Let go of what drives the steps; no step comes after."""

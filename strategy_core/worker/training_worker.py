@@ -18,8 +18,8 @@ import msgspec
 import tensorflow as tf
 
 from strategy_core.cluster import config_check, tasks
-from strategy_core.cluster.barrier import part_together, share
-from strategy_core.cluster.command_agreement import Agreement, SharedCommands
+from strategy_core.cluster.barrier import leave_together, share
+from strategy_core.cluster.command_agreement import CommandAgreement, SharedCommands
 from strategy_core.cluster.membership import Membership
 from strategy_core.cluster.network import isolation_hint
 from strategy_core.cluster.tasks import Cluster
@@ -92,7 +92,7 @@ class WorkerRun:
             self._recorder.clock = join_clock(self._member.cluster, self._member.process)
             self._recorder.profilers = self._member.cluster.profilers
         self._agreement = self._agree()
-        self._seat = self._member.seat if self._member is not None else None
+        self._seat = self._member.local_rank if self._member is not None else None
         resume = Path(command.resume) if command.resume else None
         self._training = Training(self._spec, self._recorder, resume, self._agreement)
         self._has_opened = False
@@ -139,7 +139,7 @@ class WorkerRun:
             try:
                 config_check.check_same(said)
             except LabError:
-                part_together(strategy)  # who left now might fail those who have yet to hear it
+                leave_together(strategy)  # who left now might fail those who have yet to hear it
                 raise
 
     def _do_steps(self) -> None:
@@ -284,16 +284,16 @@ class WorkerRun:
     def _needs_fresh_worker(self, spec: RunSpec) -> bool:
         """Whether this process cannot go on under `spec`. A place in a cluster is for life, and
         one member stays one only where strategy and variables stay."""
-        is_crew = self._member is not None or bool(tasks.roles(spec))
+        is_group = self._member is not None or bool(tasks.roles(spec))
         return (
             self._training.num_traced > MAX_CHANGES
-            or (is_crew and not self._training.can_adapt(spec))
+            or (is_group and not self._training.can_adapt(spec))
             or logical_devices.needs_fresh_worker(spec) is not None
         )
 
     @property
     def _seat_for_good(self) -> Seat | None:
-        """The seat in whatever this run becomes: one launcher's crew may change its size."""
+        """The local_rank in whatever this run becomes: one launcher's group may change its size."""
         return self._seat if self._is_hosted else None
 
     @property
@@ -309,14 +309,14 @@ class WorkerRun:
         """Whether the error only tells that a peer is gone, and a peer knows more."""
         return self._member is not None and isinstance(error, _PEER_ERRORS)
 
-    def _agree(self) -> Agreement | None:
+    def _agree(self) -> CommandAgreement | None:
         """How this worker and its peers come to the same commands; None where it alone decides."""
         member = self._member
         if member is None or member.cluster.is_served:  # the coordinator alone commands
             return None
         if member.has_own_launcher:
             return SharedCommands(member.process, member.cluster.num_workers, self._share)
-        return Agreement(member.process, member.cluster.num_workers)
+        return CommandAgreement(member.process, member.cluster.num_workers)
 
     def _share(self, text: str) -> list[str]:
         """What every worker says, once all have come to say it."""

@@ -21,7 +21,7 @@ const SENTENCES = {
   note: (n) => n.message,
 };
 
-// Of a crew only the first is told of, for all; one that comes back alone is named.
+// Of a group only the first is told of, for all; one that comes back alone is named.
 const takers = ({ task, worker }) => (!task ? `Worker ${worker}` : worker ? task.charAt(0).toUpperCase() + task.slice(1) : "The processes");
 const isGood = ({ verdict }) => ["finished", "stopped", "replaced"].includes(verdict);
 // One that ended because another was lost: the loss is told once, with the processes.

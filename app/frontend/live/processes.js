@@ -25,7 +25,7 @@ export class Processes {
     this.onKill = onKill;
     this.cards = new Map();
     this.story = el("ol", { class: "story", hidden: "" });
-    this.grid = el("div", { class: "crew" });
+    this.grid = el("div", { class: "process-grid" });
     this.count = el("span", { class: "source" });
     this.arrival = el("p", { class: "arrival", role: "status", hidden: "" });
     const heading = el("h3", {}, el("span", { text: "Processes" }), this.count);
@@ -38,8 +38,8 @@ export class Processes {
     this.grid.replaceChildren();
   }
 
-  draw(crew, { steps, memory, served, isOver, canKill }) {
-    const { processes = [], arriving = [], loss = [] } = crew ?? {};
+  draw(group, { steps, memory, served, isOver, canKill }) {
+    const { processes = [], arriving = [], loss = [] } = group ?? {};
     const isCluster = processes.length > 1 || arriving.length > 0;
     this.root.hidden = !isCluster;
     if (!isCluster) return;

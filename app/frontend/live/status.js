@@ -37,17 +37,17 @@ export class Status {
     setText(this.link, CONNECTION[state] ?? "");
   }
 
-  draw(status, segment, hasSteps, crew) {
+  draw(status, segment, hasSteps, group) {
     const state = status?.state ?? "waiting";
     const starting = state === "running" && !hasSteps;
-    const changing = state === "running" && crew?.arriving?.length > 0;
+    const changing = state === "running" && group?.arriving?.length > 0;
     this.chip.dataset.state = starting || changing ? "starting" : state;
     setText(this.chip, starting ? "Starting" : changing ? "Changing" : (WORDS[state] ?? "Waiting"));
-    setText(this.what, segment ? this.describe(status, segment) : starting ? (crew?.processes?.length > 1 ? GATHERING : GETTING_READY) : "");
+    setText(this.what, segment ? this.describe(status, segment) : starting ? (group?.processes?.length > 1 ? GATHERING : GETTING_READY) : "");
     setText(this.doing, segment ? (status?.doing ?? "") : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || state === "running";
-    const advice = crew?.loss?.length ? KEPT : ADVICE[state];
+    const advice = group?.loss?.length ? KEPT : ADVICE[state];
     setText(this.banner, [text, advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
   }

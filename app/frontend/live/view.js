@@ -115,7 +115,7 @@ export class LiveView {
     this.locals = new Map(); // replicas of each worker, by segment
     this.steps = new Map(); // the last step of each process
     this.processes.forget();
-    this.crew = null;
+    this.group = null;
     this.memory = {};
     this.served = {};
     this.numbers = null; // computed by the server, as for every other page
@@ -138,7 +138,7 @@ export class LiveView {
       this.steps.set(worker, step);
       this.history.add(row, this.locals.get(segment) ?? 1);
     }
-    this.crew = message.crew ?? this.crew;
+    this.group = message.group ?? this.group;
     this.memory = message.memory ?? this.memory;
     this.served = message.served ?? this.served;
     this.numbers = message.numbers ?? this.numbers;
@@ -173,7 +173,7 @@ export class LiveView {
   draw() {
     if (!this.root.isConnected) return;
     const last = this.history.length - 1;
-    this.status.draw(this.state, this.segment, last >= 0, this.crew);
+    this.status.draw(this.state, this.segment, last >= 0, this.group);
     this.drawTiles(last);
     this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
@@ -249,13 +249,13 @@ export class LiveView {
 
   // Processes are numbered over the whole run: the worker 1 of a cluster may be its third.
   titleOf(process) {
-    return this.crew?.processes.find(({ worker }) => worker === process)?.title ?? `worker ${process}`;
+    return this.group?.processes.find(({ worker }) => worker === process)?.title ?? `worker ${process}`;
   }
 
   drawProcesses() {
     const isOver = this.state !== undefined && this.state.state !== "running";
-    const { crew, steps, memory, served } = this;
-    this.processes.draw(crew, { steps, memory, served, isOver, canKill: this.data.canKill && !isOver });
+    const { group, steps, memory, served } = this;
+    this.processes.draw(group, { steps, memory, served, isOver, canKill: this.data.canKill && !isOver });
   }
 
   drawTraffic() {

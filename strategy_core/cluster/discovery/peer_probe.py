@@ -2,7 +2,7 @@
 
 TensorFlow's constructors wait for a missing task for ever, and hold Python's lock meanwhile. But
 a task that has come so far listens at its address, whoever else is missing: a TCP connection that
-is closed at once tells. What the answers mean is `Attendance`'s to say, without a clock of its own.
+is closed at once tells. What the answers mean is `PeerProbe`'s to say, without a clock of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GONE_AFTER = 4
 """So many unanswered knocks in a row mean that a task has left, not that it is busy."""
 
 
-class Attendance:
+class PeerProbe:
     """What the answers at the ports of a cluster mean for the task at `place`."""
 
     def __init__(self, place: Place, timeout_s: float, now: float) -> None:
@@ -74,7 +74,7 @@ class Attendance:
         )
 
 
-class Patience:
+class ProbeTimeouts:
     """How long a worker waits for peers that have come, and are at work on other hosts.
 
     Each is watched by its own host, which gives it `BUILDING_FACTOR` times the limit between two
@@ -99,13 +99,13 @@ class Patience:
         return f"for {now - since:.0f} s waiting for {self._peers} to do its part of a step"
 
 
-class Doorkeeper:
+class PeerProber:
     """Knocks at the ports of a cluster from a thread of its own, until it is dismissed.
 
-    Its properties are those of `Attendance`, for other threads.
+    Its properties are those of `PeerProbe`, for other threads.
     """
 
-    def __init__(self, place: Place, attendance: Attendance) -> None:
+    def __init__(self, place: Place, attendance: PeerProbe) -> None:
         self._place = place
         self._attendance = attendance
         self._lock = threading.Lock()

@@ -27,10 +27,10 @@ from types import TracebackType
 from typing import Self
 
 from strategy_core.cluster.network.ports import reserved_ports
-from strategy_core.cluster.network.setup_helper import Wiring, address
+from strategy_core.cluster.network.setup_helper import NetworkSetup, address
 from strategy_core.processes import protocol
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.namespace_handle import Entrance
+from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.spec.run_spec import NetworkOptions
@@ -46,7 +46,7 @@ class Network:
     """Where the processes of a cluster are, by process number; held until they have ended."""
 
     addresses: list[str]
-    entrances: list[Entrance | None]
+    entrances: list[NamespaceHandle | None]
     """None: the process stays in the launcher's network."""
     profilers: list[str] = field(default_factory=list)
     """A second address of each process."""
@@ -78,7 +78,9 @@ def lay_network(options: NetworkOptions, num_processes: int) -> Network:
     """The network of a local cluster; raises LabError where links cannot be emulated."""
     if not options.contain and not options.emulates:
         return _open_network(num_processes, "network.contain is false")
-    wanted = Wiring(num_processes if options.emulates else 0, options.rate_mbit, options.delay_ms)
+    wanted = NetworkSetup(
+        num_processes if options.emulates else 0, options.rate_mbit, options.delay_ms
+    )
     try:
         return _contained_network(wanted, num_processes)
     except OSError as error:
@@ -110,7 +112,7 @@ def why_not_contained() -> str | None:
     Tried once, for real.
     """
     try:
-        _contained_network(Wiring(0, None, None), 1).close()
+        _contained_network(NetworkSetup(0, None, None), 1).close()
     except OSError as error:
         return error.strerror or str(error)
     return None
@@ -134,7 +136,7 @@ def _open_network(num_processes: int, why: str) -> Network:
         )
 
 
-def _contained_network(wanted: Wiring, num_processes: int) -> Network:
+def _contained_network(wanted: NetworkSetup, num_processes: int) -> Network:
     """Raises OSError where the system does not allow it."""
     with ExitStack() as held:
         user, networks = _ask_for(wanted, held)
@@ -146,11 +148,13 @@ def _contained_network(wanted: Wiring, num_processes: int) -> Network:
             ways = ways * num_processes
         addresses = [f"{host}:{port}" for host, port in places]
         profilers = [f"{host}:{port + num_processes}" for host, port in places]
-        entrances: list[Entrance | None] = [Entrance(way) for way in ways[:num_processes]]
+        entrances: list[NamespaceHandle | None] = [
+            NamespaceHandle(way) for way in ways[:num_processes]
+        ]
         return Network(addresses, entrances, profilers, [], held.pop_all())
 
 
-def _ask_for(wanted: Wiring, held: ExitStack) -> tuple[int | None, Sequence[int]]:
+def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequence[int]]:
     """Descriptors of the user namespace, if there is one, and of the networks."""
     if sys.platform != "linux":
         raise OSError(f"{sys.platform} has no network namespaces")

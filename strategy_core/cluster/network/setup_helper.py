@@ -2,9 +2,10 @@
 
     python -m strategy_core.cluster.network.setup_helper DESCRIPTOR      one end of a socket pair
 
-It is told what to make (`Wiring`) in one JSON line and answers with one, the namespaces beside it:
-`{"user": true, "networks": 3}`, or `{"error": ...}`. A process of its own, because only a process
-with a single thread can do this. Where frames are to be delayed, it stays and is the switch.
+It is told what to make (`NetworkSetup`) in one JSON line and answers with one, the namespaces
+beside it: `{"user": true, "networks": 3}`, or `{"error": ...}`. A process of its own, because only
+a process with a single thread can do this. Where frames are to be delayed, it stays and is the
+switch.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class NetworkSetup:
     """What is asked for."""
 
     num_interfaces: int
@@ -52,7 +53,7 @@ def address(process: int) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     control = socket.socket(fileno=int(arguments[0]))
-    wiring = Wiring(**json.loads(control.recv(4096)))
+    wiring = NetworkSetup(**json.loads(control.recv(4096)))
     try:
         made, switch = _lay(wiring)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -73,7 +74,7 @@ Made = tuple[int | None, list[int]]
 """A descriptor of the user namespace, where there is one, and those of the networks."""
 
 
-def _lay(wiring: Wiring) -> tuple[Made, Switch | None]:
+def _lay(wiring: NetworkSetup) -> tuple[Made, Switch | None]:
     user = namespaces.current("user") if namespaces.make_private() else None
     namespaces.bring_up("lo")
     hub = namespaces.current("net")
@@ -87,7 +88,7 @@ def _lay(wiring: Wiring) -> tuple[Made, Switch | None]:
     return (user, [*spokes, hub]), None  # the hub goes last: whoever holds it holds the bridge
 
 
-def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: Wiring) -> None:
+def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: NetworkSetup) -> None:
     """A veth pair from each namespace to a bridge in the hub, each end sending at the rate."""
     namespaces.enter([hub])
     lines = ["link add name bridge type bridge", "link set bridge up"]
@@ -105,7 +106,7 @@ def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: Wiring) -> None:
             _limit(INTERFACE, wiring.rate_mbit)
 
 
-def _connect_by_switch(spokes: Sequence[int], wiring: Wiring) -> Switch:
+def _connect_by_switch(spokes: Sequence[int], wiring: NetworkSetup) -> Switch:
     """A TAP device in each namespace, its frames carried by this process."""
     taps = []
     for number, spoke in enumerate(spokes):
@@ -142,7 +143,7 @@ def _run(command: Sequence[str], text: str = "") -> None:
     subprocess.run(command, input=text, text=True, capture_output=True, check=True, env=environment)
 
 
-def _check_tools(wiring: Wiring) -> None:
+def _check_tools(wiring: NetworkSetup) -> None:
     for tool in ("ip", "tc") if wiring.rate_mbit else ("ip",):
         if shutil.which(tool, path=_SEARCHED) is None:
             raise FileNotFoundError(2, f"the program {tool} is not there (package iproute2)")

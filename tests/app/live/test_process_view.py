@@ -45,17 +45,17 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path)
 
 
-def test_the_crew_is_told_once_and_again_when_it_changes(cluster: Cluster) -> None:
+def test_the_process_group_is_told_once_and_again_when_it_changes(cluster: Cluster) -> None:
     first, cursor = cluster.told()
-    assert [row["title"] for row in first["crew"]["processes"]] == ["worker 0", "worker 1"]
-    assert first["crew"]["processes"][1]["address"] == "127.0.0.1:4001"
+    assert [row["title"] for row in first["group"]["processes"]] == ["worker 0", "worker 1"]
+    assert first["group"]["processes"][1]["address"] == "127.0.0.1:4001"
     cluster.workers[0].write(StepDone(0, 0, 0, 1.0, 0.5, 8, False))
     second, cursor = cluster.told(cursor)
-    assert second["crew"] is None
+    assert second["group"] is None
     cluster.workers[1].write(Failed("Out of luck", "", False))
     third, cursor = cluster.told(cursor)
-    assert [row["state"] for row in third["crew"]["processes"]] == ["starting", "lost"]
-    assert cluster.told("12-0")[0]["crew"] == third["crew"]  # none of our cursors: all again
+    assert [row["state"] for row in third["group"]["processes"]] == ["starting", "lost"]
+    assert cluster.told("12-0")[0]["group"] == third["group"]  # none of our cursors: all again
 
 
 def test_a_loss_is_told_in_words_and_only_the_culprit_is_news(cluster: Cluster) -> None:
@@ -63,13 +63,15 @@ def test_a_loss_is_told_in_words_and_only_the_culprit_is_news(cluster: Cluster) 
     cluster.launcher.write(Exited(0, 0, 1, "failed", "Worker 0: UnavailableError: gone", 1, 2000))
     cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
     message, _ = cluster.told()
-    assert message["crew"]["loss"][0] == "Worker 1 was lost. Killed on request."
+    assert message["group"]["loss"][0] == "Worker 1 was lost. Killed on request."
     assert message["status"]["message"] == "Worker 1: Killed on request."
     exits = [item for item in message["news"] if item["kind"] == "exited"]
     assert {item["worker"]: item["follows"] for item in exits} == {0: 1, 1: None}
 
 
-def test_a_crew_takes_the_run_as_one_and_who_comes_back_alone_is_news(cluster: Cluster) -> None:
+def test_a_process_group_takes_over_as_one_and_a_process_that_returns_alone_is_news(
+    cluster: Cluster,
+) -> None:
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
     news = [item for item in cluster.told()[0]["news"] if item["kind"] == "launched"]
     assert [(item["worker"], item["generation"]) for item in news] == [(0, 0), (1, 1)]
@@ -86,7 +88,7 @@ def test_processes_without_a_launcher_are_known_by_what_they_say(tmp_path: Path)
     EventLog(worker_folder(tmp_path, 1).events).write(WorkerStarted(1, 77, 0, 0))
     live = LiveRun(tmp_path, clock=lambda: 0.0)
     live.advance()
-    (row,) = json.loads(live.message()[0])["crew"]["processes"]
+    (row,) = json.loads(live.message()[0])["group"]["processes"]
     assert (row["title"], row["pid"], row["state"]) == ("worker 1", 77, "starting")
 
 
@@ -94,7 +96,7 @@ def test_text_from_a_run_stays_a_json_string(cluster: Cluster) -> None:
     cluster.launcher.write(Exited(1, 0, -9, "killed", HOSTILE, None, 1000))
     cluster.launcher.write(Exited(0, 0, -9, "killed", HOSTILE, 1, 2000))
     message, _ = cluster.told()
-    assert HOSTILE.strip() in message["crew"]["processes"][1]["message"]
+    assert HOSTILE.strip() in message["group"]["processes"][1]["message"]
 
 
 def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> None:
@@ -108,7 +110,7 @@ def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> 
 def test_a_loss_is_still_told_when_the_lost_one_is_back(cluster: Cluster) -> None:
     cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
-    assert cluster.told()[0]["crew"]["loss"] == [
+    assert cluster.told()[0]["group"]["loss"] == [
         "Worker 1 was lost. Killed on request.",
         "A fresh worker 1 was started: generation 1.",
     ]

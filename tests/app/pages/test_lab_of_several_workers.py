@@ -16,7 +16,15 @@ from strategy_lab.profiles.run.events import CommandAnswered, SegmentOpened
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.app.looking import open_page, rerun
-from tests.app.pages.test_lab_page import (CPU, GPUS, PretendedLauncher, PretendedRun, errors, live, press,)
+from tests.app.pages.test_lab_page import (
+    CPU,
+    GPUS,
+    PretendedLauncher,
+    PretendedRun,
+    errors,
+    live,
+    press,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -78,7 +78,7 @@ def test_before_the_launcher_speaks_their_own_words_count() -> None:
     assert states(book) == ["ended", "lost", "starting"]
 
 
-def test_a_fresh_crew_arrives_takes_over_and_those_before_are_forgotten() -> None:
+def test_a_fresh_group_arrives_takes_over_and_those_before_are_forgotten() -> None:
     book = book_of(*CREW)
     for worker in range(2):
         take(book, of(worker, 1, "worker_started", pid=200 + worker))
@@ -92,7 +92,7 @@ def test_a_fresh_crew_arrives_takes_over_and_those_before_are_forgotten() -> Non
     assert book.arriving() == []
 
 
-def test_a_fresh_crew_that_could_not_take_over_is_forgotten() -> None:
+def test_a_fresh_group_that_could_not_take_over_is_forgotten() -> None:
     book = book_of(launched(0), of(0, 1, "worker_started", pid=7), of(1, 1, "worker_started"))
     for worker in range(2):
         fields = {"folder": f"rejected-worker-{worker}-1-{worker + 5}"}

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_core.cluster.command_agreement import Agreement
+from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.processes import protocol
 
 COMMANDS = [protocol.Reconfigure(number, {"steps": number}) for number in range(4)]
@@ -23,7 +23,7 @@ def test_all_obey_every_command_once_in_order_and_together(
 ) -> None:
     """`arrivals` says per worker at which step each of the commands reaches it."""
     num_workers = len(arrivals)
-    workers = [Agreement(rank, num_workers) for rank in range(num_workers)]
+    workers = [CommandAgreement(rank, num_workers) for rank in range(num_workers)]
     obeyed: list[list[tuple[int, int]]] = [[] for _ in workers]
     for step in range(10):
         for rank, worker in enumerate(workers):
@@ -41,7 +41,7 @@ def test_all_obey_every_command_once_in_order_and_together(
 
 
 def test_nothing_is_obeyed_that_somebody_has_not() -> None:
-    worker = Agreement(0, 2)
+    worker = CommandAgreement(0, 2)
     worker.receive(COMMANDS[:2])
     worker.hear([2.0, 1.0, 2.0])
     assert worker.agreed() == COMMANDS[:1]

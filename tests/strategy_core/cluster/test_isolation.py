@@ -20,7 +20,7 @@ import pytest
 from strategy_core.cluster.network import isolation
 from strategy_core.cluster.network.isolation import Network, lay_network
 from strategy_core.processes import import_path
-from strategy_core.processes.namespace_handle import Entrance
+from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import NetworkOptions
 from tests.patience import wait_until
@@ -41,7 +41,9 @@ def why_refused(options: NetworkOptions) -> str | None:
 
 
 @contextmanager
-def program(entrance: Entrance | None, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+def program(
+    entrance: NamespaceHandle | None, *arguments: object
+) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tests.strategy_core.cluster.link_program"),

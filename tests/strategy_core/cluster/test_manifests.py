@@ -18,7 +18,7 @@ import yaml
 from strategy_core.cli import worker
 from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.cluster.discovery.task_address import Place
-from strategy_core.launcher.multi_host_run import check_hosted
+from strategy_core.launcher.multi_host_run import check_multi_host
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.patience import PATIENCE_S
 
@@ -33,7 +33,7 @@ def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[Place
     args = parser.parse_args(command[2:])
     place = resolve(args.cluster, index=args.index, environment=environment)
     spec = worker.request_of(args).spec(place.spec_changes)
-    check_hosted(spec)
+    check_multi_host(spec)
     return place, spec
 
 

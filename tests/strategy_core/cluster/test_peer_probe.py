@@ -7,9 +7,9 @@ import socket
 import pytest
 
 from strategy_core.cluster.discovery.peer_probe import (
-    Attendance,
-    Doorkeeper,
-    Patience,
+    PeerProbe,
+    PeerProber,
+    ProbeTimeouts,
     answers,
     check_own_port,
     silent_peers,
@@ -25,7 +25,7 @@ def place(*addresses: str, own: int = 0, servers: int = 0) -> Place:
 
 
 def test_who_was_never_seen_is_named_at_the_deadline_and_not_before() -> None:
-    found = Attendance(place("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
+    found = PeerProbe(place("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
     assert found.too_late(159.0) is None
     assert found.missing == "worker 0 (a:1) and worker 2 (c:3)"
     found.note({2})
@@ -33,7 +33,7 @@ def test_who_was_never_seen_is_named_at_the_deadline_and_not_before() -> None:
 
 
 def test_where_all_are_there_tensorflow_is_what_it_waits_for() -> None:
-    found = Attendance(place("a:1", "b:2"), 60.0, now=0.0)
+    found = PeerProbe(place("a:1", "b:2"), 60.0, now=0.0)
     found.note({1})
     assert found.missing == ""
     assert found.too_late(59.0) is None
@@ -41,7 +41,7 @@ def test_where_all_are_there_tensorflow_is_what_it_waits_for() -> None:
 
 
 def test_a_leader_has_left_only_once_it_was_there_and_silent_for_a_while() -> None:
-    found = Attendance(place("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
+    found = PeerProbe(place("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
     for _ in range(10):
         found.note(set())
     assert not found.has_leader_come
@@ -61,7 +61,7 @@ def test_a_doorkeeper_knocks_until_everybody_was_seen() -> None:
         listening.listen()
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         where = place("127.0.0.1:9", address)
-        doorkeeper = Doorkeeper(where, Attendance(where, 0.0, now=0.0))
+        doorkeeper = PeerProber(where, PeerProbe(where, 0.0, now=0.0))
         try:
             wait_until(lambda: not doorkeeper.missing)
             assert doorkeeper.too_late(1.0) is not None
@@ -104,7 +104,7 @@ def test_names_come_late_or_never() -> None:
 
 
 def test_peers_that_have_come_have_a_limit_of_their_own_and_are_named() -> None:
-    patience = Patience(place("a:1", "b:2", "c:3", own=1))
+    patience = ProbeTimeouts(place("a:1", "b:2", "c:3", own=1))
     assert patience.too_late(None, 1e6, 60.0) is None
     assert patience.too_late(100.0, 759.0, 60.0) is None
     assert patience.too_late(100.0, 760.0, 60.0) == (

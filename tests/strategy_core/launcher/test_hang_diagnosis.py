@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.hang_diagnosis import ANSWER_S
-from strategy_core.launcher.process_group import Crew
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.process_group import ProcessGroup
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.processes import stack_probe
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.spec.run_spec import parse_spec
@@ -32,13 +33,25 @@ _END = '  File "<frozen runpy>", line 198 in _run_module_as_main\n'
 IN_STEP = (
     _MAIN
     + '  File "/x/site-packages/tensorflow/python/eager/execute.py", line 53 in quick_execute\n'
-    '  File "/y/strategy_core/loops.py", line 70 in run_step\n'
+    '  File "/y/strategy_core/training/custom_loop.py", line 70 in run_step\n'
 )
 IN_INPUT = (
     _MAIN
     + '  File "/x/site-packages/tensorflow/python/distribute/input_lib.py", line 5 in __next__\n'
-    '  File "/y/strategy_core/loops.py", line 60 in run_step\n'
+    '  File "/y/strategy_core/training/custom_loop.py", line 60 in run_step\n'
 )
+
+
+@pytest.mark.parametrize("loop", ["custom_loop", "keras_fit"])
+def test_a_stack_in_a_training_loop_counts_as_in_a_step(loop: str) -> None:
+    """The probe matches the loops' file names: this fails when one is renamed."""
+    spec = find_spec(f"strategy_core.training.{loop}")
+    assert spec is not None
+    assert spec.origin is not None
+    stack = IN_STEP.replace("/y/strategy_core/training/custom_loop.py", spec.origin) + _END
+    sample = stack_probe.read(stack)
+    assert sample is not None
+    assert sample.is_in_step
 
 
 @dataclass
@@ -67,37 +80,37 @@ class StoodIn:
 
 
 class Asked:
-    """A crew of three, every one of which has done a step at second 0."""
+    """A group of three, every one of which has done a step at second 0."""
 
     def __init__(self, strategy: str, folder: Path) -> None:
         self.processes = [StoodIn(pid, ready={"inventory": {}}) for pid in range(3)]
         members: list[Any] = [
-            WatchedWorker(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
+            WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
             for number, process in enumerate(self.processes)
         ]
         spec = parse_spec({**SPECS[strategy], "global_batch_size": 63})
         cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2225)])
-        self.crew = Crew(members, cluster)
+        self.group = ProcessGroup(members, cluster)
         for member in members:
             member.folder.path.mkdir(parents=True)
 
     def happens(self, number: int, now: float, **record: Any) -> None:
-        member = self.crew.members[number]
+        member = self.group.members[number]
         with member.folder.events.open("a") as file:
             file.write(json.dumps(usual(record)) + "\n")
         member.observe(now)
 
     def answers(self, number: int, text: str) -> None:
-        with (self.crew.members[number].folder.path / "stderr.log").open("a") as file:
+        with (self.group.members[number].folder.path / "stderr.log").open("a") as file:
             file.write(text)
 
     def look(self, now: float) -> list[int]:
         """Who has been killed by then."""
-        self.crew.end_if_hung(now, TIMEOUT_S)
+        self.group.end_if_hung(now, TIMEOUT_S)
         return [number for number, process in enumerate(self.processes) if process.was_killed]
 
     def why(self, number: int) -> str:
-        return self.crew.members[number].kill_note
+        return self.group.members[number].kill_note
 
 
 @pytest.fixture(autouse=True)
@@ -163,36 +176,36 @@ def test_whoever_gives_a_sign_meanwhile_is_not_hung(synchronous: Asked) -> None:
 
 def test_nobody_hangs_who_waits_for_one_that_still_imports(tmp_path: Path) -> None:
     """A worker is ready long before its peer, on a busy machine."""
-    crew = Asked("multi-worker-mirrored", tmp_path)
-    crew.processes[2].ready = None
+    group = Asked("multi-worker-mirrored", tmp_path)
+    group.processes[2].ready = None
     for number in (0, 1):
-        crew.happens(number, 0.0, kind="worker_started")
+        group.happens(number, 0.0, kind="worker_started")
     for now in (10.1, 10.2):
-        assert crew.look(now) == []
+        assert group.look(now) == []
     for number in (0, 1):
-        crew.answers(number, _OTHER_THREAD + IN_STEP + _END)
+        group.answers(number, _OTHER_THREAD + IN_STEP + _END)
     for tenth in range(103, 1200):
-        assert crew.look(tenth / 10) == []
+        assert group.look(tenth / 10) == []
     for tenth in range(1200, 1300):
-        killed = crew.look(tenth / 10)
+        killed = group.look(tenth / 10)
     assert killed == [2], "but an import has its limit too, and one is enough"
 
 
 def test_a_coordinator_is_not_hung_while_its_only_worker_comes_back(tmp_path: Path) -> None:
-    crew = Asked("parameter-server", tmp_path)
-    crew.happens(0, 0.0, kind="step", step=4)
-    server, worker = crew.crew.members[2], crew.crew.members[1]
+    group = Asked("parameter-server", tmp_path)
+    group.happens(0, 0.0, kind="step", step=4)
+    server, worker = group.group.members[2], group.group.members[1]
     server.is_done = True
     for now in range(1, 60):
-        crew.happens(2, now, kind="links", segment=None, step=None, links=[])
-        crew.processes[1].cpu_s = float(now)
-        assert crew.look(float(now)) == []
+        group.happens(2, now, kind="links", segment=None, step=None, links=[])
+        group.processes[1].cpu_s = float(now)
+        assert group.look(float(now)) == []
     worker.is_done = True
     for now in range(60, 75):
         for number in (1, 2):
-            crew.happens(number, now, kind="links", segment=None, step=None, links=[])
-        killed = crew.look(now) or crew.look(now + 0.1)
-        crew.answers(0, _OTHER_THREAD + IN_STEP + _END)
+            group.happens(number, now, kind="links", segment=None, step=None, links=[])
+        killed = group.look(now) or group.look(now + 0.1)
+        group.answers(0, _OTHER_THREAD + IN_STEP + _END)
     assert killed == [0], "who serves and says so is not to blame for a coordinator's silence"
 
 
@@ -208,38 +221,38 @@ IN_OWN_CODE = _MAIN + '  File "/y/workload.py", line 3 in load\n'
 def test_on_a_host_of_its_own_a_worker_that_waits_for_its_peers_is_not_hung(
     waiting: str, tmp_path: Path
 ) -> None:
-    crew = part_of_a_crew(tmp_path)
-    (alone,) = crew.crew.members
+    group = part_of_a_group(tmp_path)
+    (alone,) = group.group.members
     for round_ in range(1, 9):
         now = round_ * (TIMEOUT_S + 0.2)
-        assert crew.look(now) == []
-        crew.answers(0, _OTHER_THREAD + waiting + _END)
-        assert crew.look(now + 0.1) == []
+        assert group.look(now) == []
+        group.answers(0, _OTHER_THREAD + waiting + _END)
+        assert group.look(now + 0.1) == []
         assert alone.waits_since == 0.0, "since its last event, however often it was asked"
-    crew.happens(0, now, kind="step", step=1)
+    group.happens(0, now, kind="step", step=1)
     assert alone.waits_since is None
 
 
 @pytest.mark.parametrize("elsewhere", [IN_OWN_CODE, IN_INPUT])
 def test_but_one_that_stands_still_elsewhere_is(elsewhere: str, tmp_path: Path) -> None:
-    crew = part_of_a_crew(tmp_path)
-    crew.look(TIMEOUT_S + 0.1)
-    crew.answers(0, _OTHER_THREAD + elsewhere + _END)
-    assert crew.look(TIMEOUT_S + 0.2) == [0]
+    group = part_of_a_group(tmp_path)
+    group.look(TIMEOUT_S + 0.1)
+    group.answers(0, _OTHER_THREAD + elsewhere + _END)
+    assert group.look(TIMEOUT_S + 0.2) == [0]
 
 
 def test_and_one_that_is_stopped_is_soon(tmp_path: Path) -> None:
-    crew = part_of_a_crew(tmp_path)
-    crew.processes[0].doing = "stopped"
-    assert crew.look(1.1) == []
-    assert crew.look(4.2) == []
-    assert crew.look(4.3) == [0]
+    group = part_of_a_group(tmp_path)
+    group.processes[0].doing = "stopped"
+    assert group.look(1.1) == []
+    assert group.look(4.2) == []
+    assert group.look(4.3) == [0]
 
 
-def part_of_a_crew(folder: Path) -> Asked:
+def part_of_a_group(folder: Path) -> Asked:
     """One worker of three: its peers have launchers on hosts of their own."""
     found = Asked("multi-worker-mirrored", folder)
-    found.crew.members = found.crew.members[:1]
-    found.crew.is_part = True
+    found.group.members = found.group.members[:1]
+    found.group.is_part = True
     found.happens(0, 0.0, kind="step", step=0)
     return found

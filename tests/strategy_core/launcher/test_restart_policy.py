@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from strategy_core.cluster.tasks import cluster_of
-from strategy_core.launcher.process_group import Crew
-from strategy_core.launcher.restart_policy import MAX_COMEBACKS, may_come_back, note_of
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.process_group import ProcessGroup
+from strategy_core.launcher.restart_policy import MAX_COMEBACKS, may_restart, note_of
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.processes import protocol
 from strategy_core.processes.worker_process import WorkerProcess
 from strategy_lab.profiles.run.layout import worker_folder
@@ -22,7 +22,7 @@ SPECS = {
 }
 
 
-def crew_of(strategy: str, folder: Path) -> Crew:
+def group_of(strategy: str, folder: Path) -> ProcessGroup:
     spec = parse_spec({**SPECS[strategy], "global_batch_size": 64})
     cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2226)])
     members = []
@@ -30,22 +30,22 @@ def crew_of(strategy: str, folder: Path) -> Crew:
         command = protocol.Run(1, str(folder), process, 0, spec.to_json())
         place = worker_folder(folder, process)
         # Nobody asks the process anything here.
-        members.append(WatchedWorker(cast(WorkerProcess, None), place, False, 0.0, command))
-    return Crew(members, cluster)
+        members.append(WorkerMonitor(cast(WorkerProcess, None), place, False, 0.0, command))
+    return ProcessGroup(members, cluster)
 
 
 @pytest.mark.parametrize(("process", "comes_back"), [(0, False), (1, True), (2, True), (3, False)])
 def test_of_parameter_servers_only_workers_come_back(
     process: int, comes_back: bool, tmp_path: Path
 ) -> None:
-    crew = crew_of("parameter-server", tmp_path)
-    assert may_come_back(crew, crew.members[process], 0) is comes_back
+    group = group_of("parameter-server", tmp_path)
+    assert may_restart(group, group.members[process], 0) is comes_back
 
 
 @pytest.mark.parametrize("process", range(4))
 def test_of_a_synchronous_strategy_nobody_does(process: int, tmp_path: Path) -> None:
-    crew = crew_of("multi-worker-mirrored", tmp_path)
-    assert not may_come_back(crew, crew.members[process], 0)
+    group = group_of("multi-worker-mirrored", tmp_path)
+    assert not may_restart(group, group.members[process], 0)
 
 
 @pytest.mark.parametrize(
@@ -54,30 +54,30 @@ def test_of_a_synchronous_strategy_nobody_does(process: int, tmp_path: Path) -> 
         {"leader": {"finished": "stopped"}},
         {"leader": {"lost_at": 1.0}},
         {"worker": {"failed": {"message": "its port is taken"}}},
-        {"crew": {"is_ending": True}},
+        {"group": {"is_ending": True}},
     ],
 )
 def test_not_once_the_run_is_over_or_the_worker_said_why(
     changes: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
-    crew = crew_of("parameter-server", tmp_path)
-    objects = {"leader": crew.leader, "worker": crew.members[1], "crew": crew}
+    group = group_of("parameter-server", tmp_path)
+    objects = {"leader": group.leader, "worker": group.members[1], "group": group}
     for name, values in changes.items():
         for field, value in values.items():
             setattr(objects[name], field, value)
-    assert not may_come_back(crew, crew.members[1], 0)
+    assert not may_restart(group, group.members[1], 0)
 
 
 def test_not_for_ever(tmp_path: Path) -> None:
-    crew = crew_of("parameter-server", tmp_path)
-    assert may_come_back(crew, crew.members[1], MAX_COMEBACKS - 1)
-    assert not may_come_back(crew, crew.members[1], MAX_COMEBACKS)
+    group = group_of("parameter-server", tmp_path)
+    assert may_restart(group, group.members[1], MAX_COMEBACKS - 1)
+    assert not may_restart(group, group.members[1], MAX_COMEBACKS)
 
 
 def test_the_note_names_who_is_missing_and_leaves_its_end_to_the_event_that_tells_it(
     tmp_path: Path,
 ) -> None:
-    crew = crew_of("parameter-server", tmp_path)
-    note = note_of(crew, crew.members[2])
+    group = group_of("parameter-server", tmp_path)
+    note = note_of(group, group.members[2])
     assert note.message.startswith("Training goes on without worker 1 until")
     assert note.fields == {"worker": 2, "generation": 0}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from strategy_core.cluster.tasks import cluster_of
-from strategy_core.launcher.process_group import CULPRIT_S, ENDING_S, EVIDENCE_S, Crew
-from strategy_core.launcher.worker_monitor import WatchedWorker
+from strategy_core.launcher.process_group import CULPRIT_S, ENDING_S, EVIDENCE_S, ProcessGroup
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
@@ -52,34 +52,34 @@ class StoodIn:
 
 
 class Watched:
-    """A crew of four, and what is heard of it."""
+    """A group of four, and what is heard of it."""
 
     def __init__(self, strategy: str, folder: Path) -> None:
         spec = parse_spec({**SPECS[strategy], "global_batch_size": 64})
         self.processes = [StoodIn() for _ in range(4)]
         members: list[Any] = [
-            WatchedWorker(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
+            WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
             for number, process in enumerate(self.processes)
         ]
         cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2226)])
-        self.crew = Crew(members, cluster)
+        self.group = ProcessGroup(members, cluster)
 
     def hear(self, number: int, now: float, *messages: dict[str, Any]) -> None:
         for message in messages:
-            self.crew.take(self.crew.members[number], message, now)
+            self.group.take(self.group.members[number], message, now)
 
     def look(self, now: float) -> bool:
-        """Whether the crew has been ended by then."""
-        self.crew.end_if_lost(now)
-        return self.crew.is_ending
+        """Whether the group has been ended by then."""
+        self.group.end_if_lost(now)
+        return self.group.is_ending
 
     def message(self) -> str:
         """What the run says in the end."""
-        for number, member in enumerate(self.crew.members):
+        for number, member in enumerate(self.group.members):
             self.processes[number].ends(0)
             if not member.is_gone:
                 self.hear(number, 100.0, GONE)
-        return str(self.crew.verdict(self.crew.culprit()).message)
+        return str(self.group.verdict(self.group.culprit()).message)
 
 
 @pytest.fixture

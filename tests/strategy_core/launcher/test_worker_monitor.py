@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strategy_core.launcher.worker_monitor import CLOSING_S, WatchedWorker
+from strategy_core.launcher.worker_monitor import CLOSING_S, WorkerMonitor
 from strategy_lab.profiles.run.layout import worker_folder
 from tests.event_records import usual
 
@@ -39,31 +39,31 @@ def process() -> StoodIn:
 
 
 @pytest.fixture
-def worker(process: StoodIn, tmp_path: Path) -> WatchedWorker:
+def worker(process: StoodIn, tmp_path: Path) -> WorkerMonitor:
     folder = worker_folder(tmp_path, 0)
     folder.path.mkdir()
-    return WatchedWorker(process, folder, from_spare=True, last_sign=0.0)  # type: ignore[arg-type]
+    return WorkerMonitor(process, folder, from_spare=True, last_sign=0.0)  # type: ignore[arg-type]
 
 
-def happens(worker: WatchedWorker, now: float, **record: Any) -> None:
+def happens(worker: WorkerMonitor, now: float, **record: Any) -> None:
     with worker.folder.events.open("a") as file:
         file.write(json.dumps(usual(record)) + "\n")
     worker.observe(now)
 
 
-def test_silence_is_a_hang(worker: WatchedWorker) -> None:
+def test_silence_is_a_hang(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="step", step=0)
     assert worker.why_hung(14.9, TIMEOUT_S) is None
     assert worker.why_hung(15.1, TIMEOUT_S) == "No event for 10 s; its process is waiting."
 
 
-def test_any_event_is_a_sign_of_life(worker: WatchedWorker) -> None:
+def test_any_event_is_a_sign_of_life(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="step", step=0)
     happens(worker, 14.0, kind="note")
     assert worker.why_hung(23.0, TIMEOUT_S) is None
 
 
-def test_a_busy_worker_that_does_no_step_is_hung(worker: WatchedWorker, process: StoodIn) -> None:
+def test_a_busy_worker_that_does_no_step_is_hung(worker: WorkerMonitor, process: StoodIn) -> None:
     happens(worker, 0.0, kind="step", step=0)
     process.doing = "running"
     for now in range(10):
@@ -73,7 +73,7 @@ def test_a_busy_worker_that_does_no_step_is_hung(worker: WatchedWorker, process:
 
 
 def test_while_a_step_is_built_computing_is_a_sign_of_life_for_a_while(
-    worker: WatchedWorker, process: StoodIn
+    worker: WorkerMonitor, process: StoodIn
 ) -> None:
     happens(worker, 0.0, kind="segment", spec={})
     for now in range(1, 101):
@@ -85,14 +85,14 @@ def test_while_a_step_is_built_computing_is_a_sign_of_life_for_a_while(
     )
 
 
-def test_while_a_step_is_built_waiting_is_none(worker: WatchedWorker) -> None:
+def test_while_a_step_is_built_waiting_is_none(worker: WorkerMonitor) -> None:
     happens(worker, 0.0, kind="segment", spec={})
     for now in range(1, 11):
         assert worker.why_hung(float(now), TIMEOUT_S) is None
     assert worker.why_hung(10.5, TIMEOUT_S) is not None
 
 
-def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WatchedWorker) -> None:
+def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="step", step=0)
     assert worker.why_late(19.0, 20.0, 15.0) is None
     assert worker.why_late(21.0, 20.0, 15.0) == "Stop was asked, but no step ended within 15 s."
@@ -104,7 +104,7 @@ def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WatchedWorke
     assert late == "Stop was obeyed, but its books were not closed within 120 s."
 
 
-def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WatchedWorker) -> None:
+def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="answer", number=1, command="stop", status="applied")
     happens(worker, 6.0, kind="finished", status="stopped")
     assert worker.why_late(21.0, 20.0, 15.0) is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strategy_core.cluster.local_rank import seat_of
+from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.cluster.tasks import Cluster, cluster_of
 from strategy_core.planning import collective_algorithms
 from strategy_core.planning.device_plan import plan
@@ -103,23 +103,29 @@ def at(*addresses: str) -> Cluster:
 
 def test_a_seat_is_among_the_workers_of_a_machine() -> None:
     spread = at("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2")
-    assert [seat_of(spread, n, True, {}) for n in range(3)] == [Seat(0, 2), Seat(0, 1), Seat(1, 2)]
-    local = [seat_of(spread, n, False, {}) for n in range(3)]  # addresses of emulated links
+    assert [local_rank_of(spread, n, True, {}) for n in range(3)] == [
+        Seat(0, 2),
+        Seat(0, 1),
+        Seat(1, 2),
+    ]
+    local = [local_rank_of(spread, n, False, {}) for n in range(3)]  # addresses of emulated links
     assert local == [Seat(n, 3) for n in range(3)]
 
 
 def test_cards_that_an_engine_gave_a_process_are_its_own() -> None:
     beside = at("10.0.0.1:1", "10.0.0.1:2")
     given = {"CUDA_VISIBLE_DEVICES": "3"}
-    assert seat_of(beside, 1, True, given) == Seat()
-    assert seat_of(beside, 1, False, given) == Seat(1, 2), "a user's own choice for the whole run"
+    assert local_rank_of(beside, 1, True, given) == Seat()
+    assert local_rank_of(beside, 1, False, given) == Seat(1, 2), (
+        "a user's own choice for the whole run"
+    )
     assert plan(asked(2, devices="gpu:1"), machine(1), Seat()).num_replicas == 2
 
 
 def test_a_coordinator_and_its_servers_take_no_cards() -> None:
     spec = asked(2, strategy="parameter-server", parameter_servers=1)
     cluster = cluster_of(spec, [f"a:{n}" for n in range(4)])
-    assert [seat_of(cluster, n, False, {}) for n in (0, 1, 2, 3)] == [
+    assert [local_rank_of(cluster, n, False, {}) for n in (0, 1, 2, 3)] == [
         Seat(),
         Seat(0, 2),
         Seat(1, 2),

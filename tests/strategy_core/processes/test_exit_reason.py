@@ -7,37 +7,45 @@ import signal
 
 import pytest
 
-from strategy_core.processes.exit_reason import Ending, judge
+from strategy_core.processes.exit_reason import ExitEvidence, judge
 from strategy_core.processes.protocol import EXIT_OUT_OF_MEMORY
 
 CASES = [
-    (Ending(0, finished="finished"), "finished", None),
-    (Ending(0, finished="stopped"), "stopped", None),
-    (Ending(0, finished="replaced", replaced=True), "replaced", None),
-    (Ending(-9, replaced=True), "replaced", None),
-    (Ending(1, failed="NaN in the loss"), "failed", "NaN in the loss"),
-    (Ending(-9, finished="finished", killed_for="impatient"), "finished", None),
-    (Ending(EXIT_OUT_OF_MEMORY, failed="out of memory: 3 GB"), "out-of-memory", "3 GB"),
+    (ExitEvidence(0, finished="finished"), "finished", None),
+    (ExitEvidence(0, finished="stopped"), "stopped", None),
+    (ExitEvidence(0, finished="replaced", replaced=True), "replaced", None),
+    (ExitEvidence(-9, replaced=True), "replaced", None),
+    (ExitEvidence(1, failed="NaN in the loss"), "failed", "NaN in the loss"),
+    (ExitEvidence(-9, finished="finished", killed_for="impatient"), "finished", None),
+    (ExitEvidence(EXIT_OUT_OF_MEMORY, failed="out of memory: 3 GB"), "out-of-memory", "3 GB"),
     (
-        Ending(-9, killed_for="hung", kill_note="No event for 60 s.", last_step=4),
+        ExitEvidence(-9, killed_for="hung", kill_note="No event for 60 s.", last_step=4),
         "hung",
         "step was 4",
     ),
-    (Ending(-9, killed_for="asked"), "killed", "Killed on request. It had not finished a step."),
-    (Ending(-9, killed_for="impatient", kill_note="Stop was asked."), "stopped", "Stop was asked."),
-    (Ending(-9, killed_for="asked", out_of_memory=True), "killed", "on request"),
-    (Ending(-9, out_of_memory=True, memory_note="Counted."), "out-of-memory", "Counted."),
-    (Ending(-9, memory_note="Not counted."), "killed", "outside the lab.*Not counted"),
-    (Ending(-signal.SIGTERM), "killed", "SIGTERM"),
-    (Ending(-signal.SIGSEGV, last_words="at 0x0"), "crashed", "SIGSEGV.*at 0x0"),
-    (Ending(-signal.SIGABRT), "crashed", "SIGABRT and said nothing"),
-    (Ending(3), "crashed", "code 3"),
-    (Ending(-99), "crashed", "signal 99"),
+    (
+        ExitEvidence(-9, killed_for="asked"),
+        "killed",
+        "Killed on request. It had not finished a step.",
+    ),
+    (
+        ExitEvidence(-9, killed_for="impatient", kill_note="Stop was asked."),
+        "stopped",
+        "Stop was asked.",
+    ),
+    (ExitEvidence(-9, killed_for="asked", out_of_memory=True), "killed", "on request"),
+    (ExitEvidence(-9, out_of_memory=True, memory_note="Counted."), "out-of-memory", "Counted."),
+    (ExitEvidence(-9, memory_note="Not counted."), "killed", "outside the lab.*Not counted"),
+    (ExitEvidence(-signal.SIGTERM), "killed", "SIGTERM"),
+    (ExitEvidence(-signal.SIGSEGV, last_words="at 0x0"), "crashed", "SIGSEGV.*at 0x0"),
+    (ExitEvidence(-signal.SIGABRT), "crashed", "SIGABRT and said nothing"),
+    (ExitEvidence(3), "crashed", "code 3"),
+    (ExitEvidence(-99), "crashed", "signal 99"),
 ]
 
 
 @pytest.mark.parametrize(("ending", "verdict", "message"), CASES)
-def test_verdict(ending: Ending, verdict: str, message: str | None) -> None:
+def test_verdict(ending: ExitEvidence, verdict: str, message: str | None) -> None:
     found = judge(ending)
     assert found.verdict == verdict
     assert (found.message is None) == (message is None)

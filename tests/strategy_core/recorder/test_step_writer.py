@@ -19,9 +19,9 @@ pytestmark = pytest.mark.tf
 
 
 def _scribe(path: Path) -> Any:
-    from strategy_core.recorder.step_writer import Scribe
+    from strategy_core.recorder.step_writer import StepWriter
 
-    return Scribe(EventLog(path / "events.jsonl"))
+    return StepWriter(EventLog(path / "events.jsonl"))
 
 
 def _step(number: int) -> Any:
@@ -39,31 +39,31 @@ def _written(path: Path) -> list[Any]:
 
 
 def _threads() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name == "scribe"}
+    return {thread for thread in threading.enumerate() if thread.name == "step_writer"}
 
 
 def test_steps_are_written_though_the_program_never_comes_back(tmp_path: Path) -> None:
-    scribe = _scribe(tmp_path)
+    step_writer = _scribe(tmp_path)
     for number in range(3):
-        scribe.leave(_step(number))
+        step_writer.leave(_step(number))
     wait_until(lambda: _written(tmp_path) == [0, 1, 2])
     events = read_records(tmp_path / "events.jsonl")
     assert [event["loss"] for event in events] == [0.0, 0.5, 1.0]
-    assert scribe.take_cost_ms() > 0
-    scribe.close()
+    assert step_writer.take_cost_ms() > 0
+    step_writer.close()
 
 
 def test_events_keep_the_order_in_which_they_were_told(tmp_path: Path) -> None:
-    scribe = _scribe(tmp_path)
+    step_writer = _scribe(tmp_path)
     step = _step(0)
     step.tell(Note("info", "told of the step"))
-    scribe.leave(step)
-    scribe.leave(_step(1))
-    scribe.write(Note("info", "behind both"))
-    scribe.leave(_step(2))
-    scribe.catch_up()
+    step_writer.leave(step)
+    step_writer.leave(_step(1))
+    step_writer.write(Note("info", "behind both"))
+    step_writer.leave(_step(2))
+    step_writer.catch_up()
     assert _written(tmp_path) == [0, "note", 1, "note", 2]
-    scribe.close()
+    step_writer.close()
 
 
 def _refuse(*_lines: Sequence[str]) -> None:
@@ -77,25 +77,25 @@ def _refuse(*_lines: Sequence[str]) -> None:
 def test_what_the_disk_refused_aside_is_raised_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, go_on: Callable[[Any], None]
 ) -> None:
-    scribe = _scribe(tmp_path)
+    step_writer = _scribe(tmp_path)
     with monkeypatch.context() as refusing:
         refusing.setattr(EventLog, "append", _refuse)
-        scribe.leave(_step(0))
-        scribe.catch_up()
+        step_writer.leave(_step(0))
+        step_writer.catch_up()
     with pytest.raises(RunFolderError, match="No space left"):
-        go_on(scribe)
-    scribe.leave(_step(2))
-    scribe.catch_up()
+        go_on(step_writer)
+    step_writer.leave(_step(2))
+    step_writer.catch_up()
     assert _written(tmp_path)[-1] == 2
-    scribe.close()
+    step_writer.close()
 
 
 def test_no_thread_outlives_its_scribe(tmp_path: Path) -> None:
     before = _threads()
     closed, dropped = _scribe(tmp_path / "closed"), _scribe(tmp_path / "dropped")
-    for scribe in (closed, dropped):
-        scribe.leave(_step(0))
+    for step_writer in (closed, dropped):
+        step_writer.leave(_step(0))
     assert len(_threads() - before) == 2
     closed.close()
-    del scribe, dropped
+    del step_writer, dropped
     wait_until(lambda: not _threads() - before)

@@ -94,33 +94,33 @@ def test_a_step_is_traced_again_where_its_contexts_are_wanted() -> None:
 
 
 def test_few_and_small_segments_are_kept() -> None:
-    from strategy_core.training.segment_cache import KeptSegments
+    from strategy_core.training.segment_cache import SegmentCache
     from tests.strategy_core.in_memory import opened
 
     training, _ = opened(**START)
     left, held = training._current, training.take_state()
     rates = [left.spec.with_changes({"learning_rate": rate}) for rate in (0.1, 0.2, 0.3)]
     num_bytes = sum(array.nbytes for array in held) * left.plan.num_replicas
-    for kept in (KeptSegments(max_kept=2), KeptSegments(max_bytes=2 * num_bytes)):
+    for kept in (SegmentCache(max_kept=2), SegmentCache(max_bytes=2 * num_bytes)):
         for spec in rates:
             kept.keep(replace(left, spec=spec), held)
         assert kept.find(rates[0]) is None, "the one left longest ago goes first"
         assert kept.find(rates[1]) is not None
         assert kept.find(rates[2].with_changes({"inject": [{"replica": 1, "ms": 5}]})) is not None
-    none = KeptSegments(max_bytes=num_bytes - 1)
+    none = SegmentCache(max_bytes=num_bytes - 1)
     none.keep(left, held)
     assert none.find(left.spec) is None
 
 
 def test_a_workload_that_was_saved_again_is_built_again(tmp_path: Path) -> None:
     from strategy_core.planning.workload_catalog import find
-    from strategy_core.training.segment_cache import KeptSegments
+    from strategy_core.training.segment_cache import SegmentCache
     from tests.strategy_core.in_memory import opened
 
     file = tmp_path / "mine.py"
     file.write_text(find("digits-mlp").read_text())
     training, _ = opened(**START | {"workload": str(file)})
-    kept = KeptSegments()
+    kept = SegmentCache()
     kept.keep(training._current, training.take_state())
     assert kept.find(training.spec) is not None
     file.write_text(file.read_text() + "\n# saved again\n")

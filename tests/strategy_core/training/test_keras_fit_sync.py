@@ -16,14 +16,14 @@ class Workers:
     """Workers whose all-reduce is a sum here: each step is done by all, one after the other."""
 
     def __init__(self, step_s: list[float]) -> None:
-        from strategy_core.cluster.command_agreement import Agreement
+        from strategy_core.cluster.command_agreement import CommandAgreement
         from strategy_core.training.keras_fit_sync import FitAgreement
 
         self.step_s = step_s
         self.now_s = [0.0] * len(step_s)
         self.num_sums = 0
         self.told: dict[int, Any] = {}
-        self.agreements = [Agreement(worker, len(step_s)) for worker in range(len(step_s))]
+        self.agreements = [CommandAgreement(worker, len(step_s)) for worker in range(len(step_s))]
         self.fits = [
             FitAgreement(
                 agreement,

@@ -2,7 +2,8 @@
 
 `strategies/one_device.py` is `one-device`. The first paragraph of its docstring, and `TITLE`,
 `NEEDS`, `LINK`, `PLACE` and `KINDS`, are read without running it
-(`planning/strategy_catalog.py`); `build` makes the strategy. One that has `reduce_by` can change how its steps reduce while it stays.
+(`planning/strategy_catalog.py`); `build` makes the strategy. One that has `reduce_by` can change
+how its steps reduce while it stays.
 """
 
 from __future__ import annotations

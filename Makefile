@@ -19,15 +19,17 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-test: $(VENV)/.tests
-	$(BIN)/python -m pytest
+# What `check` ran is not run again.
+QUICK := not tf and not run and not browser and not slow
+test: check
+	$(BIN)/python -m pytest -m "not ($(QUICK))"
 
 check: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not tf and not run and not browser and not slow"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "$(QUICK)"
 
 # Its versions are those of the lower end, and of today where that does not say.
 OLDEST := .venv-oldest

@@ -9,24 +9,31 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorflow.python.distribute import distribute_lib
-from tensorflow.python.util import tf_decorator, tf_stack
+from strategy_core.private_tf.availability import required
 
-UpdateContext: type = distribute_lib.UpdateContext
+_FEATURE = "The trace of contexts"
+_LIB = "tensorflow.python.distribute.distribute_lib"
+
+UpdateContext: type = required(f"{_LIB}:UpdateContext", _FEATURE)
 """Entered around each per-device call of `extended.update`; public API tells only the call."""
 
-ReplicaContextBase: type = distribute_lib.ReplicaContextBase
-StrategyBase: type = distribute_lib.StrategyBase
-StrategyExtendedV1: type = distribute_lib.StrategyExtendedV1
+ReplicaContextBase: type = required(f"{_LIB}:ReplicaContextBase", _FEATURE)
+StrategyBase: type = required(f"{_LIB}:StrategyBase", _FEATURE)
+StrategyExtendedV1: type = required(f"{_LIB}:StrategyExtendedV1", _FEATURE)
 """Where the public methods are defined; the public names are subclasses that inherit them."""
 
-make_decorator: Callable[..., Any] = tf_decorator.make_decorator
+make_decorator: Callable[..., Any] = required(
+    "tensorflow.python.util.tf_decorator:make_decorator", _FEATURE
+)
 """A wrapper that AutoGraph looks through, so that a traced program is converted as without us."""
+
+_update_replica_id = required(f"{_LIB}:get_update_replica_id", _FEATURE)
+_source_mappers = required("tensorflow.python.util.tf_stack:_source_mapper_stacks", _FEATURE)
 
 
 def update_replica_id() -> int | None:
     """The replica whose component is being updated on this thread, if any."""
-    current = distribute_lib.get_update_replica_id()
+    current = _update_replica_id()
     return current if isinstance(current, int) else None
 
 
@@ -39,7 +46,7 @@ def source_map() -> SourceMap:
     AutoGraph runs generated code and keeps this map for TensorFlow's own stack traces only; a
     replica's thread starts without it.
     """
-    mapper = tf_stack._source_mapper_stacks[threading.get_ident()][-1]
+    mapper = _source_mappers[threading.get_ident()][-1]
     return {
         (place.filename, place.lineno) if hasattr(place, "filename") else tuple(place): origin
         for place, origin in mapper.get_effective_source_map().items()

@@ -1,6 +1,8 @@
-"""The one home of private TensorFlow and Keras API: why each is needed, and a test that it holds.
+"""Private TensorFlow and Keras that training and recording need: why, and what its loss costs.
 
-`tests/strategy_core/private_tf/test_engine.py` fails by name when a TensorFlow release changes one.
+Each name is looked up where it is used. If a release of TensorFlow moves one, the feature that
+needs it falls back and a note says so (`availability`). `tests/strategy_core/private_tf/
+test_engine.py` fails by name.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.data.ops import multi_device_iterator_ops
+
+from strategy_core.private_tf.availability import has, lost, private, required, unavailable
 
 Pair = tuple[Any, Any]
 """A gradient and its variable."""
@@ -44,14 +48,22 @@ def mirrored_strategy(
       options: `tf.distribute.experimental.CommunicationOptions` for every collective of the
         strategy. Public API takes them per `all_reduce` call only, where Keras gives none.
     """
+    if not has(
+        tf.distribute.MirroredStrategy,
+        "_collective_key_base",
+        "a second MirroredStrategy in one process may fail with a shape mismatch in a collective",
+    ):
+        return tf.distribute.MirroredStrategy(list(devices), cross_device_ops)
     key_base = next(_next_key_base)
 
     class MirroredStrategy(tf.distribute.MirroredStrategy):
         _collective_key_base = key_base
 
     strategy = MirroredStrategy(list(devices), cross_device_ops)
-    strategy.extended._stock_communication_options = strategy.extended._communication_options
-    reduce_by(strategy, cross_device_ops, options)
+    extended = strategy.extended
+    if has(extended, "_communication_options", "bytes_per_pack has no effect on collectives"):
+        extended._stock_communication_options = extended._communication_options
+        reduce_by(strategy, cross_device_ops, options)
     return strategy
 
 
@@ -73,9 +85,13 @@ def eager_seeds() -> Any:
     To set that seed again costs every kernel that eager ops and steps have, and is needless where
     nothing drew from it. Nothing public tells.
     """
-    from tensorflow.python.eager import context
-
-    generator = getattr(context.context(), "_rng", None)  # none before the first seed
+    context = private(
+        "tensorflow.python.eager.context:context",
+        "the global seed is set again for each segment, which traces every step anew",
+    )
+    if context is None:
+        return object()  # unequal to any other: as if an op had drawn
+    generator = getattr(context(), "_rng", None)  # none before the first seed
     return None if generator is None else generator.getstate()
 
 
@@ -88,29 +104,58 @@ def iterators_without_autotune() -> Iterator[None]:
     minute, and whoever drops the iterator waits for it with Python's lock held. A data set's
     options keep the thread from the host's part, but nothing public reaches the devices' parts.
     """
-    stock = multi_device_iterator_ops._create_device_dataset
+    path = "tensorflow.python.data.ops.multi_device_iterator_ops"
+    stock = private(
+        f"{path}:_create_device_dataset",
+        "the end of a segment may take up to a minute on a busy machine",
+    )
+    if stock is None:
+        yield
+        return
+    module = import_module(path)
     options = tf.data.Options()
     options.autotune.enabled = False
 
     def create(*args: Any, **kwargs: Any) -> Any:
         return stock(*args, **kwargs).with_options(options)
 
-    multi_device_iterator_ops._create_device_dataset = create
+    module._create_device_dataset = create
     try:
         yield
     finally:
-        multi_device_iterator_ops._create_device_dataset = stock
+        module._create_device_dataset = stock
 
 
-def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequence[Pair]]) -> None:
+def can_replace_all_reduce(optimizer: Any) -> bool:
+    """Whether `replace_all_reduce` works on this optimizer: without it steps have no timestamps,
+    since a timestamp around an all-reduce that is somewhere else would be wrong."""
+    return has(
+        optimizer,
+        "_all_reduce_sum_gradients",
+        "steps have no light timestamps, and an injected delay comes before the whole update",
+    )
+
+
+def check_can_delay(optimizer: Any) -> None:
+    """Raises LabError if no delay can come before the all-reduce that `apply` does."""
+    if not can_replace_all_reduce(optimizer):
+        raise unavailable("A delay inside a replica's step", "Optimizer._all_reduce_sum_gradients")
+
+
+def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequence[Pair]]) -> bool:
     """Put `all_reduce` in the place of the one that a Keras optimizer does inside `apply`.
 
     It is given the (gradient, variable) pairs in a replica's context and returns them reduced.
     Keras 3 dropped `skip_gradients_aggregation`: without this, an all-reduce in the open, the
     lesson of `step.py`, would be done twice, and a delay could not come before it. As a bonus,
     clipping acts on the gradient of the global batch, as it does on one device.
+
+    Returns whether it could be done. If not, `apply` reduces by itself.
     """
+    if not can_replace_all_reduce(optimizer):
+        return False
     optimizer._all_reduce_sum_gradients = all_reduce
+    return True
 
 
 def stock_all_reduce(optimizer: Any, pairs: Iterable[Pair]) -> list[Pair]:
@@ -133,7 +178,9 @@ def run_unordered(tensor: tf.Tensor) -> tf.Tensor:
         return tensor
     manager = getattr(tensor.graph, "experimental_acd_manager", None)
     if manager is not None:
-        manager.run_independently(tensor.op)
+        cost = "replicas of one process take turns at timestamps and injected delays"
+        if has(manager, "run_independently", cost):
+            manager.run_independently(tensor.op)
     else:  # a graph that another one will be made from: the mark is taken over from the op
         value = tf.compat.v1.AttrValue(b=True)
         tensor.op._set_attr(INDEPENDENT, value)
@@ -148,9 +195,22 @@ def profiler_session() -> Any:
     itself allows the next session as soon as it has taken the events out of the last one. There is
     no public way to begin it then.
     """
-    from tensorflow.python.profiler.internal import _pywrap_profiler
+    session = private(
+        "tensorflow.python.profiler.internal._pywrap_profiler:ProfilerSession",
+        "a capture window holds the training up until TensorFlow has written it",
+    )
+    return _PublicSession() if session is None else session()
 
-    return _pywrap_profiler.ProfilerSession()
+
+class _PublicSession:
+    """The same calls by way of the public profiler."""
+
+    def start(self, folder: str, options: dict[str, Any]) -> None:
+        del options
+        tf.profiler.experimental.start(folder)
+
+    def export_to_tb(self) -> None:
+        tf.profiler.experimental.stop()
 
 
 def leave_out_thread_pool_events() -> bool:
@@ -166,6 +226,7 @@ def leave_out_thread_pool_events() -> bool:
     """
     set_collector = _set_event_collector()
     if set_collector is None:
+        lost("tsl::tracing::SetEventCollector", "captures hold thread pool events and cost more")
         return False
     for category in _THREAD_POOL_CATEGORIES:
         set_collector(category, None)
@@ -199,21 +260,33 @@ def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeou
     MultiWorkerMirroredStrategy sets the service up with TensorFlow's own 10 s, and has no argument
     for it; it leaves a service alone that was set up before. Call it before the strategy.
     """
-    from tensorflow.python.distribute import multi_worker_util
-    from tensorflow.python.distribute.collective_all_reduce_strategy import (
-        coordination_config_pb2,  # where it lies changes between releases
+    cost = f"a silent worker is given up after TensorFlow's own 10 s, not after {timeout_s:g} s"
+    normalize = private(
+        "tensorflow.python.distribute.multi_worker_util:normalize_cluster_spec", cost
     )
+    leader = private("tensorflow.python.distribute.multi_worker_util:coordination_leader", cost)
+    # The module of the configuration's class changes between releases; this one imports it.
+    job_class = private(
+        "tensorflow.python.distribute.collective_all_reduce_strategy:"
+        "coordination_config_pb2.CoordinatedJob",
+        cost,
+    )
+    configure = private(
+        "tensorflow.python.eager.context:Context.configure_coordination_service", cost
+    )
+    if None in (normalize, leader, job_class, configure):
+        return
     from tensorflow.python.eager import context
 
-    cluster = multi_worker_util.normalize_cluster_spec(resolver.cluster_spec())
+    cluster = normalize(resolver.cluster_spec())
     jobs = [
-        coordination_config_pb2.CoordinatedJob(name=job, num_tasks=cluster.num_tasks(job))
+        job_class(name=job, num_tasks=cluster.num_tasks(job))
         for job in ("chief", "worker")
         if job in cluster.jobs
     ]
     context.context().configure_coordination_service(
         service_type="standalone",
-        service_leader=multi_worker_util.coordination_leader(cluster),
+        service_leader=leader(cluster),
         heartbeat_timeout_in_ms=round(timeout_s * 1000),
         coordinated_jobs=jobs,
     )
@@ -227,6 +300,9 @@ def build_for_fit(
     Keras 3 builds them from the mean of the replicas' parts of the first batch, which there is
     only where all parts are of one size and of numbers. An empty batch tells it as much.
     """
+
+    if not (hasattr(model, "_symbolic_build") and hasattr(model, "_maybe_symbolic_build")):
+        raise unavailable("Keras fit over several replicas", "Model._symbolic_build")
 
     def empty(part: tf.TensorSpec) -> Any:
         return keras.KerasTensor((1, *part.shape[1:]), part.dtype.name)
@@ -245,16 +321,18 @@ def let_fit_span_processes() -> None:
     As shipped, Keras 3 averages their scalar results over their first axis
     (keras-team/keras#20585). Here they are averaged over the replicas.
     """
-    from keras.src.backend.tensorflow import trainer
+    path = "keras.src.backend.tensorflow.trainer"
+    now = required(f"{path}:reduce_per_replica", "Keras fit over several processes")
+    trainer = import_module(path)
 
     def mean_over_replicas(values: Any, strategy: Any, reduction: str) -> Any:
         if reduction != "auto":  # `fit` asks for this one, evaluation and prediction for others
             return stock(values, strategy, reduction)
         return tf.nest.map_structure(lambda v: strategy.reduce("MEAN", v, axis=None), values)
 
-    stock = getattr(trainer.reduce_per_replica, "stock", trainer.reduce_per_replica)
+    stock = getattr(now, "stock", now)
     mean_over_replicas.stock = stock  # type: ignore[attr-defined]
-    trainer.reduce_per_replica = mean_over_replicas
+    trainer.reduce_per_replica = mean_over_replicas  # type: ignore[attr-defined]
 
 
 def is_there(value: Any) -> bool:
@@ -263,4 +341,11 @@ def is_there(value: Any) -> bool:
     There is no public way to ask: `fetch` waits, so each closure would take a thread of its own,
     which is woken on the cores where the workers compute.
     """
-    return bool(value._status_available_event.is_set())
+    event = getattr(value, "_status_available_event", None)
+    if event is None:
+        lost(
+            "RemoteValueImpl._status_available_event",
+            "the coordinator waits for closures in the order in which it scheduled them",
+        )
+        return True
+    return bool(event.is_set())

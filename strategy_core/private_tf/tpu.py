@@ -1,9 +1,8 @@
-"""The private TensorFlow that the TPU emulation stands on: all of it, with the reason for each.
+"""The private TensorFlow that the TPU emulation needs: all of it, with the reason for each.
 
 There is no public way to see a TPU cluster's graph before it goes to XLA, which is what an
-emulation needs. Everything else in this package uses public TensorFlow. A name that moves in a
-future TensorFlow fails here, at import, and `tests/strategy_core/private_tf/test_tpu.py` says
-which.
+emulation needs. A name that a future TensorFlow moves costs the emulation alone: importing this
+module then raises LabError, and only TPU strategies import it.
 """
 
 from __future__ import annotations
@@ -15,53 +14,64 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.private_tf.availability import required
+
+
+def _tf(path: str) -> Any:
+    return required(f"tensorflow.python.{path}", "The TPU emulation")
+
+
 # The sharding annotations that `experimental_split_to_logical_devices` and its siblings write.
-from tensorflow.python.compiler.xla.experimental import xla_sharding
+xla_sharding = _tf("compiler.xla.experimental.xla_sharding:")
 
 # Picks a replica's arguments and joins the replicas' results, as the stock strategy does.
-from tensorflow.python.distribute import distribute_utils
+distribute_utils = _tf("distribute.distribute_utils:")
 
 # What `experimental_run_steps_on_iterator` hands to the step and returns.
-from tensorflow.python.distribute.input_lib import MultiStepContext
+MultiStepContext = _tf("distribute.input_lib:MultiStepContext")
 
 # The stock front end: validation, errors, variables and inputs stay TensorFlow's own.
-from tensorflow.python.distribute.tpu_strategy import TPUExtended, _TPUReplicaContext
+TPUExtended = _tf("distribute.tpu_strategy:TPUExtended")
+_TPUReplicaContext = _tf("distribute.tpu_strategy:_TPUReplicaContext")
 
 # Tells whether code runs inside a TPU cluster that is being traced.
-from tensorflow.python.distribute.tpu_util import enclosing_tpu_context
+enclosing_tpu_context = _tf("distribute.tpu_util:enclosing_tpu_context")
 
 # `context`: makes functions known to the runtime that are made for a check and dropped after it.
 # `async_wait` waits for what runs on remote hosts. TPUExtended has it called when the program ends,
 # which would then wait for ever for hosts of an emulated pod that are gone.
 # `anonymous_name` names a resource that ends with its handle.
-from tensorflow.python.eager.context import anonymous_name, async_wait, context
+anonymous_name = _tf("eager.context:anonymous_name")
+async_wait = _tf("eager.context:async_wait")
+context = _tf("eager.context:context")
 
 # Where a tf.function is told whether XLA compiles it: see `do_not_compile_callers`.
-from tensorflow.python.eager.polymorphic_function.attributes import XLA_COMPILE
-from tensorflow.python.eager.polymorphic_function.tracing_compilation import (
-    _create_concrete_function,
+XLA_COMPILE = _tf("eager.polymorphic_function.attributes:XLA_COMPILE")
+_create_concrete_function = _tf(
+    "eager.polymorphic_function.tracing_compilation:_create_concrete_function"
 )
 
 # The scratch graph that a cluster is traced into, and the graphs of function bodies.
-from tensorflow.python.framework.func_graph import FuncGraph
+FuncGraph = _tf("framework.func_graph:FuncGraph")
 
 # The body of a legacy function (`Defun`), which has a definition but no graph: `tf.nn.ctc_loss`.
-from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
+function_def_to_graph = _tf("framework.function_def_to_graph:function_def_to_graph")
 
 # Which op types XLA compiles, for which types: the registry that XLA's own check looks into.
-from tensorflow.python.framework.kernels import get_all_registered_kernels
+get_all_registered_kernels = _tf("framework.kernels:get_all_registered_kernels")
 
 # Constant folding of an operand, as `tf.get_static_value`, also for tensors in foreign graphs.
-from tensorflow.python.framework.tensor_util import constant_value
+constant_value = _tf("framework.tensor_util:constant_value")
 
 # The cross-replica primitives that replica code reaches through its context.
-from tensorflow.python.tpu.ops.tpu_ops import all_to_all
+all_to_all = _tf("tpu.ops.tpu_ops:all_to_all")
 
 # `replicate` traces a function as a TPU cluster; the two names are the marks it leaves behind.
-from tensorflow.python.tpu.tpu import XLAOptions, replicate
+XLAOptions = _tf("tpu.tpu:XLAOptions")
+replicate = _tf("tpu.tpu:replicate")
 
 # Flattening as the stock strategy flattens (composite tensors, attrs classes).
-from tensorflow.python.util import nest
+nest = _tf("util.nest:")
 
 OpSharding = type(xla_sharding.Sharding.replicate().proto)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from strategy_core.private_tf.availability import new_losses
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
@@ -269,7 +270,8 @@ class Windows:
         return [*([] if outcome is None else [outcome]), *self._submit_ready()]
 
     def _collect(self, answers: list[Answer]) -> list[Event]:
-        events: list[Event] = [Note("warning", note) for note in self._converter.take_notes()]
+        notes = (*self._converter.take_notes(), *new_losses())
+        events: list[Event] = [Note("warning", note) for note in notes]
         if answers:
             self._planner.owe(self._converter.take_import_ms())
         for answer in answers:

@@ -1,22 +1,27 @@
-"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and where its cores sit."""
+"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and where its cores sit.
+
+The emulation itself is imported when a TPU strategy is built: every run imports this module, and
+only TPU runs may depend on the private TensorFlow that the emulation needs.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_core.tpu import pod as tpu_pod
-from strategy_core.tpu.xla.findings import Finding
-from strategy_core.tpu.xla.telling import ENVIRONMENT
 from strategy_lab.profiles.run.event_parts import CoreTraffic, Fallback, TpuFinding
 from strategy_lab.profiles.run.events import CoresExpanded, StepCheckedForTpu
 from strategy_lab.profiles.spec.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from strategy_core.tpu.pod import ServedPod
+    from strategy_core.tpu.xla.findings import Finding
 
 Split = Callable[[Any], Any]
 NAMES_KEPT = 20
@@ -35,11 +40,13 @@ def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
     )
 
 
-def _pod(num_cores: int) -> tpu_pod.ServedPod:
+def _pod(num_cores: int) -> ServedPod:
+    from strategy_core.tpu.pod import ServedPod
+
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = resolver.cluster_spec()
     per_host = num_cores // cluster.num_tasks("host")
-    return tpu_pod.ServedPod(cluster, "host", per_host, own_job=resolver.task_type)
+    return ServedPod(cluster, "host", per_host, own_job=resolver.task_type)
 
 
 def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:
@@ -78,6 +85,8 @@ def checked(strategy: tf.distribute.Strategy, segment: int) -> StepCheckedForTpu
     if checker is None:
         return None
     if not checker.is_on:
+        from strategy_core.tpu.xla.telling import ENVIRONMENT
+
         return StepCheckedForTpu(
             segment=segment,
             findings=[],

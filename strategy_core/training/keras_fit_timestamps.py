@@ -38,6 +38,9 @@ class FitMarks:
         `delays_ms`: real delays by replica, between its gradients and their all-reduce, which are
         put there in any case.
         """
+        if delays_ms:
+            private_tf.check_can_delay(optimizer)
+        wanted = wanted and private_tf.can_replace_all_reduce(optimizer)
         self._strategy = strategy
         self._optimizer = optimizer
         self._delays_ms = delays_ms

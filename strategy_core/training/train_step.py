@@ -54,6 +54,9 @@ def build_step(
       with_marks: whether the step has light per-replica timestamps, and returns them.
       split: what is done to a replica's batch first: a TPU's cores may share it.
     """
+    if delays_ms and workload.train_step is not None:
+        private_tf.check_can_delay(optimizer)
+    with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer)
     make = lesson_step if workload.train_step is None else own_step
     clock: Clock = clock_s if with_marks else _no_clock
     replica_step = make(model, optimizer, workload, delays_ms, clock)
@@ -93,7 +96,8 @@ def lesson_step(
     """The textbook step: forward, backward, all-reduce, update."""
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        private_tf.replace_all_reduce(optimizer, list)  # it is done in the open, below
+        # The all-reduce is done in the open, below, and not inside of `apply`.
+        in_the_open = private_tf.replace_all_reduce(optimizer, list)
         replica = tf.distribute.get_replica_context()
         features, labels = batch
 
@@ -106,6 +110,10 @@ def lesson_step(
         gradients, weights = _present(tape, loss, model.trainable_variables)
         gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
         gradients_ready = clock(gradients)
+
+        if not in_the_open:  # a Keras whose optimizers cannot be told to leave it out
+            optimizer.apply(gradients, weights)
+            return loss, []
 
         gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         reduced = clock(gradients)

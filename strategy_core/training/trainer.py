@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from strategy_core.cluster.barrier import all_can, leave_together, share
 from strategy_core.cluster.command_agreement import CommandAgreement
+from strategy_core.private_tf.availability import new_losses
 from strategy_core.recorder import Recorder
 from strategy_core.runtime.error_message import cause
 from strategy_core.tpu import from_spec
@@ -229,6 +230,8 @@ class Training:
         if self._current.recorded_as is None:
             self.num_traced += 1
         self._current.has_recorded(number)
+        for loss in new_losses():
+            self._recorder.write(Note("warning", loss))
         strategy = self._current.strategy
         told = (from_spec.expansion(strategy, number), from_spec.checked(strategy, number))
         for event in told:

@@ -112,7 +112,7 @@ def iterators_without_autotune() -> Iterator[None]:
     if stock is None:
         yield
         return
-    module = import_module(path)
+    module: Any = import_module(path)
     options = tf.data.Options()
     options.autotune.enabled = False
 
@@ -323,7 +323,7 @@ def let_fit_span_processes() -> None:
     """
     path = "keras.src.backend.tensorflow.trainer"
     now = required(f"{path}:reduce_per_replica", "Keras fit over several processes")
-    trainer = import_module(path)
+    trainer: Any = import_module(path)
 
     def mean_over_replicas(values: Any, strategy: Any, reduction: str) -> Any:
         if reduction != "auto":  # `fit` asks for this one, evaluation and prediction for others
@@ -332,7 +332,7 @@ def let_fit_span_processes() -> None:
 
     stock = getattr(now, "stock", now)
     mean_over_replicas.stock = stock  # type: ignore[attr-defined]
-    trainer.reduce_per_replica = mean_over_replicas  # type: ignore[attr-defined]
+    trainer.reduce_per_replica = mean_over_replicas
 
 
 def is_there(value: Any) -> bool:

@@ -10,8 +10,8 @@ from tests.patience import PATIENCE_S
 
 SCRIPT = """
 import streamlit as st
-from strategy_lab.app.lab.complaints import Complaints
-from strategy_lab.app.lab.network_picker import live_changes, pick_network
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.network_picker import live_changes, pick_network
 picked = pick_network(st.query_params["strategy"], Complaints(), key="net", applied={applied!r})
 st.json(picked)
 st.json(live_changes(picked))

@@ -72,7 +72,8 @@ def test_a_second_import_of_the_state_finds_the_same_lab(
 
 def test_the_browser_process_never_imports_tensorflow() -> None:
     code = (
-        "import sys, app.server, app.lab.watch, app.lab.configure, app.timeline_routes\n"
+        "import sys, strategy_lab.app.server.asgi_app, strategy_lab.app.control.watch, "
+        "strategy_lab.app.forms.configure, strategy_lab.app.server.timeline_routes\n"
         "sys.exit(any(name.split('.')[0] in ('tensorflow', 'keras') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

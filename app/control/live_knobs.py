@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from strategy_core.planning import validation
+from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.reconfiguration import changed_spec
 from strategy_core.planning.strategy_catalog import offers
 from strategy_lab.app.control.commands import Command, show_commands, with_answers
@@ -38,6 +38,9 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     applied = live.applied_spec
     if applied is None:
         st.caption("The knobs come with the run's first event.")
+        return
+    if strategy_catalog.find(applied.get("strategy")) is None:
+        st.caption(f"No knobs: {as_markdown(str(applied.get('strategy')))} is not installed here.")
         return
     sent = state.lab().sent_to(live)
     commands = with_answers(sent, live.news())

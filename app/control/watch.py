@@ -15,6 +15,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
 LOOK_EVERY_S = 0.5
@@ -96,8 +97,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     if live.status.is_over:
         _ask_for_paths(live)
         with st.container(horizontal=True, gap="medium"):
-            is_served = (live.applied_spec or {}).get("strategy") == "parameter-server"
-            for page, label in (*NEXT, *[SERVERS] * is_served):
+            with_servers = any(map(has_servers, live.segments[-1:]))
+            for page, label in (*NEXT, *[SERVERS] * with_servers):
                 page_link(page, label, run=run_id)
 
 

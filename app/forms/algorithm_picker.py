@@ -7,37 +7,37 @@ from typing import Any
 
 import streamlit as st
 
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.collective_algorithms import PACKED_BY_NUMBER
 from strategy_lab.app.forms.field_errors import Complaints
-from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, SINGLE_REPLICA_STRATEGIES
-
-COLLECTIVE_OPS = ("auto", "collective-ring", "nccl")
-"""What the workers of a cluster can reduce by."""
+from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 
 
 def algorithms_of(strategy: str) -> tuple[str, ...]:
-    """The algorithms to choose from."""
-    return COLLECTIVE_OPS if strategy == "multi-worker-mirrored" else CROSS_DEVICE_OPS
+    """The algorithms to choose from; where there is no choice, those of a disabled picker."""
+    row = strategy_catalog.row(strategy)
+    return ("auto", *row.algorithms) if row.has_choice else CROSS_DEVICE_OPS
 
 
 def has_no_choice(strategy: str) -> bool:
     """Whether the strategy leaves nothing to choose."""
-    return strategy in (*SINGLE_REPLICA_STRATEGIES, "central-storage", "parameter-server", "tpu")
+    return not strategy_catalog.row(strategy).has_choice
 
 
 def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
     """Draw the knobs of a new run; `cross_device_ops` and how gradients are packed."""
-    is_cluster = strategy == "multi-worker-mirrored"
-    is_fixed = has_no_choice(strategy)
+    choices, is_fixed = algorithms_of(strategy), has_no_choice(strategy)
+    is_by_number = not set(choices).isdisjoint(PACKED_BY_NUMBER)
     ops = st.selectbox(
         "Cross-device algorithm",
-        algorithms_of(strategy),
-        key="collective_ops" if is_cluster else "cross_device_ops",
+        choices,
+        key="cross_device_ops" if choices == CROSS_DEVICE_OPS else "collective_ops",
         disabled=is_fixed,
         help="How gradients are summed over the replicas. auto takes what the devices do best.",
         bind="query-params",
     )
     complaints.below("cross_device_ops")
-    packing = _bytes(complaints) if is_cluster else _packs(complaints, is_fixed=is_fixed)
+    packing = _packs(complaints, is_fixed=is_fixed) if is_by_number else _bytes(complaints)
     return {"cross_device_ops": "auto" if is_fixed else ops} | packing
 
 

@@ -8,14 +8,10 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from strategy_core.planning import strategy_catalog
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import (
-    CLUSTER_STRATEGIES,
-    POD_STRATEGY,
-    ClusterOptions,
-    parse_devices,
-)
+from strategy_lab.profiles.spec.run_spec import ClusterOptions, parse_devices
 
 DEFAULT_WORKERS = 2
 DEFAULT_SERVERS = 1
@@ -34,8 +30,9 @@ def pick_cluster(
 ) -> dict[str, Any]:
     """Draw the picker where there is anything to pick; `workers` and `parameter_servers`."""
     bind: Literal["query-params"] | None = "query-params" if bound else None
-    if strategy not in CLUSTER_STRATEGIES:
-        workers = _pick_hosts(key, applied or {}, bind) if strategy == POD_STRATEGY else 1
+    row = strategy_catalog.row(strategy)
+    if row.runs_in != "several":
+        workers = _pick_hosts(strategy, key, applied or {}, bind) if row.runs_in == "either" else 1
         complaints.below("workers")
         return {"workers": workers, "parameter_servers": 0}
     workers = st.number_input(
@@ -50,7 +47,7 @@ def pick_cluster(
         bind=bind,
     )
     complaints.below("workers")
-    if strategy != "parameter-server":
+    if not row.has_servers:
         return {"workers": workers, "parameter_servers": 0}
     servers = st.number_input(
         "Parameter servers",
@@ -66,8 +63,10 @@ def pick_cluster(
     return {"workers": workers, "parameter_servers": servers}
 
 
-def _pick_hosts(key: str, applied: Mapping[str, Any], bind: Literal["query-params"] | None) -> int:
-    is_kept = applied.get("strategy") == POD_STRATEGY
+def _pick_hosts(
+    strategy: str, key: str, applied: Mapping[str, Any], bind: Literal["query-params"] | None
+) -> int:
+    is_kept = applied.get("strategy") == strategy
     count: int = st.number_input(
         "Hosts",
         min_value=1,
@@ -103,9 +102,9 @@ def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
             help="TensorFlow's coordination service: the processes send it heartbeats.",
             bind="query-params",
         )
-        # Of these strategies, only this one's processes meet in collectives.
-        is_reduced = strategy == "multi-worker-mirrored"
-        collective_s = _pick_collective_timeout() if is_reduced else None
+        # Processes with a coordinator exchange no collectives.
+        has_peers = not strategy_catalog.row(strategy).has_coordinator
+        collective_s = _pick_collective_timeout() if has_peers else None
         every = st.number_input(
             "Checkpoint every so many steps",
             min_value=0,
@@ -150,7 +149,8 @@ def _pick_collective_timeout() -> float | None:
 
 def _usual_workers(applied: Mapping[str, Any]) -> int:
     """As many as there are; as many as there were replicas where the run had one process."""
-    if applied.get("strategy") in CLUSTER_STRATEGIES:
+    row = strategy_catalog.find(applied.get("strategy"))
+    if row is not None and row.runs_in == "several":
         return int(applied.get("workers") or DEFAULT_WORKERS)
     try:
         count = parse_devices(str(applied.get("devices", "auto"))).count

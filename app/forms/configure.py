@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from strategy_core.planning import validation
+from strategy_core.planning import strategy_catalog, validation
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.forms.algorithm_picker import pick_algorithm
 from strategy_lab.app.forms.cluster_picker import pick_cluster, pick_patience
@@ -24,7 +24,7 @@ from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.picker import LAST_RUN
 from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec, is_cluster, parse_spec
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 CONFIGURING = "configuring"
 """Session key: a new run is being configured, whatever ran last."""
@@ -44,6 +44,7 @@ def configure_page() -> None:
         _wait_for_devices()
     found = inventory or state.HOST_ONLY
     strategy = choose_strategy(found)
+    row = strategy_catalog.row(strategy)
     complaints.below("strategy")
     place_of_layout = st.container()
     left, middle, right = st.columns(3, gap="large")
@@ -57,7 +58,7 @@ def configure_page() -> None:
         complaints.below("devices")
         complaints.below("gpu_memory_mb")
         document |= pick_workload(complaints) | {"strategy": strategy}
-    if strategy == "tpu":
+    if row.has_cores:
         with place_of_layout:
             document["tpu"] = pick_layout(document["devices"], document["workers"], complaints)
     with middle:
@@ -69,7 +70,7 @@ def configure_page() -> None:
         document["capture"] = _capture()
         complaints.below("capture")
         num_workers = document["workers"]
-        if is_cluster(strategy, num_workers):
+        if row.is_cluster(num_workers):
             document["network"] = pick_network(
                 strategy, complaints, key="network", num_workers=num_workers, bound=True
             )

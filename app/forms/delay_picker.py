@@ -10,7 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from strategy_lab.profiles.spec.run_spec import POD_STRATEGY, SINGLE_REPLICA_STRATEGIES
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.spec_rules import replicas_of
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 MAX_SLIDERS = 16
@@ -37,7 +38,7 @@ def pick_delays(
     were last left at.
     """
     per_worker = max(1, num_replicas // num_workers)
-    process = "Host" if strategy == POD_STRATEGY else "Worker"
+    process = "Host" if strategy_catalog.row(strategy).has_cores else "Worker"
     delays = []
     for replica in range(min(num_replicas, MAX_SLIDERS)):
         place = divmod(replica, per_worker)
@@ -79,13 +80,10 @@ def as_field(ms_by_place: Mapping[Place, float]) -> list[dict[str, Any]]:
 
 def num_replicas(spec: Mapping[str, Any]) -> int:
     """Replicas of a run as far as its fields tell; 1 where they do not."""
-    if spec["strategy"] in SINGLE_REPLICA_STRATEGIES:
-        return 1
-    count = str(spec["devices"]).rpartition(":")[2]
+    count = whole_or_none(str(spec["devices"]).rpartition(":")[2])
     cores: int = (spec.get("tpu") or {}).get("cores_per_replica", 1)
-    per_worker = max(1, (whole_or_none(count) or 1) // cores)
-    # A TPU's devices are those of all its hosts.
-    return per_worker * (1 if spec["strategy"] == POD_STRATEGY else int(spec.get("workers") or 1))
+    row = strategy_catalog.row(spec["strategy"])
+    return replicas_of(row, count, int(spec.get("workers") or 1), cores) or 1
 
 
 def _delay(place: Place, ms: float) -> dict[str, Any]:

@@ -7,15 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import EMULATED_CORES
 from strategy_core.planning.inventory import Inventory
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import (
-    CLUSTER_STRATEGIES,
-    MAX_DEVICES,
-    SINGLE_REPLICA_STRATEGIES,
-    parse_devices,
-)
+from strategy_lab.profiles.spec.run_spec import MAX_DEVICES, parse_devices
 
 DEFAULT_CPUS = 4
 DEFAULT_GPU_MEMORY_MB = 2048
@@ -31,7 +27,7 @@ def pick_devices(
 ) -> dict[str, Any]:
     """Draw the picker; the fields `devices` and `gpu_memory_mb`. `applied` is a spec in force."""
     before = applied or {}
-    if strategy == "tpu" and inventory.count("TPU"):
+    if strategy_catalog.row(strategy).has_cores and inventory.count("TPU"):
         st.markdown(f":small[The {inventory.count('TPU')} cores of this machine's TPU.]")
         return {"devices": "tpu", "gpu_memory_mb": None}
     kind = _pick_kind(inventory, strategy, before, key, bound=bound)
@@ -57,7 +53,7 @@ def _pick_kind(
     if not inventory.count("GPU"):
         return "cpu"
     # The workers of a cluster on one machine would all take the same cards.
-    is_cluster = strategy in CLUSTER_STRATEGIES
+    is_cluster = _is_for_each_worker(strategy)
     kind: str = st.segmented_control(
         "Kind of device",
         ["cpu", "gpu"],
@@ -79,11 +75,11 @@ def _pick_count(
     *,
     bound: bool,
 ) -> int:
-    if strategy in CLUSTER_STRATEGIES:
+    if _is_for_each_worker(strategy):
         return _pick_count_each(kind, before, key, bound=bound)
     gpus = inventory.count("GPU")
-    single = strategy in SINGLE_REPLICA_STRATEGIES
-    is_tpu = strategy == "tpu"
+    row = strategy_catalog.row(strategy)
+    single, is_tpu = row.has_one_replica, row.has_cores
     usual = gpus if kind == "gpu" else EMULATED_CORES if is_tpu else DEFAULT_CPUS
     found = (
         f"{gpus} found; more share a card." if kind == "gpu" else "They share this machine's cores."
@@ -105,7 +101,7 @@ def _pick_count(
 def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: bool) -> int:
     """The devices of each worker of a cluster."""
     is_cpu = kind == "cpu"
-    is_kept = before.get("strategy") in CLUSTER_STRATEGIES and _asked(before)[0] == kind
+    is_kept = _is_for_each_worker(before.get("strategy")) and _asked(before)[0] == kind
     count: int = st.number_input(
         "Virtual CPU devices of each worker" if is_cpu else "GPUs of each worker",
         min_value=1,
@@ -125,9 +121,15 @@ def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: b
 def _count_before(before: Mapping[str, Any]) -> int | None:
     """Devices of the run as it is; one per worker where it is a cluster's."""
     count = _asked(before)[1]
-    if count is None or before.get("strategy") not in CLUSTER_STRATEGIES:
+    if count is None or not _is_for_each_worker(before.get("strategy")):
         return count
     return min(count * int(before.get("workers") or 1), MAX_DEVICES)
+
+
+def _is_for_each_worker(strategy: str | None) -> bool:
+    """Whether `devices` counts those of each worker."""
+    row = strategy_catalog.find(strategy)
+    return row is not None and row.runs_in == "several"
 
 
 def _asked(spec: Mapping[str, Any]) -> tuple[str | None, int | None]:

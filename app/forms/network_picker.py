@@ -8,9 +8,10 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.cluster.network.isolation import why_not_contained, why_not_emulated
+from strategy_core.planning import strategy_catalog
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.app.widgets.text import as_markdown
-from strategy_lab.profiles.spec.run_spec import NetworkOptions, is_cluster
+from strategy_lab.profiles.spec.run_spec import NetworkOptions
 
 NOTHING: dict[str, Any] = {"rate_mbit": None, "delay_ms": None, "interfaces": False}
 
@@ -25,7 +26,7 @@ def pick_network(
     bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker where there are processes to connect; fields of `network`."""
-    if not is_cluster(strategy, num_workers):
+    if not strategy_catalog.row(strategy).is_cluster(num_workers):
         return dict(NOTHING)
     before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
     bind = "query-params" if bound else None

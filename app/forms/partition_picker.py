@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
+from strategy_core.planning import strategy_catalog
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.profiles.spec.run_spec import ParameterServerOptions
 
@@ -33,7 +34,7 @@ def pick_partition(
     """Draw the picker where there are parameter servers; the field `parameter_server`."""
     usual = ParameterServerOptions().model_dump()
     before = usual | {name: value for name, value in (applied or {}).items() if name in usual}
-    if strategy != "parameter-server":
+    if not strategy_catalog.row(strategy).has_servers:
         complaints.below("parameter_server")
         return before | {"partitioner": "none"}
     bind = "query-params" if bound else None

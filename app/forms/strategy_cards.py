@@ -6,9 +6,11 @@ import streamlit as st
 
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.strategy_catalog import Offer, offers
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 CHOSEN = "strategy"
 """Session key and query parameter of the chosen strategy."""
+DEFAULT: str = RunSpec.model_fields["strategy"].default
 PER_ROW = 4
 
 
@@ -17,7 +19,7 @@ def choose_strategy(inventory: Inventory) -> str:
     rows = offers(inventory)
     names = {offer.row.name for offer in rows if offer.available}
     asked = st.session_state.get(CHOSEN) or st.query_params.get(CHOSEN)
-    chosen: str = asked if asked in names else "mirrored"
+    chosen: str = asked if asked in names else DEFAULT
     st.session_state[CHOSEN] = chosen
     # What can run here comes first: the eye finds what the hand can take.
     rows = sorted(rows, key=lambda offer: not offer.available)

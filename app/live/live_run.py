@@ -36,6 +36,7 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.run.status import Status, derive_status
 from strategy_lab.profiles.run.tail import Tail, Told
+from strategy_lab.profiles.run.topology import has_servers
 
 MAX_NEWS = 2_000
 FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
@@ -223,6 +224,7 @@ class LiveRun:
             if told.worker:
                 return  # every worker opens it; the first one's word is enough
             news["changes"] = describe(self.segments[-1].spec, event.spec) if self.segments else []
+            news["has_servers"] = has_servers(event)
             self.segments.append(event)
         elif isinstance(event, WindowCaptured):
             news |= self._summary(told, event)

@@ -22,7 +22,7 @@ from strategy_lab.profiles.run.events import (
 )
 from strategy_lab.profiles.run.step_columns import StepColumns
 from strategy_lab.profiles.run.tail import Told
-from strategy_lab.profiles.run.topology import is_served
+from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.tables.mark_phases import PhasesMs, split_step
 from strategy_lab.profiles.tables.mark_rows import read_mark_rows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns
@@ -62,7 +62,7 @@ class AcrossWorkers:
         """Note what an event that is no step tells of segments and clocks."""
         event = told.event
         if isinstance(event, SegmentOpened):
-            if event.num_workers > 1 and not is_served(event):
+            if event.num_workers > 1 and not has_coordinator(event):
                 self._together.setdefault(event.segment, event)
         elif isinstance(event, ClockMeasured | Environment) and told.worker is not None:
             measured = self._told.setdefault(told.worker, [])

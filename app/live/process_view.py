@@ -31,7 +31,7 @@ class ProcessView:
         self.served = ServedView()
         """What workers of parameter servers do."""
         self._book = ProcessBook()
-        self._strategy: str | None = None
+        self._segment: SegmentOpened | None = None
         self._loss: Loss | None = None
         self._text: str | None = None
 
@@ -47,10 +47,10 @@ class ProcessView:
             if isinstance(event, Launched):
                 self.memory.pop(str(event.worker), None)  # that was the process before it
             elif isinstance(event, SegmentOpened):
-                self._strategy = event.strategy
+                self._segment = event
             elif isinstance(event, Exited):
                 # Told also when a fresh process has taken the lost one's place.
-                self._loss = find_loss(self._book.current(), self._strategy) or self._loss
+                self._loss = find_loss(self._book.current(), self._segment) or self._loss
             self.version += 1
             self._text = None
 
@@ -77,7 +77,7 @@ class ProcessView:
 
     def _story(self, current: list[Process]) -> list[str]:
         """What followed the last loss, and that the lost one is back where it is."""
-        found = find_loss(current, self._strategy)
+        found = find_loss(current, self._segment)
         if found is not None:
             return found.sentences
         if self._loss is None:

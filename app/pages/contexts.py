@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_core.contexts import child, course
+from strategy_core.planning import strategy_catalog
 from strategy_core.processes.limits import of_this_machine
+from strategy_lab.app.forms.strategy_cards import DEFAULT
 from strategy_lab.app.server.context_recordings import (
     KEPT,
     Done,
@@ -18,17 +20,9 @@ from strategy_lab.app.server.state import lab
 from strategy_lab.app.server.viewers import current_viewer
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.traced_runs import pick_recording
-from strategy_lab.profiles.spec.run_spec import SINGLE_REPLICA_STRATEGIES
 from strategy_lab.profiles.stepper import page
 from strategy_lab.profiles.user_input.text import whole_or_none
 
-STRATEGIES = {
-    "mirrored": "MirroredStrategy",
-    "central-storage": "CentralStorageStrategy",
-    "one-device": "OneDeviceStrategy",
-    "default": "default strategy",
-    "tpu": "TPUStrategy, emulated where there is no TPU",
-}
 SHOWN = ("Demonstrations", "The first step of a run")
 HEIGHT = 920
 ALT = "The program, its contexts and values, step by step"
@@ -37,6 +31,7 @@ ALT = "The program, its contexts and values, step by step"
 def choose() -> list[Key]:
     """The controls: program, strategy, replicas, editor; a second key where two are compared."""
     items = {item.name: item for item in course.demonstrations()}
+    rows = {row.name: row for row in strategy_catalog.rows() if row.runs_in != "several"}
     left, middle, right, beside = st.columns([4, 3, 2, 3], vertical_alignment="bottom")
     asked = st.query_params.get("demo")
     if asked in items and asked != st.session_state.get("demo_shown"):
@@ -46,23 +41,26 @@ def choose() -> list[Key]:
     )
     st.session_state["demo_shown"] = st.query_params["demo"] = name
     strategy = middle.selectbox(
-        "Strategy", list(STRATEGIES), format_func=STRATEGIES.__getitem__, key="context_strategy"
+        "Strategy",
+        list(rows),
+        index=list(rows).index(DEFAULT),
+        format_func=lambda each: rows[each].title,
+        key="context_strategy",
     )
     replicas = right.number_input(
-        "Replicas", 1, 8, 2, key="context_replicas", disabled=strategy in SINGLE_REPLICA_STRATEGIES
+        "Replicas", 1, 8, 2, key="context_replicas", disabled=rows[strategy].has_one_replica
     )
     source = edit(name, items[name].source)
     other = beside.selectbox(
         "Beside it",
-        [None, *(each for each in STRATEGIES if each != strategy)],
-        format_func=lambda each: STRATEGIES[each] if each else "nothing",
+        [None, *(each for each in rows if each != strategy)],
+        format_func=lambda each: rows[each].title if each else "nothing",
         key="context_beside",
         help="The same program under a second strategy, side by side.",
     )
     chosen = [strategy, other] if other else [strategy]
     return [
-        (source, each, f"cpu:{1 if each in SINGLE_REPLICA_STRATEGIES else replicas}")
-        for each in chosen
+        (source, each, f"cpu:{1 if rows[each].has_one_replica else replicas}") for each in chosen
     ]
 
 
@@ -154,7 +152,7 @@ def show_course() -> None:
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
             if len(keys) > 1:
-                st.subheader(STRATEGIES[key[1]])
+                st.subheader(strategy_catalog.row(key[1]).title)
             show(key)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from strategy_core.planning import strategy_catalog
 from strategy_lab.app.widgets.text import plain, workload_name
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from strategy_lab.profiles.run.manifest import read_run_file, why_damaged
@@ -33,7 +34,8 @@ class RunEntry:
             asked[1] = None  # says nothing of which there were
         workers = self.spec.get("workers")
         if workers is not None and workers > 1:
-            asked.insert(1, f"{workers} {'hosts' if asked[0] == 'tpu' else 'workers'}")
+            row = strategy_catalog.find(asked[0])
+            asked.insert(1, f"{workers} {'hosts' if row and row.has_cores else 'workers'}")
         asked[-1] = plain(workload_name(asked[-1] or ""), 32)
         words = ", ".join(str(word) for word in asked if word)
         name = plain(self.name, 56)

@@ -9,6 +9,7 @@ import streamlit as st
 from strategy_lab.app.widgets.text import as_html, as_markdown, bound, workload_name
 from strategy_lab.profiles.analysis.findings import Facts, Finding, findings, main_finding
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
@@ -48,7 +49,7 @@ def headline(profile: Profile, facts: Facts) -> str:
     if facts.steps.median_ms is None:
         return f"{first}no step was recorded in this segment."
     # Workers of parameter servers step beside each other: one's step takes longer.
-    pace = "a step is done every" if segment.strategy == "parameter-server" else "a step takes"
+    pace = "a step is done every" if has_servers(segment) else "a step takes"
     first += f"{pace} <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "
     return first + _limit(facts)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.served_phases import served_phases
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
-from strategy_lab.profiles.run.topology import worker_of
+from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.columns import (
     Floats,
     distinct,
@@ -86,7 +86,7 @@ class StepBreakdown:
 
 def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """The breakdown of a segment, its tracing step left out."""
-    if segment.strategy == "parameter-server":
+    if has_servers(segment):
         return _of_served(profile, segment)
     steps = step_times(profile, segment.segment)
     captured = without_warm_up(

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from strategy_lab.profiles.clocks.estimate import Clocks, WorkerClock
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.mark_rows import MarkRows
-from strategy_lab.profiles.tables.marks_table import APART
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -89,7 +89,7 @@ def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:
     clocks = profile.clocks
     if len(clocks.workers) < 2:
         return ()
-    apart = [item.segment for item in profile.segments if item.strategy in APART]
+    apart = [item.segment for item in profile.segments if has_servers(item)]
     rows = profile.mark_rows.only(~np.isin(profile.mark_rows.segment, apart))
     titles = profile.process_titles
     return tuple(

@@ -15,7 +15,7 @@ import numpy as np
 
 from strategy_lab.profiles.analysis.communication import communication
 from strategy_lab.profiles.capture.bus_factor import bus_factor
-from strategy_lab.profiles.run.topology import host_process, is_pod
+from strategy_lab.profiles.run.topology import has_servers, host_process, is_pod
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment, texts
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Derived = tuple[dict[Pair, float], str | None]
 
 def derived_bytes(profile: Profile, segment: SegmentOpened) -> Derived:
     """Bytes per step that the links of a segment have to carry."""
-    if segment.strategy == "parameter-server":
+    if has_servers(segment):
         return _between_servers(profile, segment)
     if is_pod(segment):
         return _between_hosts(profile, segment)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.derived_links import Pair, derived_bytes
 from strategy_lab.profiles.run.events import Launched, LinkBytes
-from strategy_lab.profiles.run.topology import is_served
+from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.tables.columns import (
     Floats,
     Ints,
@@ -158,15 +158,15 @@ def links(profile: Profile, segment: SegmentOpened) -> Links:
 
 def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     """What each process of the segment's cluster is called, by number."""
-    has_coordinator = is_served(segment)
-    if segment.num_workers < 2 and not has_coordinator:
+    is_coordinated = has_coordinator(segment)
+    if segment.num_workers < 2 and not is_coordinated:
         return {0: "worker 0"}
     told: dict[int, str] = {}
     for event in profile.events(Launched):
         if event.task:
             told[event.worker] = event.task
     every = {*told, *ints(profile.table("links"), "worker").tolist()}
-    every = every if has_coordinator else {*range(segment.num_workers)}
+    every = every if is_coordinated else {*range(segment.num_workers)}
     return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
 
 

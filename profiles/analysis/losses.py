@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.reporting.units import milliseconds, seconds
 from strategy_lab.profiles.run.process_history import Process, read_processes
+from strategy_lab.profiles.run.topology import has_coordinator, has_servers, is_pod
 
 if TYPE_CHECKING:
+    from strategy_lab.profiles.run.events import SegmentOpened
     from strategy_lab.profiles.tables.store import Profile
 
-WHY = {
-    "multi-worker-mirrored": "Every worker of MultiWorkerMirroredStrategy takes part in every "
-    "all-reduce: without one of them none can finish a step.",
-    "parameter-server": "The coordinator and every parameter server are needed: variables are kept "
-    "once. A lost worker alone would be done without.",
-    "tpu": "Every host of a pod has cores that take part in every sum over the replicas: without "
-    "one of them none can finish a step.",
-}
-"""By strategy why the others could not go on."""
+WHY_PEERS = (
+    "Every worker takes part in every all-reduce: without one of them none can finish a step."
+)
+WHY_SERVERS = (
+    "The coordinator and every parameter server are needed: each variable has one copy. The run "
+    "continues when it loses only a worker."
+)
+WHY_HOSTS = (
+    "Every host of a pod has cores that take part in every sum over the replicas: without one of "
+    "them none can finish a step."
+)
 AT_ONCE_MS = 100.0
 """A process may be seen to be gone so long after its connections are."""
 _KNOWN_ERRORS = {
@@ -65,12 +69,12 @@ class Loss:
 
 def loss(profile: Profile) -> Loss | None:
     """The loss that ended a run of several processes; None where nothing of the kind did."""
-    strategy = profile.segments[-1].strategy if profile.segments else None
-    return find_loss(read_processes(profile.sources).current(), strategy)
+    segment = profile.segments[-1] if profile.segments else None
+    return find_loss(read_processes(profile.sources).current(), segment)
 
 
-def find_loss(processes: Sequence[Process], strategy: str | None) -> Loss | None:
-    """The same among processes; None where only one was there."""
+def find_loss(processes: Sequence[Process], segment: SegmentOpened | None) -> Loss | None:
+    """The same among the processes of a segment; None where only one was there."""
     lost = [process for process in processes if process.state == "lost"]
     if len(processes) < 2 or not lost:
         return None
@@ -81,7 +85,16 @@ def find_loss(processes: Sequence[Process], strategy: str | None) -> Loss | None
         key=lambda item: (item.after_ms is None, item.after_ms or 0.0),
     )
     message = culprit.last_words or "Nobody said why."
-    return Loss(culprit.worker, culprit.title, message, tuple(noticed), WHY.get(strategy or ""))
+    return Loss(culprit.worker, culprit.title, message, tuple(noticed), _why(segment))
+
+
+def _why(segment: SegmentOpened | None) -> str | None:
+    """Why the other processes could not go on."""
+    if segment is None or (segment.num_workers < 2 and not has_coordinator(segment)):
+        return None
+    if has_servers(segment):
+        return WHY_SERVERS
+    return WHY_HOSTS if is_pod(segment) else WHY_PEERS
 
 
 def _noticed(process: Process, culprit: Process) -> Noticed:

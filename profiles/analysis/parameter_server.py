@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.run.events import Exited, Launched, SegmentOpened, VariablesServed
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import (
     Floats,
     Ints,
@@ -122,7 +123,7 @@ class ParameterServing:
 
 def parameter_serving(profile: Profile, segment: SegmentOpened) -> ParameterServing:
     """Who did what and what sits where in a segment with parameter servers."""
-    if segment.strategy != "parameter-server":
+    if not has_servers(segment):
         return ParameterServing(reason=f"{segment.strategy} has no parameter servers")
     rows = of_segment(profile.table("closures"), segment.segment)
     held = of_segment(profile.table("served"), segment.segment)

@@ -14,7 +14,7 @@ from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import Exited, SegmentOpened, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import RunIdentity
-from strategy_lab.profiles.run.topology import is_served
+from strategy_lab.profiles.run.topology import has_coordinator
 
 
 def of_this_run(
@@ -34,7 +34,7 @@ def of_this_run(
 
 def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:
     """Workers that a segment's replicas wait for and of which the folder has no record."""
-    if segment.num_workers < 2 or is_served(segment):
+    if segment.num_workers < 2 or has_coordinator(segment):
         return ()
     present = {
         source.worker for source in sources if source.last_ns

@@ -1,6 +1,8 @@
-"""The hosts of a TPU pod: which process of its run a device belongs to.
+"""What kind of processes a segment ran in, and which of them a replica or a device belongs to.
 
-Process 0 coordinates; the host that TensorFlow calls task N of job `host` is process N + 1.
+Everything here is derived from what the segment recorded, so a run opens where its strategy is not
+installed. In a TPU pod process 0 coordinates; the host that TensorFlow calls task N of job `host`
+is process N + 1.
 """
 
 from __future__ import annotations
@@ -25,9 +27,14 @@ def is_pod(segment: SegmentOpened) -> bool:
     return bool(segment.core_devices) and segment.num_workers > 1
 
 
-def is_served(segment: SegmentOpened) -> bool:
-    """Whether one process, the coordinator, did the steps, and the others what it sent."""
-    return segment.strategy == "parameter-server" or is_pod(segment)
+def has_servers(segment: SegmentOpened) -> bool:
+    """Whether variables were on parameter servers, and each worker did steps of its own."""
+    return bool(segment.spec.get("parameter_servers"))
+
+
+def has_coordinator(segment: SegmentOpened) -> bool:
+    """Whether one process, the coordinator, did the steps, and sent the others their part."""
+    return has_servers(segment) or is_pod(segment)
 
 
 def worker_of(segment: SegmentOpened, replica: int) -> int:

@@ -1,12 +1,11 @@
 """RunSpec: what was asked. Validated, versioned, loads from YAML and JSON.
 
-What only the machine can tell (is there a GPU?) is checked where the devices are known,
-in `strategy_core.runtime.logical_devices`; everything that the text alone can tell is checked here.
+Each field is checked here. What a strategy asks of them is in `strategy_core.planning.spec_rules`,
+and what the machine has to have in `strategy_core.planning.validation`.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,11 +28,6 @@ CrossDeviceOps = Literal[
 Loop = Literal["custom", "fit"]
 
 CROSS_DEVICE_OPS: tuple[str, ...] = get_args(CrossDeviceOps)
-SINGLE_REPLICA_STRATEGIES = ("default", "one-device")
-CLUSTER_STRATEGIES = ("multi-worker-mirrored", "parameter-server")
-"""Strategies whose runs always take several processes."""
-POD_STRATEGY = "tpu"
-"""Its cores are in one process, or on several hosts: a pod."""
 
 
 class _Model(BaseModel):
@@ -171,33 +165,11 @@ class RunSpec(_Model):
     """A run without any event for this long is hung."""
 
     def model_post_init(self, _context: object) -> None:
-        check_consistency(self)
+        parse_devices(self.devices)
 
     @property
     def device_request(self) -> DeviceRequest:
         return parse_devices(self.devices)
-
-    @property
-    def num_replicas(self) -> int | None:
-        """Replicas in sync as far as the text tells; None where the machine decides."""
-        if self.strategy in SINGLE_REPLICA_STRATEGIES:
-            return 1
-        count = self.device_request.count
-        if count is None:
-            return None
-        if self.strategy == POD_STRATEGY:  # its devices are all cores, on however many hosts
-            return max(1, count // self.tpu.cores_per_replica)
-        return count * self.workers
-
-    @property
-    def is_cluster(self) -> bool:
-        """Whether the run takes several processes."""
-        return is_cluster(self.strategy, self.workers)
-
-    @property
-    def is_served(self) -> bool:
-        """Whether one process, the coordinator, does the steps, and the others what it sends."""
-        return self.is_cluster and self.strategy != "multi-worker-mirrored"
 
     def with_changes(self, changes: Mapping[str, Any]) -> RunSpec:
         """A new spec with dotted paths set, e.g. `{"capture.every_step": True}`."""
@@ -208,11 +180,6 @@ class RunSpec(_Model):
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
-
-
-def is_cluster(strategy: str, num_workers: int) -> bool:
-    """Whether a run of a strategy takes several processes: a TPU does on several hosts, a pod."""
-    return strategy in CLUSTER_STRATEGIES or (strategy == POD_STRATEGY and num_workers > 1)
 
 
 class DeviceRequest(_Model):
@@ -258,153 +225,6 @@ def parse_devices(text: str) -> DeviceRequest:
     if len(set(numbers)) != len(numbers):
         raise SpecError(f"devices={shown(text)} names a device twice", field="devices")
     return DeviceRequest(kind=kind, count=len(numbers), indices=tuple(numbers))
-
-
-def check_consistency(spec: RunSpec) -> None:
-    """What two fields say of each other; raises SpecError."""
-    parse_devices(spec.devices)
-    if spec.strategy == POD_STRATEGY and spec.device_request.count is not None:
-        check_cores(spec.tpu, spec.device_request.count, spec.workers)
-    is_in_sync = spec.strategy != "parameter-server"  # there a step is one worker's
-    check_batch(spec.global_batch_size, spec.num_replicas if is_in_sync else 1)
-    _check_processes(spec)
-    check_delays(spec, spec.num_replicas)
-    if spec.strategy == "one-device" and spec.device_request.count not in (None, 1):
-        raise SpecError(
-            "one-device runs on exactly one device",
-            f"devices={spec.devices!r}",
-            "Name one device, or choose mirrored",
-            field="devices",
-        )
-
-
-def _check_processes(spec: RunSpec) -> None:
-    """Only strategies that take several processes are given several; raises SpecError."""
-    if spec.workers > 1 and not spec.is_cluster:
-        raise SpecError(
-            f"Several workers are for {', '.join(CLUSTER_STRATEGIES)} and {POD_STRATEGY}",
-            f"workers={spec.workers} with {spec.strategy}",
-            "Choose one of those, or leave workers at 1",
-            field="workers",
-        )
-    if spec.network.emulates and not spec.is_cluster:
-        raise SpecError(
-            "Links are emulated between the processes of a cluster",
-            f"network.rate_mbit, delay_ms or interfaces with {spec.strategy}",
-            f"Choose {' or '.join(CLUSTER_STRATEGIES)}, or a tpu pod, or leave them out",
-            field="network",
-        )
-    if spec.parameter_servers and spec.strategy != "parameter-server":
-        raise SpecError(
-            "Parameter servers are for the parameter-server strategy",
-            f"parameter_servers={spec.parameter_servers} with {spec.strategy}",
-            field="parameter_servers",
-        )
-    if spec.strategy == "parameter-server":
-        _check_servers(spec)
-    else:
-        _check_parts(spec)
-
-
-def _check_parts(spec: RunSpec) -> None:
-    if spec.parameter_server.partitioner != "none":
-        raise SpecError(
-            "Weights are cut into parts for parameter servers",
-            f"partitioner={spec.parameter_server.partitioner} with {spec.strategy}",
-            "Choose parameter-server, or set parameter_server.partitioner to none",
-            field="parameter_server.partitioner",
-        )
-
-
-def _check_servers(spec: RunSpec) -> None:
-    if not spec.parameter_servers:
-        raise SpecError(
-            "The parameter-server strategy keeps its variables on at least one parameter server",
-            "parameter_servers=0",
-            "Set parameter_servers",
-            field="parameter_servers",
-        )
-    if spec.loop == "fit":
-        raise SpecError(
-            "Keras 3 fit does not run under the parameter-server strategy",
-            "loop=fit",
-            "Choose loop=custom",
-            field="loop",
-        )
-
-
-def check_delays(spec: RunSpec, num_replicas: int | None) -> None:
-    """Every planned delay names a replica that there is and can sleep; raises SpecError."""
-    if spec.inject and spec.strategy == POD_STRATEGY and spec.is_cluster:
-        raise SpecError(
-            "A TPU's replica is slowed down by Python, which does not run on the hosts of a pod",
-            f"inject with workers={spec.workers}",
-            "Set workers=1, or leave inject out",
-            field="inject",
-        )
-    for delay in spec.inject:
-        if delay.worker >= spec.workers:
-            raise SpecError(
-                f"A delay names a worker between 0 and {spec.workers - 1}",
-                f"worker={delay.worker}",
-                field="inject",
-            )
-        if num_replicas is not None and delay.replica >= num_replicas // spec.workers:
-            raise SpecError(
-                f"A delay names a replica between 0 and {num_replicas // spec.workers - 1}",
-                f"replica={delay.replica}",
-                field="inject",
-            )
-
-
-def check_cores(layout: TpuLayout, num_cores: int, num_hosts: int = 1) -> None:
-    """The cores fill their mesh, and hosts and replicas share them evenly; raises SpecError."""
-    if num_cores % num_hosts:
-        raise SpecError(
-            "Every host of a pod has the same number of cores",
-            f"{num_cores} cores on {num_hosts} hosts",
-            field="workers",
-        )
-    if num_cores % layout.cores_per_replica:
-        raise SpecError(
-            "The number of TPU cores is a multiple of the cores per replica",
-            f"{num_cores} cores, {layout.cores_per_replica} per replica",
-            field="tpu.cores_per_replica",
-        )
-    per_host = num_cores // num_hosts
-    if per_host % layout.cores_per_replica:
-        raise SpecError(
-            "The cores of a replica are on one host",
-            f"{per_host} cores on each of {num_hosts} hosts, {layout.cores_per_replica} per "
-            "replica",
-            "Take fewer hosts, or fewer cores per replica",
-            field="workers",
-        )
-    if layout.topology is not None and math.prod(layout.topology) != num_cores:
-        raise SpecError(
-            "A TPU topology has as many places as there are cores",
-            f"{layout.topology} for {num_cores} cores",
-            "Leave tpu.topology out for the usual mesh",
-            field="tpu.topology",
-        )
-
-
-def check_batch(global_batch_size: int, num_replicas: int | None) -> None:
-    """A global batch is shared evenly by the replicas; raises SpecError."""
-    if num_replicas is None or global_batch_size % num_replicas == 0:
-        return
-    near = max(1, round(global_batch_size / num_replicas)) * num_replicas
-    rule = (
-        "The global batch holds at least one example per replica"
-        if global_batch_size < num_replicas
-        else "The global batch size is a multiple of the number of replicas"
-    )
-    raise SpecError(
-        rule,
-        f"global_batch_size={global_batch_size} for {num_replicas} replicas",
-        f"The nearest that fits is {near}",
-        field="global_batch_size",
-    )
 
 
 def parse_spec(document: Mapping[str, Any]) -> RunSpec:

@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from strategy_lab.profiles.clocks.estimate import Clocks
 from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import distinct
 from strategy_lab.profiles.tables.mark_phases import between_marks
 from strategy_lab.profiles.tables.mark_rows import MarkRows
 from strategy_lab.profiles.tables.schema import TABLES
 
 Ints = npt.NDArray[np.int64]
-APART = ("parameter-server",)
-"""Strategies whose workers do not wait for each other: only replicas of one worker are compared."""
 
 
 def marks_table(
@@ -66,7 +65,8 @@ def last_gradients_ns(rows: MarkRows, clocks: Clocks, layout: Mapping[int, Segme
 
 def _compared(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened]) -> Ints:
     """One number per step and set of workers that wait for each other on comparable clocks."""
-    apart = [number for number, opened in layout.items() if opened.strategy in APART]
+    # Workers of parameter servers do not wait for each other: each is compared with itself.
+    apart = [number for number, opened in layout.items() if has_servers(opened)]
     alone = np.isin(rows.segment, apart)
     among = np.where(alone, np.iinfo(np.int32).max + rows.worker, clocks.groups(rows.worker))
     group = np.zeros(len(rows), np.int64)

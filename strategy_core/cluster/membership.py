@@ -46,9 +46,9 @@ class Membership:
         """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""
         if not self.has_own_launcher:
             os.environ |= REUSE_PORT
-        if self.cluster.is_served:
+        if self.cluster.has_coordinator:
             os.environ |= REPORT_LOST_PEERS
         os.environ["TF_CONFIG"] = self.cluster.tf_config(self.process)
-        if spec.strategy == "multi-worker-mirrored":
+        if not self.cluster.has_coordinator:
             resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
             private_tf.watch_peers(resolver, spec.cluster.heartbeat_timeout_s)

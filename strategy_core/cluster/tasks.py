@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from strategy_core.planning import strategy_catalog
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -58,7 +59,7 @@ class Cluster:
         return sum(task.role in ("worker", "host") for task in self.tasks)
 
     @property
-    def is_served(self) -> bool:
+    def has_coordinator(self) -> bool:
         """Whether the first process, the coordinator, trains, and the others do what it sends."""
         return bool(self.tasks) and self.tasks[0].role == "chief"
 
@@ -85,15 +86,12 @@ class Cluster:
 
 def roles(spec: RunSpec) -> list[tuple[Role, int]]:
     """Role and index of every process that a run takes; empty where one process is enough."""
-    workers: list[tuple[Role, int]] = [("worker", index) for index in range(spec.workers)]
-    if spec.strategy == "multi-worker-mirrored":
-        return workers
-    if spec.strategy == "parameter-server":
-        servers: list[tuple[Role, int]] = [("ps", i) for i in range(spec.parameter_servers)]
-        return [("chief", 0), *workers, *servers]
-    if spec.is_cluster:
-        return [("chief", 0), *(("host", index) for index in range(spec.workers))]
-    return []
+    row = strategy_catalog.row(spec.strategy)
+    if not row.is_cluster(spec.workers):
+        return []
+    found: list[tuple[Role, int]] = [("chief", 0)] if row.has_coordinator else []
+    found += [("host" if row.has_cores else "worker", index) for index in range(spec.workers)]
+    return found + [("ps", index) for index in range(spec.parameter_servers)]
 
 
 def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str] = ()) -> Cluster:

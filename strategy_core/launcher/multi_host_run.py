@@ -71,7 +71,7 @@ class MultiHostRun(RunHandle):
     ) -> None:
         place, now = part.place, time.monotonic()
         self._part = part
-        self._is_server = place.cluster.is_served and place.process != 0
+        self._is_server = place.cluster.has_coordinator and place.process != 0
         self._doorkeeper = PeerProber(place, PeerProbe(place, spec.cluster.start_timeout_s, now))
         self._tell_at = now + _TELL_AFTER_S
         self._has_left = self._has_joined = False

@@ -81,7 +81,7 @@ class ProcessGroup:
     @property
     def is_served(self) -> bool:
         """Whether the leader trains, and the others do what it sends them."""
-        return self.cluster is not None and self.cluster.is_served
+        return self.cluster is not None and self.cluster.has_coordinator
 
     def let_latecomers_go(self) -> None:
         """End a process that came back too late: it has nothing to close."""

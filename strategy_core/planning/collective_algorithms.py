@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import (
-    CLUSTER_STRATEGIES,
-    SINGLE_REPLICA_STRATEGIES,
-    RunSpec,
-)
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
 """Algorithms that put gradients into `num_packs` packs."""
+RUNS_ANYWHERE = ("reduction-to-one-device", "collective-ring")
+"""Algorithms that need no device of a kind, nor an even number of them."""
 
 EXPLANATIONS = {
     "auto": "what TensorFlow chooses: NCCL on whole GPUs, a ring elsewhere",
@@ -39,18 +38,14 @@ class Algorithm:
 
 def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
     """The algorithm of a run; raises SpecError where the one asked for cannot run there."""
-    if spec.strategy in SINGLE_REPLICA_STRATEGIES:
-        return Algorithm("none", note=_unused(spec, "there is one replica, and nothing to reduce"))
-    if spec.strategy == "tpu":
-        return Algorithm("cross-replica-sum", note=_unused(spec, "TPU cores sum among themselves"))
-    if spec.strategy == "central-storage":
-        return Algorithm(
-            "reduction-to-one-device",
-            note=_unused(spec, "gradients go to the one copy of the variables"),
-        )
-    if spec.strategy == "parameter-server":
-        return Algorithm("none", note=_unused(spec, "workers update the servers' variables"))
-    algorithm = _automatic(plan) if spec.cross_device_ops == "auto" else _asked_for(spec, plan)
+    row = strategy_catalog.row(spec.strategy)
+    if not row.has_choice:
+        return Algorithm(row.algorithms[0], note=_unused(spec, row.no_choice))
+    algorithm = _automatic(plan)
+    if spec.cross_device_ops != "auto":
+        algorithm = _asked_for(spec, plan, spec.cross_device_ops)
+    elif algorithm.name not in row.algorithms:
+        algorithm = _asked_for(spec, plan, row.algorithms[0])
     _check_packs(spec, algorithm)
     return algorithm
 
@@ -66,12 +61,12 @@ def _automatic(plan: DevicePlan) -> Algorithm:
     return Algorithm("nccl" if plan.kind == "GPU" else "collective-ring", True)
 
 
-def _asked_for(spec: RunSpec, plan: DevicePlan) -> Algorithm:
-    name = spec.cross_device_ops
-    if spec.strategy in CLUSTER_STRATEGIES and name not in ("nccl", "collective-ring"):
+def _asked_for(spec: RunSpec, plan: DevicePlan, name: str) -> Algorithm:
+    possible = strategy_catalog.row(spec.strategy).algorithms
+    if name not in possible:
         raise SpecError(
-            "Workers of a cluster reduce by collectives: nccl, collective-ring or auto",
-            name,
+            f"{spec.strategy} cannot reduce by {name}",
+            advice=f"Choose {', '.join(possible)} or auto",
             field="cross_device_ops",
         )
     if name == "nccl" and plan.kind != "GPU":
@@ -113,9 +108,10 @@ def _check_packs(spec: RunSpec, algorithm: Algorithm) -> None:
 
 
 def _refusal(spec: RunSpec, rule: str, received: str) -> SpecError:
-    is_cluster = spec.strategy in CLUSTER_STRATEGIES
-    instead = "collective-ring" if is_cluster else "reduction-to-one-device"
-    return SpecError(rule, received, f"Choose {instead} or auto", field="cross_device_ops")
+    possible = strategy_catalog.row(spec.strategy).algorithms
+    anywhere = [name for name in RUNS_ANYWHERE if name in possible]
+    advice = f"Choose {' or '.join([*anywhere[:1], 'auto'])}"
+    return SpecError(rule, received, advice, field="cross_device_ops")
 
 
 def _unused(spec: RunSpec, why: str) -> str | None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from strategy_core.planning import strategy_catalog
 from strategy_core.planning.gpu_allocation import Seat, share_out
 from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.spec_rules import check_cores
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import (
-    CLUSTER_STRATEGIES,
-    POD_STRATEGY,
-    SINGLE_REPLICA_STRATEGIES,
-    RunSpec,
-    check_cores,
-)
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 AUTO_CPUS = 4
 """Logical CPUs that `auto` takes where there is no GPU and the strategy has replicas."""
@@ -83,9 +79,11 @@ def plan(spec: RunSpec, inventory: Inventory, local_rank: Seat | None = None) ->
 
     `local_rank` is a worker's among those of its run there; None: the machine has all of them.
     """
-    if spec.strategy == POD_STRATEGY:
-        return _pod(spec, inventory) if spec.is_cluster else _tpu(spec, inventory)
-    if spec.strategy in CLUSTER_STRATEGIES:
+    row = strategy_catalog.row(spec.strategy)
+    is_cluster = row.is_cluster(spec.workers)
+    if row.has_cores:
+        return _pod(spec, inventory) if is_cluster else _tpu(spec, inventory)
+    if is_cluster:
         return _of_each_worker(spec, inventory, local_rank or Seat(0, spec.workers))
     return _plain(spec, inventory)
 
@@ -93,7 +91,7 @@ def plan(spec: RunSpec, inventory: Inventory, local_rank: Seat | None = None) ->
 def _of_each_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
     """The devices of one worker of a cluster, which has as many workers alike."""
     request, gpus = spec.device_request, inventory.count("GPU")
-    in_sync = spec.strategy != "parameter-server"
+    in_sync = not strategy_catalog.row(spec.strategy).has_servers
     if not in_sync:
         gpus = 0
         _check_served_on_cpu(spec)
@@ -142,7 +140,7 @@ def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     if request.count == 0:
         raise SpecError("A run has at least one device", repr(spec.devices), field="devices")
     indices = request.indices or tuple(range(request.count or 1))
-    if spec.strategy == "default":
+    if strategy_catalog.row(spec.strategy).takes_first_device:
         indices = _only_the_first(spec, indices, inventory)
     if request.kind == "cpu":
         return DevicePlan("CPU", indices)
@@ -152,12 +150,12 @@ def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
 def _only_the_first(
     spec: RunSpec, indices: tuple[int, ...], inventory: Inventory
 ) -> tuple[int, ...]:
-    """The default strategy leaves ops where TensorFlow puts them, however many devices exist."""
+    """The device on which TensorFlow places ops by itself, however many devices exist."""
     has_gpus = inventory.count("GPU") > 0
     if 0 not in indices or (has_gpus and spec.device_request.kind == "cpu"):
         first = "GPU" if has_gpus else "CPU"
         raise SpecError(
-            f"The default strategy computes on the first {first} of this machine",
+            f"The {spec.strategy} strategy computes on the first {first} of this machine",
             f"devices={spec.devices!r}",
             "Choose one-device for another",
             field="devices",
@@ -169,7 +167,7 @@ def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     """Every GPU where there are any, else a few logical CPUs; one for strategies of one replica."""
     gpus = inventory.count("GPU")
     count = gpus or AUTO_CPUS
-    if spec.strategy in SINGLE_REPLICA_STRATEGIES:
+    if strategy_catalog.row(spec.strategy).has_one_replica:
         count = 1
     return DevicePlan("GPU" if gpus else "CPU", tuple(range(count)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strategy_core.planning import strategy_catalog
+from strategy_core.planning.spec_rules import check_fields, num_replicas
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import Delay, RunSpec
 
@@ -35,7 +35,7 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
                 field=path,
             )
     changed = _with_delays_that_can_stay(spec, changes)
-    strategy_catalog.row(changed.strategy)
+    check_fields(changed)
     if changed.steps <= step:
         raise SpecError(
             "A run ends at a step that is still to come",
@@ -69,4 +69,5 @@ def _has_replica(spec: RunSpec, delay: Delay) -> bool:
     """Whether the text of a spec has a delay's replica; where the machine decides, it may."""
     if delay.worker >= spec.workers:
         return False
-    return spec.num_replicas is None or delay.replica < spec.num_replicas // spec.workers
+    replicas = num_replicas(spec)
+    return replicas is None or delay.replica < replicas // spec.workers

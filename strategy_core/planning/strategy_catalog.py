@@ -7,21 +7,27 @@ Free of TensorFlow: the page and the command line list it. The rows are read fro
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from strategy_core.planning.inventory import Inventory
-from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 
+ALGORITHMS = tuple(name for name in CROSS_DEVICE_OPS if name != "auto")
 _FILES = Path(__file__).parents[1] / "strategies"
-_SAID = ("TITLE", "NEEDS", "LINK", "PLACE", "KINDS")
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyRow:
-    """A strategy as the page shows it."""
+    """A strategy as its file describes it: what the page shows, and what the lab asks of it.
+
+    Other code asks for these traits and never for a strategy's name.
+    """
 
     name: str
     title: str
@@ -30,8 +36,35 @@ class StrategyRow:
     link: str
     place: int
     """On the page, from the left."""
-    kinds: tuple[str, ...] = ("CPU", "GPU", "TPU")
+    kinds: tuple[Literal["CPU", "GPU", "TPU"], ...] = ("CPU", "GPU", "TPU")
     """Kinds of device that it can run on."""
+    runs_in: Literal["one", "several", "either"] = "one"
+    """Processes: `either` takes several where the spec has several workers."""
+    has_coordinator: bool = False
+    """Of several processes the first does the steps and sends the others their part; without a
+    coordinator the processes are peers."""
+    has_servers: bool = False
+    """Variables are on parameter servers, and each worker does steps of its own."""
+    has_cores: bool = False
+    """Its devices are TPU cores, real or emulated, in groups of `tpu.cores_per_replica`."""
+    has_one_replica: bool = False
+    takes_first_device: bool = False
+    """TensorFlow places its ops, on the first device of the machine."""
+    algorithms: tuple[str, ...] = ALGORITHMS
+    """How gradients can cross its devices. With one of them, `cross_device_ops` has no effect."""
+    no_choice: str = ""
+    """Why there is only one."""
+    known_as: tuple[str, ...] = ()
+    """Class names, in part, by which `lab.record` recognises it, beside the title."""
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether `cross_device_ops` has an effect."""
+        return len(self.algorithms) > 1
+
+    def is_cluster(self, num_workers: int) -> bool:
+        """Whether a run with so many workers takes several processes."""
+        return self.runs_in == "several" or (self.runs_in == "either" and num_workers > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +103,16 @@ def names() -> tuple[str, ...]:
     return tuple(row.name for row in rows())
 
 
+def find(name: str | None) -> StrategyRow | None:
+    """The row of that name; None for a strategy that is not installed here."""
+    return next((row for row in rows() if row.name == name), None)
+
+
 def row(name: str) -> StrategyRow:
     """The row of that name; raises SpecError where there is none."""
-    for each in rows():
-        if each.name == name:
-            return each
+    found = find(name)
+    if found is not None:
+        return found
     raise SpecError(
         "A strategy is one that the lab can run",
         repr(name),
@@ -86,14 +124,19 @@ def row(name: str) -> StrategyRow:
 def read_row(path: Path) -> StrategyRow:
     """The row of a strategy's file, which is not run."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    said: dict[str, Any] = {
+    explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
+    card: dict[str, Any] = {
         target.id.lower(): ast.literal_eval(node.value)
         for node in tree.body
         if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Name) and target.id in _SAID
+        if isinstance(target, ast.Name) and target.id.lower() in _ON_CARD and target.id.isupper()
     }
-    explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
-    return StrategyRow(
-        name=path.stem.replace("_", "-"), explanation=" ".join(explanation.split()), **said
-    )
+    card |= {"name": path.stem.replace("_", "-"), "explanation": " ".join(explanation.split())}
+    try:
+        return msgspec.convert(card, StrategyRow)
+    except msgspec.ValidationError as error:
+        raise LabError(f"The card of the strategy in {path} is not valid: {error}") from None
+
+
+_ON_CARD = {field.name for field in fields(StrategyRow)} - {"name", "explanation"}

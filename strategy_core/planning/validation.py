@@ -20,8 +20,9 @@ from strategy_core.planning.device_plan import plan
 from strategy_core.planning.gpu_allocation import Seat
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.reconfiguration import changed_spec
+from strategy_core.planning.spec_rules import check_batch, check_delays, check_fields
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec, check_batch, check_delays
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 MAX_WORKLOAD_BYTES = 10_000_000
 """Of a workload file: Python's parser takes about a hundred times that in memory."""
@@ -35,6 +36,7 @@ def check(
     `local_rank` is a worker's among those of its run on this machine; None: all of them are here.
     """
     for planned in _with_planned_changes(spec):
+        check_fields(planned)
         _check_files(planned)
         if inventory is not None:
             _check_devices(planned, inventory, local_rank)
@@ -56,7 +58,6 @@ def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
 
 
 def _check_files(spec: RunSpec) -> None:
-    strategy_catalog.row(spec.strategy)
     path = workload_catalog.find(spec.workload)
     if spec.workload.endswith(".py"):
         _check_syntax(path)

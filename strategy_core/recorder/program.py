@@ -19,6 +19,7 @@ from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.cluster.discovery.task_address import Place
 from strategy_core.cluster.telemetry.clock import join_clock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
+from strategy_core.planning import strategy_catalog
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
@@ -151,6 +152,9 @@ def seen_strategy() -> Any:
 def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow tells."""
     devices = [full_name(device) for device in strategy.extended.worker_devices]
+    num_servers = 0
+    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+        num_servers = strategy.cluster_resolver.cluster_spec().num_tasks("ps")
     return SegmentOpened(
         segment=0,
         strategy=strategy_name(strategy),
@@ -161,28 +165,21 @@ def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
         started_ns=time.time_ns(),
         replica_devices=devices,
         cross_device_ops="auto",
-        spec={},
+        spec={"parameter_servers": num_servers} if num_servers else {},
     )
-
-
-_NAMES = (
-    ("CentralStorage", "central-storage"),
-    ("CollectiveAllReduce", "multi-worker-mirrored"),
-    ("MultiWorkerMirrored", "multi-worker-mirrored"),
-    ("Mirrored", "mirrored"),
-    ("OneDevice", "one-device"),
-    ("ParameterServer", "parameter-server"),
-    ("TPU", "tpu"),
-    ("Default", "default"),
-)
 
 
 def strategy_name(strategy: Any) -> str:
     """The lab's name of a strategy's class (or of the one it is derived from)."""
+    parts = {
+        part: row.name
+        for row in strategy_catalog.rows()
+        for part in (row.title.removesuffix("Strategy"), *row.known_as)
+    }
     for kind in type(strategy).__mro__:
-        for part, name in _NAMES:
+        for part in sorted(parts, key=len, reverse=True):  # "Mirrored" is in other names, too
             if part in kind.__name__:
-                return name
+                return parts[part]
     return type(strategy).__name__
 
 

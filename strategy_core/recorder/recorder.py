@@ -32,7 +32,7 @@ from strategy_lab.profiles.run.events import (
 )
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.run.manifest import uid_of
-from strategy_lab.profiles.run.topology import is_pod, is_served
+from strategy_lab.profiles.run.topology import has_coordinator, is_pod
 from strategy_lab.profiles.spec.run_spec import Capture
 
 SAMPLE_EVERY_NS = 1_000_000_000
@@ -154,7 +154,7 @@ class Recorder:
         self._tell_rest()
         self._rest_ends_ns = 0
         self._windows.hosts = self.profilers if is_pod(segment) else ()
-        runs_here = not is_served(segment) or bool(self._windows.hosts)
+        runs_here = not has_coordinator(segment) or bool(self._windows.hosts)
         self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
         self._segment = segment
         self._next_step = segment.first_step

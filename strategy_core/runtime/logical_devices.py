@@ -12,11 +12,12 @@ import os
 
 import tensorflow as tf
 
+from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan, plan
 from strategy_core.planning.gpu_allocation import Seat, share_out
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.tpu.cores import SPARE_THREADS
-from strategy_lab.profiles.spec.run_spec import CLUSTER_STRATEGIES, RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 MIN_LOGICAL_CPUS = 8
 """Created up front, so that a later change to more replicas stays in the worker. A spare one
@@ -49,7 +50,9 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
     """
     _Here.local_rank = local_rank
     wanted = planned(spec)
-    spare = 1 if spec.is_cluster else MIN_LOGICAL_CPUS
+    row = strategy_catalog.row(spec.strategy)
+    is_cluster = row.is_cluster(spec.workers)
+    spare = 1 if is_cluster else MIN_LOGICAL_CPUS
     cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
@@ -58,7 +61,7 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
     threads = max(cpus + SPARE_THREADS, os.cpu_count() or 1)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     cards = tf.config.list_physical_devices("GPU")
-    if cards and spec.strategy in CLUSTER_STRATEGIES:
+    if cards and is_cluster and not row.has_cores:
         # The strategy takes every GPU that it sees, whatever the plan says.
         own = (
             share_out(spec, len(cards), local_rank or Seat()).cards if wanted.kind == "GPU" else ()
@@ -71,9 +74,7 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
 
 def planned(spec: RunSpec) -> DevicePlan:
     """What this process takes of its machine's devices for `spec`; raises SpecError."""
-    return plan(
-        spec, inventory(), _Here.local_rank if spec.strategy in CLUSTER_STRATEGIES else None
-    )
+    return plan(spec, inventory(), _Here.local_rank)
 
 
 def needs_fresh_worker(spec: RunSpec) -> str | None:

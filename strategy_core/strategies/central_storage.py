@@ -16,6 +16,8 @@ LINK = (
     "https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy"
 )
 PLACE = 4
+ALGORITHMS = ("reduction-to-one-device",)
+NO_CHOICE = "gradients go to the one copy of the variables"
 
 
 def build(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:

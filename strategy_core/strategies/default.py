@@ -14,6 +14,11 @@ TITLE = "Default strategy"
 NEEDS = "any device"
 LINK = "https://www.tensorflow.org/guide/distributed_training#default_strategy"
 PLACE = 1
+TAKES_FIRST_DEVICE = True
+HAS_ONE_REPLICA = True
+ALGORITHMS = ("none",)
+KNOWN_AS = ("DefaultDistribution",)
+NO_CHOICE = "there is one replica, and nothing to reduce"
 
 
 def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:

@@ -14,6 +14,9 @@ TITLE = "MultiWorkerMirroredStrategy"
 NEEDS = "two or more workers"
 LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy"
 PLACE = 5
+RUNS_IN = "several"
+ALGORITHMS = ("collective-ring", "nccl")
+KNOWN_AS = ("CollectiveAllReduce",)
 
 
 def build(spec: RunSpec, _devices: Sequence[str], algorithm: Algorithm) -> Any:

@@ -14,6 +14,9 @@ TITLE = "OneDeviceStrategy"
 NEEDS = "one device"
 LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy"
 PLACE = 2
+HAS_ONE_REPLICA = True
+ALGORITHMS = ("none",)
+NO_CHOICE = "there is one replica, and nothing to reduce"
 
 
 def build(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:

@@ -14,6 +14,11 @@ TITLE = "ParameterServerStrategy"
 NEEDS = "a coordinator, workers and parameter servers"
 LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/ParameterServerStrategy"
 PLACE = 6
+RUNS_IN = "several"
+HAS_COORDINATOR = True
+HAS_SERVERS = True
+ALGORITHMS = ("none",)
+NO_CHOICE = "workers update the servers' variables"
 
 
 def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:

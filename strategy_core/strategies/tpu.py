@@ -15,6 +15,11 @@ TITLE = "TPUStrategy"
 NEEDS = "a TPU, or devices that stand for its cores"
 LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy"
 PLACE = 7
+RUNS_IN = "either"
+HAS_COORDINATOR = True
+HAS_CORES = True
+ALGORITHMS = ("cross-replica-sum",)
+NO_CHOICE = "TPU cores sum among themselves"
 
 
 def build(spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:

@@ -36,7 +36,7 @@ def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
         spec.tpu.cores_per_replica,
         spmd=spec.tpu.spmd,
         topology_shape=spec.tpu.topology,
-        pod=_pod(len(devices)) if spec.is_cluster else None,
+        pod=_pod(len(devices)) if spec.workers > 1 else None,
     )
 
 
@@ -138,7 +138,7 @@ def _collectives(report: Any) -> list[CoreTraffic]:
 def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:
     """What a step does to its features: split over the replica's cores, where that was asked."""
     axis, cores = spec.tpu.split_axis, spec.tpu.cores_per_replica
-    if spec.strategy != "tpu" or axis is None or cores == 1:
+    if not isinstance(strategy, tf.distribute.TPUStrategy) or axis is None or cores == 1:
         return lambda features: features
 
     def split(tensor: tf.Tensor) -> tf.Tensor:

@@ -12,9 +12,10 @@ import tensorflow as tf
 from strategy_core import data, strategies
 from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.data.examples import Examples
-from strategy_core.planning import collective_algorithms
+from strategy_core.planning import collective_algorithms, strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
 from strategy_core.planning.reconfiguration import STEP_FIELDS
+from strategy_core.planning.spec_rules import check_batch
 from strategy_core.runtime import logical_devices as devices
 from strategy_core.tpu import from_spec
 from strategy_core.training import shape_check, state, workload
@@ -33,7 +34,7 @@ from strategy_core.training.parameter_server.sharded_weights import (
 from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
 from strategy_core.training.train_step import Step, build_step
 from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.spec.run_spec import RunSpec, check_batch
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
 """Fields that a MirroredStrategy which is there can follow: it is how it reduces, not what."""
@@ -185,7 +186,7 @@ def build(
         state.put(state.variables(model, optimizer), carried)
     loop: Loop
     parted, steps, traced = None, StepCache(), None
-    if spec.strategy == "parameter-server":
+    if strategy_catalog.row(spec.strategy).has_servers:
         if is_cut:
             parted = PartedModel(spec, work, strategy, model, optimizer)
         held = parted.held if parted else Held.whole(model, optimizer)
@@ -221,8 +222,9 @@ def fixed_fields(spec: RunSpec) -> list[str]:
 
 def can_adapt(before: Segment, spec: RunSpec) -> bool:
     """Whether `adapt` can make a segment for `spec` of the one before."""
-    is_own = isinstance(before.loop, CustomLoop | CoordinatorLoop) and spec.strategy != "tpu"
-    return is_own and all(
+    has_own_loop = isinstance(before.loop, CustomLoop | CoordinatorLoop)
+    has_cores = strategy_catalog.row(before.spec.strategy).has_cores
+    return (has_own_loop and not has_cores) and all(
         getattr(spec, name) == getattr(before.spec, name) for name in fixed_fields(spec)
     )
 

@@ -5,7 +5,7 @@ Their variables take memory, so they are few and small; the one left longest ago
 
 from __future__ import annotations
 
-from strategy_core.planning import workload_catalog
+from strategy_core.planning import strategy_catalog, workload_catalog
 from strategy_core.training import segment, state
 from strategy_core.training.custom_loop import CustomLoop
 from strategy_core.training.segment import Segment
@@ -31,7 +31,10 @@ class SegmentCache:
 
     def keep(self, left: Segment, held: state.State) -> None:
         """Keep a segment that was left with this training state."""
-        if not isinstance(left.loop, CustomLoop) or left.spec.strategy == "tpu":
+        if (
+            not isinstance(left.loop, CustomLoop)
+            or strategy_catalog.row(left.spec.strategy).has_cores
+        ):
             return  # nothing can be made of it
         key = _key(left.spec)
         self._kept.pop(key, None)

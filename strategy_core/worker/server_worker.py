@@ -49,7 +49,7 @@ def serves(command: protocol.Run) -> bool:
     """Whether this process only serves: the coordinator does the run."""
     if command.cluster is None or command.worker == 0:
         return False
-    return Cluster.from_json(command.cluster).is_served
+    return Cluster.from_json(command.cluster).has_coordinator
 
 
 class ServerRun:

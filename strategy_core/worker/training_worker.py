@@ -312,7 +312,7 @@ class WorkerRun:
     def _agree(self) -> CommandAgreement | None:
         """How this worker and its peers come to the same commands; None where it alone decides."""
         member = self._member
-        if member is None or member.cluster.is_served:  # the coordinator alone commands
+        if member is None or member.cluster.has_coordinator:  # the coordinator alone commands
             return None
         if member.has_own_launcher:
             return SharedCommands(member.process, member.cluster.num_workers, self._share)

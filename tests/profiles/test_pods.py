@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from strategy_core.cluster import tasks
+from strategy_core.planning import validation
 from strategy_core.planning.device_plan import plan
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_core.planning.spec_rules import num_replicas
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.run.topology import host_process, is_served, worker_of
+from strategy_lab.profiles.run.topology import has_coordinator, host_process, worker_of
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
@@ -39,7 +41,7 @@ def segment(strategy: str, num_workers: int, devices: list[str]) -> SegmentOpene
 
 def test_cores_are_those_of_all_hosts() -> None:
     spec = pod(tpu={"cores_per_replica": 2})
-    assert spec.num_replicas == 4
+    assert num_replicas(spec) == 4
     planned = plan(spec, CPU)
     assert (planned.num_replicas, planned.replicas_per_worker) == (4, 2)
     assert [planned.names[at] for at in (0, 3, 4)] == [
@@ -59,7 +61,7 @@ def test_cores_are_those_of_all_hosts() -> None:
 )
 def test_what_no_pod_can_be(fields: dict[str, Any], rule: str, field: str) -> None:
     with pytest.raises(SpecError) as refused:
-        pod(**fields)
+        validation.check(pod(**fields))
     said = f"{refused.value.rule}: {refused.value.received}"
     assert rule in said
     assert refused.value.field == field
@@ -80,7 +82,7 @@ def test_a_coordinator_comes_beside_the_hosts() -> None:
     spec = pod()
     assert tasks.roles(spec) == [("chief", 0), ("host", 0), ("host", 1)]
     cluster = tasks.cluster_of(spec, ["a:1", "b:1", "c:1"], ["a:2", "b:2", "c:2"])
-    assert cluster.is_served
+    assert cluster.has_coordinator
     assert cluster.num_workers == 2
     assert [task.title for task in cluster.tasks] == ["coordinator", "host 0", "host 1"]
     assert cluster.profilers == ["b:2", "c:2"]
@@ -99,11 +101,11 @@ def test_replicas_tell_where_they_are() -> None:
     hosts = [f"/job:host/replica:0/task:{task}/device:CPU:{n}" for task in (0, 1) for n in (0, 1)]
     of_pod = segment("tpu", 2, hosts)
     assert [worker_of(of_pod, replica) for replica in range(4)] == [1, 1, 2, 2]
-    assert is_served(of_pod)
+    assert has_coordinator(of_pod)
     local = [f"/job:localhost/replica:0/task:0/device:CPU:{n}" for n in range(4)]
     in_one = segment("tpu", 1, local)
     assert {worker_of(in_one, replica) for replica in range(4)} == {0}
-    assert not is_served(in_one)
+    assert not has_coordinator(in_one)
     workers = [f"/job:worker/replica:0/task:{task}/device:CPU:0" for task in range(4)]
     of_workers = segment("multi-worker-mirrored", 4, workers)
     assert [worker_of(of_workers, replica) for replica in range(4)] == [0, 1, 2, 3]

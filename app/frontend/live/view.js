@@ -239,7 +239,7 @@ export class LiveView {
   }
 
   get hasServers() {
-    return this.segment?.strategy === "parameter-server";
+    return this.segment?.has_servers ?? false;
   }
 
   // In a pod the coordinator tells of all replicas, wherever they run.

@@ -19,13 +19,14 @@ from strategy_lab.profiles.exports.report.section import (
     table,
 )
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.topology import has_servers
 
 MAX_VARIABLES = 40
 
 
 def serving(facts: RunFacts) -> Section | None:
     """None for a run without parameter servers."""
-    served = [item for item in facts.segments if item.segment.strategy == "parameter-server"]
+    served = [item for item in facts.segments if has_servers(item.segment)]
     if not served:
         return None
     parts: list[Markup | None] = []

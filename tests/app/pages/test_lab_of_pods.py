@@ -39,7 +39,6 @@ def test_hosts_are_drawn_and_asked_for(lab: Path, launcher: PretendedLauncher) -
     press(at, "Run")
     spec = launcher.launched[0].spec
     assert (spec.strategy, spec.workers, spec.devices) == ("tpu", 2, "cpu:8")
-    assert spec.is_cluster
 
 
 def test_cores_that_hosts_cannot_share_are_refused(lab: Path, launcher: PretendedLauncher) -> None:

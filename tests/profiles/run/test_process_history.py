@@ -8,6 +8,7 @@ import pytest
 
 from strategy_lab.profiles.analysis import losses
 from strategy_lab.profiles.analysis.losses import Loss, find_loss
+from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.run.process_history import Process, ProcessBook
 from tests.event_records import event_of
 
@@ -121,8 +122,11 @@ def test_what_is_no_word_on_a_process_is_passed_over(record: dict[str, Any]) -> 
     assert book.current() == []
 
 
-def found(*records: dict[str, Any], strategy: str = "multi-worker-mirrored") -> Loss:
-    loss = find_loss(book_of(*records).current(), strategy)
+WORKERS = SegmentOpened(0, "multi-worker-mirrored", 3, 3, 9, 0, 0, [], "collective-ring", {})
+
+
+def found(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -> Loss:
+    loss = find_loss(book_of(*records).current(), segment)
     assert loss is not None
     return loss
 
@@ -134,7 +138,7 @@ def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
         "Worker 1 was lost. Killed on request.",
         "Worker 0 noticed 1.00 s later by UnavailableError (its connection was gone).",
         "Worker 2 had said nothing; the launcher ended it.",
-        losses.WHY["multi-worker-mirrored"],
+        losses.WHY_PEERS,
     ]
 
 
@@ -159,11 +163,11 @@ def test_an_unknown_time_or_error_is_not_made_up() -> None:
         of(0, 0, "failed", message="Strange: so be it", follows=True),
         exited(0, "failed", 1),
         LOST[2],
-        strategy="someone-else's",
+        segment=None,
     )
     assert told.sentences[1:] == ["Worker 0 noticed by Strange: so be it."]
 
 
 def test_a_process_alone_loses_nobody() -> None:
-    assert find_loss([Process(0, 0, verdict="killed")], "mirrored") is None
-    assert find_loss(book_of(*CREW).current(), "multi-worker-mirrored") is None
+    assert find_loss([Process(0, 0, verdict="killed")], None) is None
+    assert find_loss(book_of(*CREW).current(), WORKERS) is None

@@ -41,7 +41,7 @@ def test_it_can_be_had_anywhere_and_a_batch_is_one_workers() -> None:
 )
 def test_what_the_text_alone_tells(fields: dict[str, Any], rule: str) -> None:
     with pytest.raises(SpecError, match=rule):
-        spec(**fields)
+        validation.check(spec(**fields))
 
 
 def test_workers_compute_on_their_cpus() -> None:

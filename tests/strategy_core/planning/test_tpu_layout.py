@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from strategy_core.planning.spec_rules import check_fields, num_replicas
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
 
 def test_replicas_are_groups_of_cores() -> None:
     spec = parse_spec({"strategy": "tpu", "devices": "cpu:8", "tpu": {"cores_per_replica": 4}})
-    assert spec.num_replicas == 2
+    assert num_replicas(spec) == 2
 
 
 def test_other_strategies_have_no_cores() -> None:
     spec = parse_spec({"strategy": "mirrored", "devices": "cpu:8", "tpu": {"cores_per_replica": 4}})
-    assert spec.num_replicas == 8
+    assert num_replicas(spec) == 8
 
 
 @pytest.mark.parametrize(
@@ -29,4 +30,4 @@ def test_other_strategies_have_no_cores() -> None:
 )
 def test_a_layout_that_cannot_be_is_refused(layout: dict[str, object], message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        parse_spec({"strategy": "tpu", "devices": "cpu:8", "tpu": layout})
+        check_fields(parse_spec({"strategy": "tpu", "devices": "cpu:8", "tpu": layout}))

@@ -16,7 +16,7 @@ from strategy_core.cli._run_request import Request, add_spec_arguments, read_req
 from strategy_core.cli._watching import report, watch
 from strategy_core.cluster.discovery.peer_probe import wait_for_names
 from strategy_core.cluster.discovery.resolve import FORMS, Wanted, resolve
-from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.cluster.discovery.task_address import Place, strategy_in_cluster
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.multi_host_run import Part, check_multi_host
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.cluster == "ray":
         return _under_ray(args, request)
     place = resolve(args.cluster, _wanted(request), index=args.index)
-    spec = request.spec(place.spec_changes)
+    spec = request.spec(place.spec_changes(request.value("strategy")))
     check_multi_host(spec)
     wait_for_names(place, spec.cluster.start_timeout_s)
     os.environ.update(place.environment)
@@ -100,7 +100,8 @@ def _under_ray(args: argparse.Namespace, request: Request) -> int:
     from strategy_core.launcher.ray import run_under_ray
 
     num_workers = int(request.value("workers"))
-    spec = request.spec({"strategy": "multi-worker-mirrored", "workers": num_workers})
+    strategy = strategy_in_cluster(request.value("strategy"), has_servers=False)
+    spec = request.spec({"strategy": strategy, "workers": num_workers})
     check_multi_host(spec)
     outcome = run_under_ray(spec, args.output, args.resume)
     if outcome.message:

@@ -1,12 +1,13 @@
 """The strategies, one row each: what it is, what it needs, why it cannot run here if it cannot.
 
-Free of TensorFlow: the page and the command line list it. The rows are read from the files of
-`strategies/` without running them.
+Free of TensorFlow: the page and the command line list it. The rows are read from the strategies'
+files without running them.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,8 @@ from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 
 ALGORITHMS = tuple(name for name in CROSS_DEVICE_OPS if name != "auto")
-_FILES = Path(__file__).parents[1] / "strategies"
+OWN_FOLDER = "STRATEGY_LAB_STRATEGIES"
+"""Environment variable: absolute path of a folder with further strategies, a file each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,18 @@ def why_not(row: StrategyRow, inventory: Inventory) -> str | None:
 @cache
 def rows() -> tuple[StrategyRow, ...]:
     """Every strategy, in the order of the page."""
-    files = (path for path in _FILES.glob("*.py") if not path.name.startswith("_"))
-    return tuple(sorted((read_row(path) for path in files), key=lambda row: (row.place, row.name)))
+    files: dict[str, Path] = {}
+    for folder in folders():  # Python imports a file of that name from the first folder, too
+        for path in folder.glob("[!_]*.py"):
+            files.setdefault(path.stem, path)
+    found = map(read_row, files.values())
+    return tuple(sorted(found, key=lambda row: (row.place, row.name)))
+
+
+def folders() -> list[Path]:
+    """Where the strategies' files are: in the package, then in the user's own folder."""
+    own = os.environ.get(OWN_FOLDER)
+    return [Path(__file__).parents[1] / "strategies", *([Path(own)] if own else [])]
 
 
 def names() -> tuple[str, ...]:
@@ -123,20 +135,20 @@ def row(name: str) -> StrategyRow:
 
 def read_row(path: Path) -> StrategyRow:
     """The row of a strategy's file, which is not run."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
-    card: dict[str, Any] = {
-        target.id.lower(): ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id.lower() in _ON_CARD and target.id.isupper()
-    }
-    card |= {"name": path.stem.replace("_", "-"), "explanation": " ".join(explanation.split())}
     try:
+        tree = ast.parse(path.read_bytes())
+        card: dict[str, Any] = {
+            target.id.lower(): ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id in _ON_CARD
+        }
+        explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
+        card |= {"name": path.stem.replace("_", "-"), "explanation": " ".join(explanation.split())}
         return msgspec.convert(card, StrategyRow)
-    except msgspec.ValidationError as error:
-        raise LabError(f"The card of the strategy in {path} is not valid: {error}") from None
+    except (OSError, SyntaxError, ValueError) as error:
+        raise LabError(f"The card of the strategy in {path} cannot be read: {error}") from None
 
 
-_ON_CARD = {field.name for field in fields(StrategyRow)} - {"name", "explanation"}
+_ON_CARD = {field.name.upper() for field in fields(StrategyRow)} - {"NAME", "EXPLANATION"}

@@ -1,9 +1,8 @@
 """Strategies: one file each, with how it looks on the page and how it is built.
 
-`strategies/one_device.py` is `one-device`. The first paragraph of its docstring, and `TITLE`,
-`NEEDS`, `LINK`, `PLACE` and `KINDS`, are read without running it
-(`planning/strategy_catalog.py`); `build` makes the strategy. One that has `reduce_by` can change
-how its steps reduce while it stays.
+`strategies/one_device.py` is `one-device`. The first paragraph of its docstring and its constants
+are read without running it (`StrategyRow` in `planning/strategy_catalog.py`); `build` makes the
+strategy. One that has `reduce_by` can change how its steps reduce while it stays.
 """
 
 from __future__ import annotations
@@ -13,8 +12,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from strategy_core.planning import strategy_catalog
 from strategy_core.planning.collective_algorithms import Algorithm
 from strategy_lab.profiles.spec.run_spec import RunSpec
+
+__path__ += [str(folder) for folder in strategy_catalog.folders() if str(folder) not in __path__]
 
 
 def build(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> Any:

@@ -74,7 +74,7 @@ def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
 
 def _spans_processes(strategy: tf.distribute.Strategy) -> bool:
     """Whether some replicas of a strategy that keeps them in sync live in other processes."""
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return len(strategy.extended.worker_devices) < strategy.num_replicas_in_sync
 
 
 def _learning_rate(optimizer: Any) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from strategy_core.cluster.tasks import Cluster, Role, Task
+from strategy_core.planning import strategy_catalog
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.user_input.text import shown, whole_or_none
@@ -38,13 +39,14 @@ class Place:
     def task(self) -> Task:
         return self.cluster.tasks[self.process]
 
-    @property
-    def spec_changes(self) -> dict[str, Any]:
-        """What the cluster says of a run in it, as changes of its spec."""
+    def spec_changes(self, asked: str) -> dict[str, Any]:
+        """What the cluster says of a run in it, as changes of its spec.
+
+        `asked` is the strategy that the spec names.
+        """
         servers = sum(task.role == "ps" for task in self.cluster.tasks)
-        strategy = "parameter-server" if servers else "multi-worker-mirrored"
         return {
-            "strategy": strategy,
+            "strategy": strategy_in_cluster(asked, has_servers=servers > 0),
             "workers": self.cluster.num_workers,
             "parameter_servers": servers,
         }
@@ -53,6 +55,15 @@ class Place:
         """The same text in all processes of a run that were asked for the same."""
         asked = json.dumps([spec.to_json(), self.cluster.to_json(), self.job], sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
+    """The strategy that was asked for if it runs in such a cluster; else the one that does."""
+    row = strategy_catalog.find(asked)
+    is_cluster = row is not None and row.runs_in == "several"
+    if row and is_cluster and has_servers == row.has_servers == row.has_coordinator:
+        return asked
+    return "parameter-server" if has_servers else "multi-worker-mirrored"
 
 
 def place_from_roles(

@@ -32,7 +32,7 @@ def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[Place
     worker.add_arguments(parser)
     args = parser.parse_args(command[2:])
     place = resolve(args.cluster, index=args.index, environment=environment)
-    spec = worker.request_of(args).spec(place.spec_changes)
+    spec = worker.request_of(args).spec(place.spec_changes(""))
     check_multi_host(spec)
     return place, spec
 

@@ -32,7 +32,7 @@ def test_tf_config_names_the_workers_and_this_one() -> None:
     assert tasks(place) == [("worker", 0, "a:1"), ("worker", 1, "b:2")]
     assert (place.process, place.engine) == (1, "TF_CONFIG")
     expected = {"strategy": "multi-worker-mirrored", "workers": 2, "parameter_servers": 0}
-    assert place.spec_changes == expected
+    assert place.spec_changes("mirrored") == expected
 
 
 def test_a_chief_without_servers_is_worker_0() -> None:
@@ -57,7 +57,7 @@ def test_with_servers_the_coordinator_comes_first_and_servers_last() -> None:
     ]
     assert place.process == 3
     expected = {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1}
-    assert place.spec_changes == expected
+    assert place.spec_changes("mirrored") == expected
 
 
 def test_a_sparse_cluster_is_numbered_from_0() -> None:

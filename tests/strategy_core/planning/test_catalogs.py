@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core.cluster.discovery.task_address import strategy_in_cluster
 from strategy_core.planning import (
     collective_algorithms,
     strategy_catalog,
@@ -17,8 +18,9 @@ from strategy_core.planning import (
 from strategy_core.planning.device_plan import plan
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.reconfiguration import changed_spec
-from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.own_strategies import installed
 
 LAPTOP = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
 TWO_CARDS = Inventory(
@@ -62,6 +64,37 @@ def test_a_strategy_is_its_file_which_is_read_and_not_run(tmp_path: Path) -> Non
     assert row.explanation == "What it does, in a sentence."
     assert strategy_catalog.why_not(row, TWO_CARDS) is None
     assert strategy_catalog.why_not(row, LAPTOP) == "It needs a card, and this machine has no GPU"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('RUNS_IN = "two"', "Invalid enum value 'two'"),
+        ("PLACE = 'left'", "Expected `int`"),
+        ("NEEDS = some()", "malformed node"),
+        ("class", "invalid syntax"),
+    ],
+)
+def test_a_card_that_cannot_be_read_is_named(tmp_path: Path, line: str, reason: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f'TITLE = NEEDS = LINK = "x"\nPLACE = 1\n{line}\n')
+    with pytest.raises(LabError, match=rf"mine\.py cannot be read: .*{reason}"):
+        strategy_catalog.read_row(file)
+
+
+def test_traits_of_a_row_go_together() -> None:
+    for row in strategy_catalog.rows():
+        assert row.has_choice == (not row.no_choice)
+        assert not row.has_servers or (row.has_coordinator and row.runs_in == "several")
+        assert not row.has_coordinator or row.runs_in != "one"
+        assert not row.has_one_replica or row.runs_in == "one"
+
+
+def test_a_cluster_keeps_an_own_strategy_that_runs_in_it(tmp_path: Path) -> None:
+    with installed(tmp_path / "strategies"):
+        assert strategy_in_cluster("ring-of-workers", has_servers=False) == "ring-of-workers"
+        assert strategy_in_cluster("ring-of-workers", has_servers=True) == "parameter-server"
+        assert strategy_in_cluster("sum-on-cpu", has_servers=False) == "multi-worker-mirrored"
 
 
 def test_a_strategy_that_there_is_none_of_is_refused_with_those_that_there_are() -> None:

@@ -1,0 +1,89 @@
+"""What the lab does depends on a strategy's traits, never on its name: another can have them, too.
+
+A strategy's own file may know its name, and a default or a text for people may name one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strategy_core.planning import strategy_catalog
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("app", "profiles", "strategy_core")
+OTHER_MEANINGS = {
+    ("profiles/spec/run_spec.py", "tpu"): "kind of device",
+    ("strategy_core/planning/device_plan.py", "tpu"): "kind of device",
+    ("strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
+    ("strategy_core/contexts/trace.py", "default"): "context",
+}
+
+
+def names_in(file: str, source: str) -> Iterator[tuple[str, int, str]]:
+    """File, line and name of every choice by a strategy's name in Python or JavaScript."""
+    names = set(strategy_catalog.names())
+    if file.endswith(".js"):
+        either = "|".join(map(re.escape, sorted(names)))
+        name = rf"""["'`]({either})["'`]"""
+        for choice in re.finditer(rf"""[!=]==?\s*{name}|{name}\s*[!=]==?|case\s+{name}""", source):
+            found = next(filter(None, choice.groups()))
+            yield file, source.count("\n", 0, choice.start()) + 1, found
+        return
+    for node in ast.walk(ast.parse(source)):
+        parts: list[ast.expr | None] = []
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            parts = list(node.elts)
+        elif isinstance(node, ast.Dict):
+            parts = list(node.keys)
+        elif isinstance(node, ast.MatchValue):
+            parts = [node.value]
+        for part in parts:
+            if isinstance(part, ast.Constant) and part.value in names:
+                yield file, part.lineno, str(part.value)
+
+
+def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
+    own = ROOT / "strategy_core" / "strategies"
+    files = [
+        path
+        for folder in FOLDERS
+        for pattern in ("*.py", "*.js")
+        for path in (ROOT / folder).rglob(pattern)
+        if own not in path.parents
+    ]
+    assert len(files) > 300, "these are the lab's sources"
+    named = [
+        choice
+        for path in files
+        for choice in names_in(str(path.relative_to(ROOT)), path.read_text("utf-8"))
+    ]
+    assert {(file, name) for file, _, name in named} >= OTHER_MEANINGS.keys(), "one is not needed"
+    found = [choice for choice in named if (choice[0], choice[2]) not in OTHER_MEANINGS]
+    assert found == [], "ask for a trait of strategy_catalog.StrategyRow, or run/topology.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("a.py", 'if spec.strategy == "tpu": pass'),
+        ("a.py", 'if spec.strategy not in ("one-device",): pass'),
+        ("a.py", 'WHY = {"central-storage": "it has one copy"}'),
+        ("a.py", 'match spec.strategy:\n    case "mirrored": pass'),
+        ("a.js", 'const served = segment.strategy === "parameter-server";'),
+        ("a.js", "switch (strategy) { case 'default': }"),
+    ],
+)
+def test_each_way_to_choose_by_name_is_found(file: str, source: str) -> None:
+    assert len(list(names_in(file, source))) == 1
+
+
+def test_a_default_and_a_text_may_name_a_strategy() -> None:
+    source = 'strategy: str = "mirrored"\nadvice = "Choose parameter-server"\n'
+    assert list(names_in("a.py", source)) == []

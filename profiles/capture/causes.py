@@ -11,13 +11,12 @@ limits is the deepest that is at work at that moment.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture import event_names, xspace
 from strategy_lab.profiles.capture.attribution import Attribution
 from strategy_lab.profiles.capture.detours import find_detours
 from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
@@ -31,9 +30,6 @@ Row = dict[str, Any]
 LEAST_SHARE = 0.01
 """Of its step: a stage that took less is left out."""
 _PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-_CALLED = re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_\d+(?:_\d+)*$")
-_ELEMENT = re.compile(r"\[\d+\]")
-"""tf.data numbers the elements that a FlatMap or Interleave makes its iterators from."""
 
 
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> Row:
@@ -97,7 +93,7 @@ def _new_functions(joined: Joined) -> dict[int, str]:
     for step, name in zip(
         joined.steps.of(calls.start_ns)[order].tolist(), calls.name[order].tolist(), strict=True
     ):
-        match = _CALLED.match(names[name])
+        match = event_names.CALLED.match(names[name])
         if name not in seen and match and step >= 0:
             found[step] = match[1]
         seen.add(name)
@@ -109,7 +105,7 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
     steps, events = joined.steps, joined.columns.events(xspace.STAGE)
     if not len(events) or not waiting.starts.size:
         return []
-    names = [_ELEMENT.sub("", name) for name in joined.columns.names]
+    names = [event_names.STAGE_ELEMENT.sub("", name) for name in joined.columns.names]
     of_stage: dict[str, list[int]] = {}
     for index in np.unique(events.name).tolist():
         of_stage.setdefault(names[index], []).append(index)

@@ -11,7 +11,6 @@ bookkeeping, memory) are dropped by their metadata id, before anything else of t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -19,16 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strategy_lab.profiles.capture import wire
+from strategy_lab.profiles.capture import event_names, wire
 from strategy_lab.profiles.capture.graph import COLLECTIVES
 from strategy_lab.profiles.capture.xplane_message import xspace_class
 from strategy_lab.profiles.errors import LabError
 
 Ints = NDArray[np.int64]
-
-STEP_EVENT = "train"
-INPUT_EVENT = "strategy-lab input"
-"""What the recorder's own annotations are called in a capture."""
 
 DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, _COLLECTIVE = range(10)
 """Kinds of events. Collectives are read apart, for their instance key, and filed under `OP`."""
@@ -36,16 +31,6 @@ DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, _COLLECTIVE = range(1
 _BATCH_BYTES = 32_000_000
 """Lines are decoded together up to so many bytes: few passes for small captures, little memory for
 large ones."""
-_ASYNC = "ExecutorState::ProcessAsync::"
-_OP_NAME = re.compile(r"(?P<node>.*[^:\s]):(?P<op>[A-Za-z_]\w*)", re.DOTALL)
-_GET_NEXT = re.compile(
-    r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)|IteratorGetNextOp::DoCompute"
-)
-_TRACING = "tf.function-graph_building"
-_STAGE = "Iterator::"
-"""tf.data's name for one stage's work on one element: `Iterator::Root::Prefetch::Map`."""
-_FUNCTION = re.compile(r"EagerLocalExecute: __")
-_DEVICE_PLANE = re.compile(r"/device:(GPU:\d+)")
 _EPOCH_NS = 10**18
 """Line times above this are since the epoch, below since the capture's start (2001 divides)."""
 
@@ -96,12 +81,12 @@ def decode(data: bytes) -> XSpaceColumns:
     except Exception as error:
         raise LabError("A capture is an XSpace file", f"{len(data)} bytes: {error}") from None
     columns = XSpaceColumns()
-    start_ns = columns.from_ns = _profile_time_ns(space, b"profile_start_time")
-    columns.until_ns = _profile_time_ns(space, b"profile_stop_time")
+    start_ns = columns.from_ns = _profile_time_ns(space, event_names.PROFILE_START)
+    columns.until_ns = _profile_time_ns(space, event_names.PROFILE_STOP)
     parts: dict[int, list[Events]] = {}
     names = _Names(columns)
     for plane in space.planes:
-        device = _DEVICE_PLANE.search(plane.name)
+        device = event_names.DEVICE_PLANE.search(plane.name)
         if device is None:
             _read_host_plane(plane, start_ns, names, parts, columns)
         else:
@@ -123,12 +108,6 @@ class _Names:
             self._columns.names.append(name)
             self._columns.ops.append(op)
         return found
-
-
-def split_op_name(text: str) -> tuple[str, str] | None:
-    """`dense/MatMul:MatMul` is the node `dense/MatMul` of op `MatMul`; other names are None."""
-    match = _OP_NAME.fullmatch(text)
-    return (match["node"], match["op"]) if match else None
 
 
 def _profile_time_ns(space: Any, name: bytes) -> int:
@@ -155,17 +134,17 @@ def _classify_op(op: str) -> int:
 
 
 def _classify(text: str) -> int:
-    if text.startswith(_ASYNC):
+    if text.startswith(event_names.ASYNC):
         return ISSUED if text.endswith("Start") else DONE
-    if _GET_NEXT.match(text) or text == INPUT_EVENT:
+    if event_names.GET_NEXT.match(text) or text == event_names.INPUT:
         return INPUT
-    if _FUNCTION.match(text):
+    if event_names.CALL.match(text):
         return CALL
-    if text.startswith(_STAGE):
+    if text.startswith(event_names.STAGE):
         return STAGE
-    if text == _TRACING:
+    if text == event_names.TRACING:
         return TRACING
-    return STEP if text == STEP_EVENT else DROP
+    return STEP if text == event_names.STEP else DROP
 
 
 def _read_names(plane: Any, names: _Names) -> _PlaneNames:
@@ -173,7 +152,7 @@ def _read_names(plane: Any, names: _Names) -> _PlaneNames:
     kind, name = np.zeros(size, np.int8), np.zeros(size, np.int64)
     for entry in plane.event_metadata:
         text = entry.value.name.decode("utf-8", "replace")
-        node = split_op_name(text)
+        node = event_names.split_op_name(text)
         kind[entry.key] = _classify_op(node[1]) if node else _classify(text)
         if kind[entry.key] != DROP:
             name[entry.key] = names.index(*(node or (text, "")))
@@ -240,7 +219,12 @@ def _batch(events: list[bytes], counts: list[tuple[int, int, int]]) -> _Batch:
     return _Batch(buffer, ends - lengths, ends, np.repeat(start_ns, num), np.repeat(thread, num))
 
 
-_KEYS = {_COLLECTIVE: "instance_key", STEP: "step_num", ISSUED: "step_id", DONE: "step_id"}
+_KEYS = {
+    _COLLECTIVE: event_names.INSTANCE_KEY,
+    STEP: event_names.STEP_NUMBER,
+    ISSUED: event_names.STEP_ID,
+    DONE: event_names.STEP_ID,
+}
 
 
 def _read_kind(
@@ -268,7 +252,7 @@ def _async_names(
 ) -> Ints:
     """The node that an executor's asynchronous mark is about."""
     stats = meaning.stat_ids
-    wanted = (stats.get("name", -2), stats.get("kernel_type", -2))
+    wanted = (stats.get(event_names.NODE, -2), stats.get(event_names.KERNEL, -2))
     found = wire.read_integer_stats(buffer, stats_at, ends, wanted)
     node, op = found[wanted[0]], found[wanted[1]]
     width = int(op.max()) + 2
@@ -289,10 +273,10 @@ def _read_device_plane(
     Written after the format's description; not run on hardware.
     """
     meaning = _read_names(plane, names)
-    tf_op = meaning.stat_ids.get("tf_op")
-    streams = [line for line in plane.lines if "Stream" in line.name]
+    tf_op = meaning.stat_ids.get(event_names.TF_OP)
+    streams = [line for line in plane.lines if event_names.STREAM in line.name]
     # Derived lines ("TensorFlow Ops", "XLA Modules") repeat what the streams already say.
-    derived = sum(len(line.events) for line in plane.lines if "Stream" not in line.name)
+    derived = sum(len(line.events) for line in plane.lines if event_names.STREAM not in line.name)
     columns.num_events += derived
     columns.num_dropped += derived
     found = []
@@ -302,7 +286,7 @@ def _read_device_plane(
         stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
         launched = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (tf_op or 0,))
         references, inverse = np.unique(launched[tf_op or 0], return_inverse=True)
-        nodes = [split_op_name(meaning.stat_text.get(int(r), "")) for r in references]
+        nodes = [event_names.split_op_name(meaning.stat_text.get(int(r), "")) for r in references]
         index = np.asarray([names.index(*(node or ("", ""))) for node in nodes], np.int64)
         found.append(
             replace(_read_kind(OP, batch, ids, after, meaning, names), name=index[inverse])

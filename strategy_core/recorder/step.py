@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import tensorflow as tf
 
-from strategy_lab.profiles.capture.xspace import INPUT_EVENT
+from strategy_lab.profiles.capture import event_names
 from strategy_lab.profiles.run.events import Event
 
 Told = tuple[float, list[list[int]] | None]
@@ -141,7 +141,7 @@ class _Asking:
 
     def __init__(self, step: RecordedStep) -> None:
         self._step = step
-        self._shown = tf.profiler.experimental.Trace(INPUT_EVENT) if step.captured else None
+        self._shown = tf.profiler.experimental.Trace(event_names.INPUT) if step.captured else None
 
     def __enter__(self) -> None:
         self._begin_ns = time.monotonic_ns()

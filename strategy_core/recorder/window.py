@@ -18,6 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
+from strategy_lab.profiles.capture import event_names
 
 _ALREADY_RUNNING = "Another profiler is running"
 _POLL_S = 0.0005
@@ -59,7 +60,7 @@ class Window:
 
     def annotate(self, step: int) -> AbstractContextManager[Any]:
         """Marks one step in the capture, in the way that XProf knows steps."""
-        return tf.profiler.experimental.Trace("train", step_num=step, _r=1)
+        return tf.profiler.experimental.Trace(event_names.STEP, step_num=step, _r=1)
 
     @property
     def is_full(self) -> bool:

@@ -13,22 +13,16 @@ from __future__ import annotations
 
 import re
 
-_NOT_IT = re.compile(
-    r"Graph execution error:|Exception encountered when calling |Detected at node|"
-    r'File "|<stack traces unavailable>|Original stack trace|\d+ root error\(s\) found'
-)
+from strategy_core.private_tf import error_texts
+
 _BOLD = re.compile(r"\x1b\[\d*m")
-_NODE = re.compile(r" for '\{\{node .*?\}\} = .*?'(?= |$)| \[Op:\w+\](?: name:.*)?$")
-_BEFORE_IT = re.compile(
-    r"(?:\(\d+\) [A-Z_]+: +)?(?:\{\{.*?\}\} +)*"
-    r"(?:Error in user-defined function passed to \S+ transformation with iterator: \S+: )?"
-)
 
 
 def cause(error: BaseException) -> str:
     """The first line that says what is wrong."""
     for line in str(error).splitlines():
         said = _BOLD.sub("", line).strip()
-        if said and not _NOT_IT.match(said):
-            return _NODE.sub("", _BEFORE_IT.sub("", said, count=1)) or said
+        if said and not error_texts.NOT_THE_CAUSE.match(said):
+            without_place = error_texts.PLACE_BEFORE.sub("", said, count=1)
+            return error_texts.NODE_AT_END.sub("", without_place) or said
     return "no message"

@@ -5,21 +5,19 @@ TensorFlow tells it from inside a graph: without a rule, and for whoever knows i
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import tensorflow as tf
 
 from strategy_core.data import images
 from strategy_core.planning import workload_catalog
+from strategy_core.private_tf import error_texts
 from strategy_core.runtime.user_errors import said
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 FINITE = "every number of a batch is finite"
 """What the check of every batch says, so that it is known again here."""
-_LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
-_INDEX = re.compile(r"indices\[[\d,]*\] = (-?\d+) is not in \[0, (\d+)\)")
 _BROKEN = (
     tf.errors.InvalidArgumentError,
     tf.errors.UnimplementedError,
@@ -30,8 +28,6 @@ _BROKEN = (
 )
 """What a step raises that is not about a peer that is gone: ops, Python code in a data set, and
 layers that are traced anew because a batch has another shape."""
-_OF_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective")
-_OF_PYTHON = "Traceback (most recent call last)"
 
 
 def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
@@ -41,7 +37,7 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
     """
     name = Path(spec.workload).name
     is_own = spec.workload.endswith(".py")
-    if isinstance(error, ValueError) and str(error).startswith("No gradients provided"):  # in fit
+    if isinstance(error, ValueError) and str(error).startswith(error_texts.NO_GRADIENTS):  # in fit
         return SpecError("The loss depends on the model's weights", "no gradient", field="workload")
     if isinstance(error, tf.errors.InvalidArgumentError) and FINITE in str(error):
         received = f"NaN or infinity in the batch of step {step}"
@@ -61,16 +57,18 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
 
 def _is_broken(error: Exception) -> bool:
     """Whether an op of the step or Python in a data set raised it, and no peer that is gone."""
-    if not isinstance(error, _BROKEN) or _OF_PEERS.search(str(error)):
+    if not isinstance(error, _BROKEN) or error_texts.ABOUT_PEERS.search(str(error)):
         return False
-    return not isinstance(error, tf.errors.UnknownError) or _OF_PYTHON in str(error)
+    is_python = error_texts.PYTHON_TRACEBACK in str(error)
+    return is_python or not isinstance(error, tf.errors.UnknownError)
 
 
 def wrong_number(error: BaseException | None, where: str, workload: str) -> SpecError | None:
     """A class or an index outside of the range that the model has; None for any other error."""
     if not isinstance(error, tf.errors.InvalidArgumentError):
         return None
-    label, index = _LABEL.search(str(error)), _INDEX.search(str(error))
+    label = error_texts.LABEL_OUT_OF_RANGE.search(str(error))
+    index = error_texts.INDEX_OUT_OF_RANGE.search(str(error))
     if label is not None:
         return SpecError(
             f"Labels are class numbers from 0 to {int(label[2]) - 1}, for the {label[2]} outputs "

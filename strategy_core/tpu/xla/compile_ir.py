@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.private_tf import error_texts
+
 _LOCAL_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-_PREFIX = re.compile(r"^Failed getting HLO text: '?")
 
 
 def compile_error(
@@ -28,5 +28,5 @@ def compile_error(
         try:
             function.experimental_get_compiler_ir(*specs)(stage="hlo", device_name=device)
         except (ValueError, TypeError, tf.errors.OpError) as error:
-            return _PREFIX.sub("", str(error)).strip()
+            return error_texts.XLA_PREFIX.sub("", str(error)).strip()
     return None

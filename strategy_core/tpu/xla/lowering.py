@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.private_tf import error_texts
 from strategy_core.private_tf import tpu as private_tf
 from strategy_core.tpu.xla.cluster_def import ClusterDef, NotLowerableError, Scope, known_shape
 from strategy_core.tpu.xla.compile_ir import compile_error
@@ -19,8 +19,6 @@ MAX_ERRORS = 8
 
 MAX_SHADOW_BYTES = 2**30
 """Of variables that stand for those of other devices, while XLA looks at the step."""
-
-_NODE = re.compile(r"\{\{node ([^}]+)\}\}|node `([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def _attempt(
 
 
 def _located(found: ClusterDef, message: str) -> Refusal:
-    for match in _NODE.finditer(message):
+    for match in error_texts.XLA_NODE.finditer(message):
         at = found.find(match[1] or match[2])
         if at is not None:
             return Refusal(message, *at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.capture import xspace
+from strategy_lab.profiles.capture import event_names, xspace
 from strategy_lab.profiles.errors import LabError
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
@@ -48,7 +48,7 @@ def test_line_times_since_the_epoch_read_the_same() -> None:
     ],
 )
 def test_names_of_ops(text: str, expected: tuple[str, str] | None) -> None:
-    assert xspace.split_op_name(text) == expected
+    assert event_names.split_op_name(text) == expected
 
 
 def test_asynchronous_marks_carry_their_node() -> None:

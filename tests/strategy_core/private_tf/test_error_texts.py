@@ -1,0 +1,116 @@
+"""TensorFlow and Keras still word the errors that the lab recognises as they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from strategy_core.private_tf import error_texts
+from strategy_core.runtime.error_message import cause
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+
+def error_of(call: Callable[[], Any]) -> Exception:
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - its text is what is looked at
+        call()
+    return raised.value
+
+
+def test_a_label_without_an_output() -> None:
+    import keras
+    import tensorflow as tf
+
+    loss = keras.losses.SparseCategoricalCrossentropy()
+    error = error_of(lambda: loss(tf.constant([7]), tf.constant([[0.5, 0.5]])))
+    found = error_texts.LABEL_OUT_OF_RANGE.search(str(error))
+    assert found is not None
+    assert found.groups() == ("7", "2")
+
+
+def test_an_index_without_a_row() -> None:
+    import tensorflow as tf
+
+    error = error_of(lambda: tf.gather(tf.zeros([3, 2]), tf.constant([5])))
+    found = error_texts.INDEX_OUT_OF_RANGE.search(str(error))
+    assert found is not None
+    assert found.groups() == ("5", "3")
+
+
+def test_a_loss_that_depends_on_no_weight() -> None:
+    import keras
+    import tensorflow as tf
+
+    optimizer, weight = keras.optimizers.SGD(), keras.Variable(1.0)
+    error = error_of(lambda: optimizer.apply_gradients([(None, weight)]))
+    assert str(error).startswith(error_texts.NO_GRADIENTS)
+    assert isinstance(error, ValueError)
+    del tf
+
+
+def test_python_that_raises_inside_an_op() -> None:
+    import tensorflow as tf
+
+    def broken() -> None:
+        raise KeyError("no such column")
+
+    @tf.function
+    def step() -> Any:
+        return tf.numpy_function(broken, [], tf.float32)
+
+    error = error_of(step)
+    assert isinstance(error, tf.errors.UnknownError)
+    assert error_texts.PYTHON_TRACEBACK in str(error)
+    assert cause(error) == "KeyError: 'no such column'"
+
+
+def test_a_transformation_of_tf_data_is_not_part_of_the_cause() -> None:
+    import tensorflow as tf
+
+    data = tf.data.Dataset.range(2).map(lambda n: tf.gather([1, 2], n + 5))
+    text = cause(error_of(lambda: list(data)))
+    assert text == "indices = 5 is not in [0, 2)"
+
+
+def test_a_failing_op_of_a_graph_is_named_by_its_cause_alone() -> None:
+    import tensorflow as tf
+
+    @tf.function
+    def step(n: tf.Tensor) -> Any:
+        return tf.debugging.check_numerics(tf.math.log(n), "loss")
+
+    text = cause(error_of(lambda: step(tf.constant(-1.0))))
+    assert text == "loss : Tensor had NaN values"
+
+
+def test_a_peer_that_fails_is_told_from_the_cause() -> None:
+    import tensorflow as tf
+
+    from strategy_core.private_tf import engine
+
+    strategy = engine.mirrored_strategy(["CPU:0", "CPU:1"])
+
+    def replica() -> tf.Tensor:
+        context = tf.distribute.get_replica_context()
+        shape = [2] if context.replica_id_in_sync_group == 0 else [3]
+        return context.all_reduce("SUM", tf.zeros(shape))
+
+    error = error_of(tf.function(lambda: strategy.run(replica)))
+    assert error_texts.ABOUT_PEERS.search(str(error)), str(error)
+
+
+def test_what_xla_refuses_names_its_node() -> None:
+    import tensorflow as tf
+
+    from strategy_core.tpu.xla.compile_ir import compile_error
+
+    @tf.function(jit_compile=True)
+    def step(text: tf.Tensor) -> Any:
+        return tf.strings.length(text)
+
+    refused = compile_error(step, [tf.TensorSpec([], tf.string)])
+    assert refused is not None
+    assert not error_texts.XLA_PREFIX.search(refused)
+    assert error_texts.XLA_NODE.search(refused), refused

@@ -20,8 +20,8 @@ WARM_UP = 30
 CHILD = """
 import json, sys, time
 import psutil, tensorflow as tf
-from strategy_lab.profiles.spec import RunSpec
-from strategy_core import segment
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_core.training import segment
 
 count, steps, warm_up = map(int, sys.argv[1:])
 cpu = tf.config.list_physical_devices("CPU")[0]

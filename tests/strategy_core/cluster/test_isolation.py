@@ -128,7 +128,7 @@ def test_an_ordinary_user_is_given_the_same_or_told_why() -> None:
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.fail("The test needs setpriv (package util-linux).")
     script = (
-        "from profiles.spec import NetworkOptions\n"
+        "from strategy_lab.profiles.spec.run_spec import NetworkOptions\n"
         "from strategy_core.cluster.network.isolation import lay_network\n"
         "with lay_network(NetworkOptions(), 2) as network:\n"
         "    print(len(network.entrances[0].namespaces) if network.entrances[0] else 0)\n"
@@ -158,7 +158,7 @@ def test_a_launcher_that_is_killed_leaves_no_switch_behind() -> None:
         return
     script = (
         "import os, signal\n"
-        "from profiles.spec import NetworkOptions\n"
+        "from strategy_lab.profiles.spec.run_spec import NetworkOptions\n"
         "from strategy_core.cluster.network.isolation import lay_network\n"
         "network = lay_network(NetworkOptions(delay_ms=1), 2)\n"
         "import psutil\n"

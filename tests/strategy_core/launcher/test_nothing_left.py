@@ -27,8 +27,8 @@ ROOT = Path(__file__).parents[3]
 LAUNCH_AND_WAIT = """
 import signal, sys, threading, time
 from pathlib import Path
-from strategy_lab.profiles.spec import RunSpec
-from strategy_core.launcher import Launcher
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_core.launcher.launcher import Launcher
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 launcher = Launcher(spare=True, worker_command=(sys.executable, "-P", sys.argv[1]))

@@ -17,8 +17,8 @@ from msgspec import Meta, Struct
 
 from strategy_lab.profiles.run import event_parts, manifest
 from strategy_lab.profiles.run.events import Event, Recorded, kind_of
+from strategy_lab.profiles.spec import limits
 from strategy_lab.profiles.spec.limits import LARGEST
-from strategy_lab.profiles.spec.run_spec import limits
 
 _HEAD = f"""# The run folder
 

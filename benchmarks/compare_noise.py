@@ -95,8 +95,6 @@ class Rates:
 
 def share(count: int, trials: int) -> str:
     """`4.8 % (4.2 to 5.5)`: with Wilson's interval."""
-    if not trials:
-        return "none"
     z, rate = 1.96, count / trials
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     reach = (
@@ -198,11 +196,14 @@ def _print_recorded(folder: Path, minutes: float) -> None:
         answers = [by_the_rule(sides["a"][i:], sides[other][i:]) for i in range(len(blocks))]
         known = [item for item in answers if item is not None]
         enough = [found for found, got_all in known if got_all]
+        if not enough:
+            print(f"{name}: not known, each of {len(known)} comparisons asked for more runs")
+            continue
         said = sum(found.is_different and (other == "again" or found.ratio > 1) for found in enough)
         numbers = [len(found.pairs) for found in enough]
         print(
             f"{name}: {share(said, len(enough))} of {len(enough)} overlapping comparisons, "
-            f"{np.mean(numbers) if numbers else math.nan:.1f} runs a side; "
+            f"{np.mean(numbers):.1f} runs a side; "
             f"{len(known) - len(enough)} asked for more runs than there are",
         )
 

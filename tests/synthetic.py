@@ -4,7 +4,7 @@
 
 Every step of a replica is input + compute + wait + transfer + idle, all replicas end a step
 together, and a straggler's extra milliseconds are in its own compute and in the others' wait.
-The same options and seed give the same bytes.
+The same options and seed give the same numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 from strategy_lab.profiles.run import event_parts, events
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.run.manifest import create_run_file, uid_of
+from strategy_lab.profiles.tables.recorded_tables import checksum
 from tests import synthetic_tables as tables
 from tests.synthetic_recipe import (
     EPOCH_NS,
@@ -44,6 +45,7 @@ def write_run(folder: str | Path, **options: Any) -> Path:
     run.mkdir(parents=True, exist_ok=True)
     if "run.json" not in recipe.missing:
         create_run_file(run, spec_of(recipe).to_json(), created_ns=EPOCH_NS)
+    recipe = replace(recipe, uid=uid_of(run))
     parts = _segment_recipes(recipe)
     launcher = _Clocked(run / LAUNCHER_EVENTS) if "launcher" not in recipe.missing else None
     for worker in range(recipe.workers):
@@ -106,10 +108,12 @@ def _write_worker(
 def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None) -> _Clocked:
     if launcher:
         launcher.write(
-            events.Launched(folder.worker, folder.generation, recipe.pid, EPOCH_NS, True)
+            events.Launched(
+                folder.worker, folder.generation, recipe.pid, EPOCH_NS, True, run=recipe.uid
+            )
         )
     log = _Clocked(folder.events, lambda at: int(ahead_ns(recipe, folder.worker, np.array(at))))
-    log.write(events.WorkerStarted(folder.worker, recipe.pid, EPOCH_NS, 1_000_000))
+    log.write(events.WorkerStarted(folder.worker, recipe.pid, EPOCH_NS, 1_000_000, recipe.uid))
     if "environment" not in recipe.missing:
         names = [replica_device(recipe, replica) for replica in range(recipe.replicas)]
         log.write(
@@ -193,8 +197,11 @@ def _write_segment(
         recipe=recipe,
     )
     if recipe.placement:
-        rows = tables.write_placement(folder.placement(segment), made)
-        log.write(events.PlacementRecorded(segment, folder.placement(segment).name, rows))
+        path = folder.placement(segment)
+        rows, crc32 = tables.write_placement(path, made), None
+        if recipe.checksums:
+            crc32 = checksum(path)
+        log.write(events.PlacementRecorded(segment, path.name, rows, crc32=crc32))
     marks = _marks(made) if recipe.marks else None
     for i in range(recipe.steps):
         log.at_ns = int(starts[i] + lengths[i])
@@ -289,7 +296,13 @@ def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, sta
     path = folder.window(number)
     if made.recipe.leader_only:
         made = replace(made, phases=_seen_alone(made))
-    num_spans = tables.write_window(path, made, start)
+    written = tables.write_window(path, made, start)
+    num_spans = written["spans"]
+    files = {
+        name: event_parts.TableFile(num_rows, checksum(path / f"{name}.parquet"))
+        for name, num_rows in written.items()
+        if made.recipe.checksums and name not in made.recipe.missing
+    }
     log.write(
         events.WindowCaptured(
             window=number,
@@ -302,6 +315,7 @@ def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, sta
             start_ms=0.1,
             stop_ms=20.0,
             convert_ms=15.0,
+            tables=files,
         )
     )
 

@@ -67,6 +67,10 @@ class Recipe:
     contexts: bool = False
     captured: bool = True
     """Whether the windows' Parquet files exist."""
+    checksums: bool = False
+    """Whether events have the checksums of the Parquet files: runs of earlier versions do not."""
+    uid: str = ""
+    """That of `run.json`, once it is written."""
     ending: Ending | None = "finished"
     """`finished`, `stopped`, `failed`, `crashed`, or None: cut off without a word."""
     missing: Sequence[str] = ()

@@ -31,8 +31,8 @@ class Segment:
     recipe: Any
 
 
-def write_window(path: Path, made: Segment, start: int) -> int:
-    """Write the window tables for the window at `start`; the number of spans."""
+def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
+    """Write the window tables for the window at `start`; the number of rows of each."""
     path.mkdir(parents=True)
     steps = range(start, start + made.recipe.window_steps)
     rows = {
@@ -46,7 +46,7 @@ def write_window(path: Path, made: Segment, start: int) -> int:
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:
             _write(path / f"{name}.parquet", name, rows[name])
-    return len(rows["spans"])
+    return {name: len(found) for name, found in rows.items()}
 
 
 def write_placement(path: Path, made: Segment) -> int:

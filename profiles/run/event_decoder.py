@@ -6,6 +6,7 @@ events need no checks of their own.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ LeftOut: TypeAlias = Counter[tuple[str, str]]
 _CHUNK_BYTES = 1 << 20
 _MOST_NOTES = 20
 _TOO_LONG = ("line", f"longer than {LONGEST_LINE_BYTES >> 20} MiB")
+_MOST_SKIPPED_BYTES = 1 << 28
+_GIVEN_UP = ("line", f"longer than {_MOST_SKIPPED_BYTES >> 20} MiB: nothing behind it is read")
 _NO_JSON = "not JSON: cut off or damaged"
 _EVENTS = msgspec.json.Decoder(Event)
 _WHERE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
@@ -57,37 +60,45 @@ def read_chunks(file: BinaryIO, left_out: LeftOut) -> Iterator[tuple[bytes, int]
     """The rest of a file in chunks of whole lines, each with the file's offset after it.
 
     The last line may lack its newline. A line longer than `limits.LONGEST_LINE_BYTES` is left out
-    without being held in memory.
+    without being held in memory, and ends the reading if it is that of a damaged file: terabytes of
+    zeros take no disk, but hours.
     """
-    rest, is_too_long, offset = b"", False, file.tell()
+    rest, num_skipped, offset = b"", 0, file.tell()
     while block := file.read(_CHUNK_BYTES):
         offset += len(block)
         end = block.rfind(b"\n") + 1
         if not end:
-            rest = b"" if is_too_long else rest + block
-            if len(rest) > LONGEST_LINE_BYTES:
-                rest, is_too_long = b"", True
+            rest = b"" if num_skipped else rest + block
+            if num_skipped or len(rest) > LONGEST_LINE_BYTES:
+                num_skipped += len(rest) or len(block)
+                rest = b""
+            if num_skipped > _MOST_SKIPPED_BYTES:
+                left_out[_GIVEN_UP] += 1
+                yield b"", file.seek(0, os.SEEK_END)
+                return
             continue
-        start = block.find(b"\n") + 1 if is_too_long else 0
-        if is_too_long:
+        start = block.find(b"\n") + 1 if num_skipped else 0
+        if num_skipped:
             left_out[_TOO_LONG] += 1
         yield rest + block[start:end], offset - len(block) + end
-        rest, is_too_long = block[end:], False
-    if is_too_long:
+        rest, num_skipped = block[end:], 0
+    if num_skipped:
         left_out[_TOO_LONG] += 1
         yield b"", offset
     elif rest:
         yield rest, offset
 
 
-def describe_left_out(file: str, left_out: LeftOut) -> list[str]:
+def describe_left_out(file: str, left_out: LeftOut, num_missing: int = 0) -> list[str]:
     """A sentence for each kind and reason, the most frequent first."""
+    gone = "1 line is" if num_missing == 1 else f"{num_missing:,} lines are"
+    missing = [f"{file}: {gone} missing: what it recorded there is unknown"] if num_missing else []
     notes = [
         f"{file}: {count} {'line is' if count == 1 else 'lines are'} left out ({kind}: {reason})"
         for (kind, reason), count in left_out.most_common(_MOST_NOTES)
     ]
     num_more = left_out.total() - sum(n for _, n in left_out.most_common(_MOST_NOTES))
-    return notes + ([f"{file}: {num_more} more lines are left out"] if num_more else [])
+    return missing + notes + ([f"{file}: {num_more} more lines are left out"] if num_more else [])
 
 
 def _fitting(line: bytes, left_out: LeftOut) -> Event | None:

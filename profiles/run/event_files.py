@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines, read_chunks
@@ -32,7 +34,9 @@ class EventSource:
     """All but steps, in the order in which they were written."""
     steps: StepColumns = field(default_factory=lambda: StepColumns.of(()))
     left_out: LeftOut = field(default_factory=Counter)
-    """Lines that are no event, the cut last one included."""
+    """Lines that are no event, the cut last one included, and the second of two equal ones."""
+    num_missing: int = 0
+    """Lines before the last that are not there."""
     _sorted: dict[type | None, Any] = field(default_factory=dict, compare=False, repr=False)
     """Events by class, and under None how many events those are: a followed run grows."""
 
@@ -91,7 +95,31 @@ def source_of(
             events += [event for event in found if type(event) is not StepDone]
         if done:
             steps.append(StepColumns.of(done))
-    return EventSource(file, worker, generation, events, StepColumns.together(steps), left_out)
+    return _without_doubled(
+        EventSource(file, worker, generation, events, StepColumns.together(steps), left_out)
+    )
+
+
+def _without_doubled(source: EventSource) -> EventSource:
+    """Each line once, by its number; those that no line carries are counted as missing."""
+    steps, others = source.steps.line, [event.line for event in source.events]
+    lines = np.concatenate([steps, np.array(others, np.int64)])
+    numbers = np.unique(lines[lines > 0])
+    last = int(numbers[-1]) if len(numbers) else 0
+    num_missing = max(0, last - len(numbers) - source.left_out.total())
+    num_doubled = int((lines > 0).sum()) - len(numbers)
+    if not num_doubled:
+        return replace(source, num_missing=num_missing) if num_missing else source
+    is_kept = lines == 0
+    is_kept[np.unique(lines, return_index=True)[1]] = True
+    source.left_out["line", "it is there twice"] += num_doubled
+    kept = is_kept[len(steps) :].tolist()
+    return replace(
+        source,
+        events=[event for event, is_first in zip(source.events, kept, strict=True) if is_first],
+        steps=source.steps.only(is_kept[: len(steps)]),
+        num_missing=num_missing,
+    )
 
 
 def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:

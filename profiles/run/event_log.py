@@ -5,6 +5,7 @@ Lines are written with one `write` call, so a reader sees whole lines or a cut l
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,10 +54,15 @@ class EventLog:
         self.now_ns = now_ns
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: BinaryIO = path.open("ab", buffering=0)
+        self._lines = itertools.count(_num_lines(path) + 1)
 
     def write(self, event: Event) -> None:
         """Append one event; raises RunFolderError where the disk refuses it."""
-        self.append([line_of(event, self.now_ns())])
+        self.append([line_of(event, self.now_ns(), self.next_line())])
+
+    def next_line(self) -> int:
+        """The number of the line to append next; each is given once, also if the disk refuses."""
+        return next(self._lines)
 
     def append(self, lines: Sequence[bytes]) -> None:
         """Append lines of events with one call; raises RunFolderError where the disk refuses."""
@@ -72,16 +78,21 @@ class EventLog:
         self._file.close()
 
 
+def _num_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
 def _refused(why: str | None) -> RunFolderError:
     return RunFolderError("The run folder takes every event", why, "Free some space")
 
 
-def line_of(event: Event, at_ns: int) -> bytes:
+def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
     """The JSON object of an event, in one line, as readers accept it.
 
     Text that is too long is cut. An event that still does not fit becomes a note that says so.
     """
-    event = msgspec.structs.replace(event, at_ns=at_ns)
+    event = msgspec.structs.replace(event, at_ns=at_ns, line=line)
     if isinstance(event, StepDone):
         return _ENCODER.encode(event)  # checking it would cost as much again
     try:
@@ -92,10 +103,10 @@ def line_of(event: Event, at_ns: int) -> bytes:
         return _checked(_ENCODER.encode(_shortened(msgspec.to_builtins(event, enc_hook=_plain))))
     except (ValueError, RecursionError) as error:
         said = f"An event of kind {event.kind} could not be recorded: {error}"
-        return _ENCODER.encode(Note("warning", said, at_ns=at_ns))
+        return _ENCODER.encode(Note("warning", said, at_ns=at_ns, line=line))
 
 
-def line_of_step(step: StepFields, at_ns: int) -> bytes:
+def line_of_step(step: StepFields, at_ns: int, line: int) -> bytes:
     """The line of a step. A loss that is NaN or infinite is null: JSON has no word for it."""
     return _ENCODER.encode(
         StepDone(
@@ -109,6 +120,7 @@ def line_of_step(step: StepFields, at_ns: int) -> bytes:
             step.input_ms,
             step.marks_ns,
             at_ns=at_ns,
+            line=line,
         )
     )
 

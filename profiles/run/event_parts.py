@@ -17,6 +17,9 @@ from strategy_lab.profiles.spec.field_types import (
 )
 from strategy_lab.profiles.spec.limits import MOST_ITEMS
 
+Crc32 = Annotated[int, Meta(ge=0, lt=2**32)]
+"""Of a whole file."""
+
 
 class Device(Struct, frozen=True):
     """A logical device, and the physical one that it is a share of, if there is no doubt."""
@@ -69,7 +72,7 @@ class TableFile(Struct, frozen=True):
     """A table of a capture window as it was written."""
 
     num_rows: Count
-    crc32: Annotated[int, Meta(ge=0, lt=2**32)]
+    crc32: Crc32
     """Of the whole file."""
 
 

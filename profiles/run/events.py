@@ -1,8 +1,8 @@
 """What happened: one completed record per thing, one JSON line each, never start/end pairs.
 
 Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`). A line is
-`{"kind": ..., **fields, "at_ns": ...}`; `at_ns` is the writer's wall clock (`time.time_ns()`) when
-the record was written. These classes are the schema: writers encode them, readers decode into them
+`{"kind": ..., **fields, "at_ns": ..., "line": ...}`; `at_ns` is the writer's wall clock
+(`time.time_ns()`) when the record was written, `line` counts the file's lines. These classes are the schema: writers encode them, readers decode into them
 (`event_decoder`), and `docs/run-folder.md` is made from them. A field that a reader does not know
 is ignored. A line that does not fit is left out and counted, so a run cut off at any byte stays
 readable.
@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from strategy_lab.profiles.run.event_parts import (
     CoreTraffic,
+    Crc32,
     Device,
     Fallback,
     Host,
@@ -57,6 +58,8 @@ class Recorded(Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     at_ns: TimeNs = 0
     """When it was written; 0 before that."""
+    line: Count = 0
+    """Its number in its file, from 1: a gap is a lost line. 0 in runs of earlier versions."""
 
     @property
     def kind(self) -> str:
@@ -201,6 +204,8 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
     num_rows: Count
     reason: Text | None = None
     """Why there is no file; null if there is one."""
+    crc32: Crc32 | None = None
+    """Of the whole file; null in runs of earlier versions."""
 
 
 class CoresExpanded(Recorded, frozen=True, tag="cores"):
@@ -368,6 +373,8 @@ class Launched(Recorded, frozen=True, tag="launched"):
     """`host:port` of its server in the cluster."""
     host: Name | None = None
     """Name of the machine it is on, where the run may have processes on others."""
+    run: Name = ""
+    """`uid` of the run's `run.json`; empty if that names none."""
 
 
 class Exited(Recorded, frozen=True, tag="exited"):

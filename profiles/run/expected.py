@@ -11,24 +11,29 @@ from os.path import lexists
 from pathlib import Path
 
 from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.events import Exited, SegmentOpened, WorkerStarted
+from strategy_lab.profiles.run.events import Exited, Launched, SegmentOpened, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import RunIdentity
 from strategy_lab.profiles.run.topology import has_coordinator
+
+_NAMING = (WorkerStarted, Launched)
+"""Events that name their run, near the beginning of every file."""
 
 
 def of_this_run(
     identity: RunIdentity | None, sources: Iterable[EventSource]
 ) -> tuple[tuple[EventSource, ...], list[str]]:
-    """The sources without those of workers that started for another run, and a note for each."""
+    """The sources without those of another run, and a note for each."""
     kept, notes = [], []
     own = {"", identity.uid, *identity.parts} if identity and identity.uid else None
     for source in sources:
-        named = {event.run for event in source.of_kind(WorkerStarted)}
+        named = {event.run for kind in _NAMING for event in source.of_kind(kind)}
         if own is None or named <= own:
             kept.append(source)
         else:
-            notes.append(f"{Path(source.file).parent} belongs to another run: it is left out")
+            file = Path(source.file)
+            name = file.name if source.worker is None else file.parent
+            notes.append(f"{name} belongs to another run: it is left out")
     return tuple(kept), notes
 
 

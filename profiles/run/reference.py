@@ -30,7 +30,8 @@ Where each file is: `profiles/run/layout.py`. Columns of the Parquet tables:
 `run.json` is one JSON object, written once. `events.jsonl` of each process and `launcher.jsonl`
 hold one JSON object per line, each an event with its `kind`. Readers ignore fields that they do not
 know. A line that does not fit the tables below is left out; the run's notes say how many lines, of
-which kind, and why. NaN and Infinity are not JSON: a line with one of them is left out as well.
+which kind, and why, and how many lines are missing by the numbers of those that are there. NaN and
+Infinity are not JSON: a line with one of them is left out as well.
 
 ## Limits
 
@@ -67,16 +68,16 @@ def reference() -> str:
 
 
 def _section(title: str, struct: type[Struct]) -> str:
-    described = _described(struct)
+    of_every_event = _described(Recorded) if issubclass(struct, Recorded) else {}
+    described = _described(struct) | of_every_event
     hints = get_type_hints(struct, include_extras=True)
     rows = [
         f"| `{field.name}` | {_type(hints[field.name])} | {_needed(field)} | "
         f"{described.get(field.name, '')} |"
-        for field in msgspec.structs.fields(struct)
-        if not (issubclass(struct, Recorded) and field.name == "at_ns")
+        for field in sorted(
+            msgspec.structs.fields(struct), key=lambda field: field.name in of_every_event
+        )
     ]
-    if issubclass(struct, Recorded):
-        rows.append(f"| `at_ns` | {_type(hints['at_ns'])} | | When it was written. |")
     about = " ".join((inspect.getdoc(struct) or "").split())
     table = ["| field | type | needed | |", "| --- | --- | --- | --- |", *rows]
     return "\n".join([f"## {title}", "", about, "", *table, ""])

@@ -23,6 +23,8 @@ class StepColumns:
     """Fields of `events.StepDone`, one entry per step in the order in which they were written."""
 
     at_ns: Ints
+    line: Ints
+    """0 in runs of earlier versions."""
     segment: Ints
     step: Ints
     start_ns: Ints
@@ -49,6 +51,7 @@ class StepColumns:
         flat = chain.from_iterable(chain.from_iterable(marks))
         return cls(
             at_ns=_ints(steps, "at_ns"),
+            line=_ints(steps, "line"),
             segment=_ints(steps, "segment"),
             step=_ints(steps, "step"),
             start_ns=_ints(steps, "start_ns"),

@@ -52,7 +52,8 @@ def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:
             yield from _of_window(window, folder / window.folder)
     for placement in source.of_kind(PlacementRecorded):
         if placement.file is not None:
-            yield RecordedFile("placement", folder / placement.file, placement.num_rows)
+            path = folder / placement.file
+            yield RecordedFile("placement", path, placement.num_rows, placement.crc32)
 
 
 def _of_window(window: WindowCaptured, folder: Path) -> Iterator[RecordedFile]:

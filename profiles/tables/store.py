@@ -257,7 +257,7 @@ def _first_notes(
         state = "missing" if why is None else f"damaged ({why})"
         notes.append(f"{RUN_FILE} is {state}: what was asked of the run is unknown")
     for source in sources:
-        notes += describe_left_out(source.file, source.left_out)
+        notes += describe_left_out(source.file, source.left_out, source.num_missing)
     notes += [
         f"{path.name} in {path.parent.name} {reason}: left out of {name}"
         for name, paths in files.items()

@@ -102,6 +102,8 @@ def _show(outcome: Outcome, is_json: bool) -> None:
         _say(str(error))
         return
     if compared is None:
+        if len(outcome.finished) == 2:
+            _say("The two sides cannot be compared: one has no finished run.")
         return
     if is_json:
         print(json.dumps({"kind": "comparison", **comparison_document(compared, [])}))

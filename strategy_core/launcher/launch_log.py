@@ -12,6 +12,7 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Event, Exited, Launched
 from strategy_lab.profiles.run.layout import launcher_file
+from strategy_lab.profiles.run.manifest import uid_of
 
 FINE = ("finished", "stopped", "replaced")
 """Verdicts of processes that ended as they should."""
@@ -26,6 +27,7 @@ class LaunchLog:
     def __init__(self, run: Path, process: int = 0, host: str | None = None) -> None:
         self._log = EventLog(launcher_file(run, process))
         self._host = host
+        self._run = uid_of(run)
 
     def write(self, event: Event) -> None:
         with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so
@@ -50,6 +52,7 @@ class LaunchLog:
                 task.title if task else None,
                 task.address if task else None,
                 self._host,
+                self._run,
             )
         )
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -134,7 +136,7 @@ class GraphTrace:
         try:
             count = placement.copy_placement(source, self.segment, path)
             copy_graph(self._folder.graph(before), self._folder.graph(self.segment))
-            self._outcome = PlacementRecorded(self.segment, path.name, count)
+            self._outcome = self._recorded(path, count)
         except (OSError, ValueError) as error:
             why = f"Its step is that of segment {before}, which has no graph on record: {error}"
             self._outcome = self._none(why)
@@ -147,9 +149,13 @@ class GraphTrace:
             count = placement.write_placement(
                 nodes, variables, self.replica_of, self.segment, self._folder.worker, path
             )
-            self._outcome = PlacementRecorded(self.segment, path.name, count)
+            self._outcome = self._recorded(path, count)
         except Exception as error:  # told in the run; training goes on
             self._outcome = self._none(f"{type(error).__name__}: {error}")
+
+    def _recorded(self, path: Path, num_rows: int) -> PlacementRecorded:
+        crc32 = zlib.crc32(path.read_bytes())
+        return PlacementRecorded(self.segment, path.name, num_rows, crc32=crc32)
 
     def _none(self, reason: str) -> PlacementRecorded:
         return PlacementRecorded(self.segment, None, 0, reason)

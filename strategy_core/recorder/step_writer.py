@@ -85,12 +85,12 @@ class StepWriter:
 
     def _write_steps(self) -> None:
         lines: list[bytes] = []
-        at_ns = self._log.now_ns()
+        at_ns, next_line = self._log.now_ns(), self._log.next_line
         while self._steps:
             step = self._steps.popleft()
             step.settle()
-            lines.append(line_of_step(step, at_ns))
-            lines += [line_of(event, at_ns) for event in step.events or ()]
+            lines.append(line_of_step(step, at_ns, next_line()))
+            lines += [line_of(event, at_ns, next_line()) for event in step.events or ()]
         if lines:
             self._log.append(lines)
 

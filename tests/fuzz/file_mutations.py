@@ -143,8 +143,16 @@ def _of_another_run(run: Path, others: Path, rng: random.Random) -> Mutation:
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         target.unlink()
+    had_checksum = target.suffix != ".parquet" or '"crc32":' in _events_of(run)
     shutil.copyfile(source, target)
-    return _said(target, run, f"is {source.relative_to(others)} of another run")
+    said = f"is {source.relative_to(others)} of another run"
+    return _said(target, run, said, had_checksum)
+
+
+def _events_of(run: Path) -> str:
+    files = [path for path in run.rglob("events.jsonl") if path.is_file()]
+    small = [path for path in files if path.stat().st_size < 1 << 20]
+    return "".join(path.read_text(errors="replace") for path in small)
 
 
 def _renamed(run: Path, _others: Path, rng: random.Random) -> Mutation:

@@ -11,7 +11,9 @@ from strategy_lab.profiles.run.layout import launcher_file
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import EPOCH_NS, write_run
 
-_SMALL = {"ops_per_step": 5, "window_steps": 3, "windows": 1}
+_SMALL = {"ops_per_step": 5, "window_steps": 3, "windows": 1, "checksums": True}
+_EARLIER = _SMALL | {"checksums": False}
+"""Tables whose damage only their contents show."""
 
 
 def write_runs(root: Path) -> dict[str, Path]:
@@ -29,7 +31,7 @@ def _mirrored(run: Path) -> None:
 
 def _workers(run: Path) -> None:
     ahead = {"hosts": ("a", "b"), "clock_ahead_ms": (0.0, 5.0), "leader_only": True}
-    write_run(run, replicas=4, workers=2, steps=16, **ahead, **_SMALL)
+    write_run(run, replicas=4, workers=2, steps=16, **ahead, **_EARLIER)
     for worker in (0, 1):
         _add_links(run / f"worker-{worker}-0" / "events.jsonl", 1 - worker)
 
@@ -48,7 +50,12 @@ def _add_links(events: Path, peer: int) -> None:
         counted = {"kind": "links", "segment": 0, "step": 5 * number, "links": [link]}
         line = json.dumps(counted | {"at_ns": EPOCH_NS + number * 10**9})
         lines.insert(len(lines) - 1, line)
-    events.write_text("".join(f"{line}\n" for line in lines))
+    _write_lines(events, lines)
+
+
+def _write_lines(events: Path, lines: list[str]) -> None:
+    numbered = [json.loads(line) | {"line": number} for number, line in enumerate(lines, 1)]
+    events.write_text("".join(f"{json.dumps(line)}\n" for line in numbered))
 
 
 def _tpu(run: Path) -> None:
@@ -69,7 +76,7 @@ def _host(run: Path) -> None:
     shutil.rmtree(run / "worker-1-0")
     lines = (run / "launcher.jsonl").read_text().splitlines()
     own = [line for line in lines if json.loads(line).get("worker", 0) == 0]
-    launcher_file(run).write_text("".join(f"{line}\n" for line in own))
+    _write_lines(launcher_file(run), own)
 
 
 _KINDS: dict[str, Callable[[Path], None]] = {

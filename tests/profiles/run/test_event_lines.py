@@ -72,8 +72,9 @@ def test_a_loss_that_is_no_number_is_null() -> None:
 def test_an_object_with_the_fields_of_a_step_is_written_as_one() -> None:
     for step in (_step(loss=2.5), _step(loss=np.float32(0.5), examples=np.int64(8))):
         fields = {name: getattr(step, name) for name in StepDone.__struct_fields__}
-        assert line_of_step(SimpleNamespace(**fields), 7) == line_of(step, 7)
-        assert json.loads(line_of(step, 7))["at_ns"] == 7
+        assert line_of_step(SimpleNamespace(**fields), 7, 3) == line_of(step, 7, 3)
+        record = json.loads(line_of(step, 7, 3))
+        assert (record["at_ns"], record["line"]) == (7, 3)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +147,27 @@ def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(tmp_path: Pat
     assert ends[-1] == path.stat().st_size
     events, cursor = read_events(path)
     assert (len(events), cursor) == (2, path.stat().st_size)
+
+
+def test_a_line_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path, left_out = tmp_path / "events.jsonl", LeftOut()
+    path.write_bytes(line_of(Note("info", "so it is"), 1) + b"\n")
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)  # zeros that take no disk; to read them takes minutes
+        chunks = list(read_chunks(file, left_out))
+    assert [len(decode_lines(chunk, left_out)) for chunk, _ in chunks] == [1, 0]
+    assert chunks[-1][1] == 1 << 40
+    assert left_out == {("line", "longer than 256 MiB: nothing behind it is read"): 1}
+
+
+def test_lines_are_counted_on_where_a_file_is_opened_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        log = EventLog(tmp_path / "events.jsonl")
+        log.write(Note("info", "so it is"))
+        log.write(Note("info", "so it is"))
+        log.close()
+    events, _ = read_events(tmp_path / "events.jsonl")
+    assert [event.line for event in events] == [1, 2, 3, 4]
 
 
 def test_a_cut_last_line_is_read_once_it_is_whole(tmp_path: Path) -> None:

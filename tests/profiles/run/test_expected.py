@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,54 @@ def test_a_table_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     profile = profiles.load(run)
     assert profile.table("spans").num_rows == twice // 2
     assert "spans.parquet in window-000007 is not what the run wrote" in "\n".join(profile.notes)
+
+
+Lines = list[bytes]
+
+
+@pytest.mark.parametrize("kind", ["segment", "step", "window"])
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda lines, at: lines[:at] + lines[at + 1 :], "1 line is missing"),
+        (lambda lines, at: [*lines[: at + 1], *lines[at:]], "1 line is left out (line: it is"),
+    ],
+)
+def test_a_line_that_is_gone_or_there_twice_is_noted(
+    tmp_path: Path, kind: str, change: Callable[[Lines, int], Lines], note: str
+) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=2)
+    events = worker_folder(run, 0).events
+    before = profiles.load(run).summary()["segments"]
+    lines = events.read_bytes().splitlines(keepends=True)
+    at = max(i for i, line in enumerate(lines) if b'"kind":"%s"' % kind.encode() in line)
+    events.write_bytes(b"".join(change(lines, at)))
+    assert f"worker-0-0/events.jsonl: {note}" in noted(run)
+    if "left out" in note:
+        assert profiles.load(run).summary()["segments"] == before
+
+
+def test_a_damaged_line_is_not_missing_as_well(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    events = worker_folder(run, 0).events
+    events.write_bytes(events.read_bytes().replace(b'{"kind":"step"', b'{"kind":"stop"', 1))
+    assert "missing" not in noted(run)
+    assert "1 line is left out (unknown kind" in noted(run)
+
+
+def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
+    run, other = (write_run(tmp_path / name, steps=40) for name in ("run", "other"))
+    shutil.copyfile(other / "launcher.jsonl", run / "launcher.jsonl")
+    profile = profiles.load(run)
+    assert {source.worker for source in profile.sources} == {0}
+    assert profile.notes == ("launcher.jsonl belongs to another run: it is left out",)
+
+
+def test_a_placement_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, checksums=True)
+    other = write_run(tmp_path / "other", steps=40, prefix="other/")
+    shutil.copyfile(*(worker_folder(folder, 0).placement(0) for folder in (other, run)))
+    assert "placement-000.parquet in worker-0-0 is not what the run wrote" in noted(run)
 
 
 def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:

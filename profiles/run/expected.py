@@ -12,7 +12,7 @@ from pathlib import Path
 
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import Exited, Launched, SegmentOpened, WorkerStarted
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
 from strategy_lab.profiles.run.manifest import RunIdentity
 from strategy_lab.profiles.run.topology import has_coordinator
 
@@ -22,19 +22,31 @@ _NAMING = (WorkerStarted, Launched)
 
 def of_this_run(
     identity: RunIdentity | None, sources: Iterable[EventSource]
-) -> tuple[tuple[EventSource, ...], list[str]]:
-    """The sources without those of another run, and a note for each."""
+) -> tuple[RunIdentity | None, tuple[EventSource, ...], list[str]]:
+    """Without what belongs to another run, and a note for each piece of it.
+
+    That is `run.json` itself if all other files name another run.
+    """
+    sources = tuple(sources)
+    if identity is None or not identity.uid:
+        return identity, sources, []
+    own = {identity.uid, *identity.parts}
+    named = [
+        {event.run for kind in _NAMING for event in source.of_kind(kind) if event.run}
+        for source in sources
+    ]
+    if any(named) and not own & set().union(*named):
+        note = f"{RUN_FILE} belongs to another run: what was asked of this one is unknown"
+        return None, sources, [note]
     kept, notes = [], []
-    own = {"", identity.uid, *identity.parts} if identity and identity.uid else None
-    for source in sources:
-        named = {event.run for kind in _NAMING for event in source.of_kind(kind)}
-        if own is None or named <= own:
+    for source, runs in zip(sources, named, strict=True):
+        if runs <= own:
             kept.append(source)
         else:
             file = Path(source.file)
             name = file.name if source.worker is None else file.parent
             notes.append(f"{name} belongs to another run: it is left out")
-    return tuple(kept), notes
+    return identity, tuple(kept), notes
 
 
 def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:

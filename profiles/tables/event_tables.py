@@ -110,10 +110,10 @@ def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> 
         "step": steps.step,
         "start_ns": steps.start_ns,
         "wall_ms": steps.wall_ms,
-        "loss": pa.array(steps.loss, from_pandas=True),
+        "loss": pa.array(steps.loss, mask=np.isnan(steps.loss)),
         "examples": pa.array(steps.examples, mask=steps.examples == UNKNOWN),
         "captured": steps.captured,
-        "input_ms": pa.array(steps.input_ms, from_pandas=True),
+        "input_ms": pa.array(steps.input_ms, mask=np.isnan(steps.input_ms)),
         "traced": _is_among(steps.segment, steps.step, *traced),
     }
     return pa.table(columns, schema=TABLES["steps"])

@@ -6,6 +6,9 @@ kilobytes on disk, does not fill the memory.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +20,7 @@ from strategy_lab.profiles.tables.schema import COLUMNS, MOST_OTHER_ROWS, MOST_R
 _MAGIC = b"PAR1"
 _SMALLEST_BYTES = 12
 """Both magics and the length of the footer: a file cut after its first magic ends with one, too."""
+_MANY_ROWS = 100_000
 LARGEST_BYTES = 2 << 30
 """Of a file: what its columns take once they are decompressed, as its footer says."""
 
@@ -45,36 +49,61 @@ def read_file(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Ta
     `num_rows` is how many were written, if that is known.
     Raises UnreadableTableError if the file is damaged, too large, or of another form.
     """
+    table, lacking = read_columns(name, path, num_rows)
+    fitting, reasons = fit(name, table)
+    return fitting, lacking + reasons
+
+
+def read_columns(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Table, list[str]]:
+    """A file's columns of the table, not yet checked by `fit`, and which it lacks, in words.
+
+    Raises as `read_file` does.
+    """
     reason = why_unreadable(path)
     if reason is not None:
         raise UnreadableTableError(reason)
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            if num_rows is not None and file.metadata.num_rows != num_rows:
-                found = file.metadata.num_rows
-                raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
-            notes = _check_form(name, file)
-            known = [field.name for field in TABLES[name]]
-            table = file.read([column for column in known if column in file.schema_arrow.names])
+    with _told(), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        if num_rows is not None and file.metadata.num_rows != num_rows:
+            found = file.metadata.num_rows
+            raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
+        _check_size(name, file.metadata)
+        columns, lacking = _check_form(name, file.schema_arrow)
+        # Handing the columns of a small file to threads takes longer than to read them.
+        use_threads = file.metadata.num_rows >= _MANY_ROWS
+        return file.read(list(columns), use_threads=use_threads), list(lacking)
+
+
+def fit(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """The rows that fit the table, and what was left out; raises UnreadableTableError."""
+    with _told():
         # A flipped bit can make an index point outside its dictionary, or text that is not UTF-8.
         table.validate(full=True)
-        fitting, reasons = fitting_rows(name, _conform(table, TABLES[name]))
-        return fitting, notes + reasons
+        return fitting_rows(name, _conform(table, TABLES[name]))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What Arrow raises about a damaged file as an UnreadableTableError."""
+    try:
+        yield
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError) as error:
         said = (str(error) or type(error).__name__).split("\n", 1)[0][:200]
         raise UnreadableTableError(f"cannot be read ({said})") from None
 
 
-def _check_form(name: str, file: pq.ParquetFile) -> list[str]:
-    """What the footer says is missing; raises UnreadableTableError for what cannot be read."""
-    metadata = file.metadata
+def _check_size(name: str, metadata: pq.FileMetaData) -> None:
     most = MOST_ROWS.get(name, MOST_OTHER_ROWS)
     if not 0 <= metadata.num_rows <= most:
         raise UnreadableTableError(f"has {metadata.num_rows:,} rows, more than {most:,}")
     sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
     if sum(sizes) > LARGEST_BYTES:
         raise UnreadableTableError(f"has more than {LARGEST_BYTES >> 30} GiB in it")
-    names = file.schema_arrow.names
+
+
+@functools.lru_cache(maxsize=64)  # a run has hundreds of files of one form
+def _check_form(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns to read, and what the footer says is missing; raises UnreadableTableError."""
+    names = schema.names
     missing = []
     for column in COLUMNS[name]:
         count = names.count(column.name)
@@ -85,10 +114,11 @@ def _check_form(name: str, file: pq.ParquetFile) -> list[str]:
         if not count:
             missing.append(column.name)
             continue
-        found = file.schema_arrow.field(column.name).type
+        found = schema.field(column.name).type
         if not _can_become(found, column.kind.type):
             raise UnreadableTableError(f"has {column.name} as {found}, not {column.kind.type}")
-    return [f"the column {', '.join(missing)}, which it does not have"] if missing else []
+    lacking = (f"the column {', '.join(missing)}, which it does not have",) if missing else ()
+    return tuple(field.name for field in TABLES[name] if field.name in names), lacking
 
 
 def _can_become(found: pa.DataType, wanted: pa.DataType) -> bool:

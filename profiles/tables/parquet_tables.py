@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
-from strategy_lab.profiles.tables.parquet_file import UnreadableTableError, read_file
+from strategy_lab.profiles.tables.parquet_file import UnreadableTableError, fit, read_columns
 from strategy_lab.profiles.tables.recorded_tables import RecordedFile, checksum
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 
@@ -57,21 +57,56 @@ def read_table(
     `recorded` is what the events tell of the files: one with another number of rows, or another
     checksum, is left out.
     """
-    parts = []
+    read = []
     for path in files:
-        where = f"{path.name} in {path.parent.name}"
         try:
-            wanted = recorded.get(path)
-            part, left_out = read_file(name, path, wanted.num_rows if wanted else None)
+            read.append((path, *_read(name, path, recorded.get(path))))
         except UnreadableTableError as error:
-            noted(f"{where} {error}: left out of {name}")
+            noted(f"{path.name} in {path.parent.name} {error}: left out of {name}")
+    whole = _all_fitting(name, [part for _path, part, _lacking in read])
+    if whole is not None:
+        for path, _part, lacking in read:
+            _note_left_out(name, path, lacking, noted)
+        return whole
+    parts = []
+    for path, part, lacking in read:
+        try:
+            fitting, left_out = fit(name, part)
+        except UnreadableTableError as error:
+            noted(f"{path.name} in {path.parent.name} {error}: left out of {name}")
             continue
+        _note_left_out(name, path, lacking + left_out, noted)
+        parts.append(fitting)
+    return _together(name, parts)
+
+
+def _read(name: str, path: Path, wanted: RecordedFile | None) -> tuple[pa.Table, list[str]]:
+    part, lacking = read_columns(name, path, wanted.num_rows if wanted else None)
+    try:
         if wanted and wanted.crc32 is not None and checksum(path) != wanted.crc32:
-            noted(f"{where} is not what the run wrote: left out of {name}")
-            continue
-        for what in left_out:
-            noted(f"{where}: {what}: left out of {name}")
-        parts.append(part)
+            raise UnreadableTableError("is not what the run wrote")
+    except OSError as error:
+        raise UnreadableTableError(f"cannot be read ({error.strerror})") from None
+    return part, lacking
+
+
+def _all_fitting(name: str, parts: list[pa.Table]) -> pa.Table | None:
+    """The files' rows if they are of one form and all fit: checked in one go, as nearly always."""
+    if not parts or any(part.schema != parts[0].schema for part in parts):
+        return None
+    try:
+        whole, left_out = fit(name, pa.concat_tables(parts))
+    except UnreadableTableError:
+        return None
+    return None if left_out else whole.unify_dictionaries()
+
+
+def _together(name: str, parts: list[pa.Table]) -> pa.Table:
     if not parts:
         return TABLES[name].empty_table()
     return pa.concat_tables(parts).unify_dictionaries()
+
+
+def _note_left_out(name: str, path: Path, left_out: list[str], noted: Noted) -> None:
+    for what in left_out:
+        noted(f"{path.name} in {path.parent.name}: {what}: left out of {name}")

@@ -61,8 +61,10 @@ def _out_of_range(kind: Kind, values: pa.ChunkedArray) -> Problem | None:
 
 
 def _long_text(values: pa.ChunkedArray, most: float | None) -> Problem | None:
-    is_coded = pa.types.is_dictionary(values.type)
-    texts = [chunk.dictionary for chunk in values.chunks] if is_coded else values.chunks
+    texts = values.chunks
+    if pa.types.is_dictionary(values.type):
+        # All chunks have one dictionary then.
+        texts = [chunk.dictionary for chunk in values.unify_dictionaries().chunks[:1]]
     longest = max((pc.max(pc.binary_length(text)).as_py() or 0 for text in texts), default=0)
     if most is None or longest <= most:
         return None

@@ -78,8 +78,8 @@ class Profile:
         """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
         run = Path(path)
         _check_is_run(run)
-        identity = read_run_file(run)
-        sources, notes = of_this_run(identity, read_sources(run))
+        found = read_run_file(run)
+        identity, sources, notes = of_this_run(found, read_sources(run))
         files = _files_of(run, sources)
         notes += missing_pieces(run, sources, read_segments(sources))
         return cls(
@@ -90,7 +90,7 @@ class Profile:
             status=derive_status(sources),
             _notes=[
                 *notes,
-                *_first_notes(run, identity, sources, files),
+                *_first_notes(run, found, sources, files),
                 *missing_files(recorded_files(run, sources)),
             ],
         )

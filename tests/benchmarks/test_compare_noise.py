@@ -48,4 +48,3 @@ def test_it_says_so_if_there_are_fewer_runs_than_needed() -> None:
 
 def test_a_rate_has_wilsons_interval() -> None:
     assert share(5, 100) == "  5.0% (2.2% to 11.2%)"
-    assert share(0, 0) == "none"

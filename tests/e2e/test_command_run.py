@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from strategy_core.cli import _repeat
+from strategy_core.cli.main import main
+from strategy_core.launcher.launcher import Launcher
 from strategy_core.planning import workload_catalog
 from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
@@ -189,3 +192,24 @@ def test_a_workload_in_a_project_of_its_own_gets_the_projects_modules(tmp_path: 
     )
     assert done.returncode == 0, done.stderr
     assert profiles.load(tmp_path / "run").status.state == "finished"
+
+
+def test_two_specs_are_run_in_turns_and_compared(
+    tmp_path: Path,
+    launcher: Launcher,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process, whose spare worker saves an import of TensorFlow."""
+    monkeypatch.setattr(_repeat, "Launcher", lambda: nullcontext(launcher))
+    other = tmp_path / "other.yaml"
+    other.write_text("devices: cpu:2\nworkload: digits-mlp\nglobal_batch_size: 32\nsteps: 8\n")
+    asked = ["run", *QUICK, "--steps", "8", "--repeat", "1", "--interleave", str(other)]
+    assert main([*asked, "-o", str(tmp_path / "x")]) == 0
+    a, b = (profiles.load(tmp_path / f"x-{side}-1") for side in "ab")
+    assert [run.segments[0].global_batch_size for run in (a, b)] == [64, 32]
+    assert [run.table("steps").num_rows for run in (a, b)] == [8, 8]
+    assert a.notes == b.notes == ()
+    out, err = capsys.readouterr()
+    assert "in these two runs" in out
+    assert err.count("run 1 of 1") == 2

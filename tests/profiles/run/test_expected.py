@@ -135,6 +135,16 @@ def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -
     assert profile.notes == ("launcher.jsonl belongs to another run: it is left out",)
 
 
+def test_a_run_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
+    run, other = (write_run(tmp_path / name, steps=40) for name in ("run", "other"))
+    shutil.copyfile(other / "run.json", run / "run.json")
+    profile = profiles.load(run)
+    assert profile.table("steps").num_rows == 40
+    assert profile.spec is None
+    (note,) = profile.notes
+    assert note == "run.json belongs to another run: what was asked of this one is unknown"
+
+
 def test_a_placement_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, checksums=True)
     other = write_run(tmp_path / "other", steps=40, prefix="other/")

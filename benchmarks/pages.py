@@ -94,7 +94,9 @@ def _address(address: str, page: str, run: str) -> str:
 
 def _write(run: Path, steps: int) -> None:
     """A run of four replicas with a window every 330 steps or so, 8,000 op spans in each."""
-    write_run(run, steps=steps, windows=max(steps // 330, 1), window_steps=10, ops_per_step=200)
+    num_windows = max(steps // 330, 1)
+    sizes = {"windows": num_windows, "window_steps": 10, "ops_per_step": 200}
+    write_run(run, steps=steps, checksums=True, **sizes)
 
 
 def _options() -> argparse.Namespace:

@@ -10,17 +10,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.tables.columns import bools, ints, of_segment
+from strategy_lab.profiles.tables.columns import (
+    Bools,
+    Ints,
+    distinct,
+    ints,
+    is_one_of,
+    of_segment,
+)
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 COMMUNICATION = ("collective", "transfer", "wait")
+_COLUMNS = ("segment", "step", "replica", "category", "start_ns", "duration_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +42,26 @@ class Overlap:
 
 def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
     """The overlap of every replica that has spans in the segment; empty without any window."""
-    rows = of_segment(profile.table("spans"), segment)
+    rows = of_segment(profile.table("spans").select(_COLUMNS), segment)
+    step, replicas = ints(rows, "step"), ints(rows, "replica")
     typical = typical_captured_steps(profile, segment)
-    if typical.size:
-        rows = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
-    replicas = ints(rows, "replica")
-    return tuple(
-        _of_replica(int(replica), rows.filter(pa.array(replicas == replica)))
-        for replica in np.unique(replicas[replicas >= 0])
-    )
+    counts = np.isin(step, typical) if typical.size else np.ones(len(step), np.bool_)
+    start = ints(rows, "start_ns")
+    spans = start, start + ints(rows, "duration_ns")
+    kinds = (is_one_of(rows, "category", names) for names in (COMMUNICATION, ("compute",)))
+    comm, compute = (counts & is_kind for is_kind in kinds)
+    found = []
+    for replica in distinct(replicas[counts & (replicas >= 0)])[0].tolist():
+        own = replicas == replica
+        num_steps = len(distinct(step[own & counts])[0])
+        parts = (_covered(spans, own & is_kind) for is_kind in (comm, compute))
+        found.append(_of_replica(replica, num_steps, *parts))
+    return tuple(found)
 
 
-def _of_replica(replica: int, rows: pa.Table) -> Overlap:
-    comm, compute = _covered(rows, COMMUNICATION), _covered(rows, ("compute",))
+def _of_replica(replica: int, num_steps: int, comm: Intervals, compute: Intervals) -> Overlap:
     comm_ns, compute_ns, either_ns = _length(comm), _length(compute), _length(comm | compute)
     both_ns = comm_ns + compute_ns - either_ns
-    num_steps = len(np.unique(ints(rows, "step")))
     return Overlap(
         replica=replica,
         num_steps=num_steps,
@@ -61,11 +71,9 @@ def _of_replica(replica: int, rows: pa.Table) -> Overlap:
     )
 
 
-def _covered(rows: pa.Table, categories: tuple[str, ...]) -> Intervals:
-    is_one = pc.is_in(rows["category"].cast(pa.string()), pa.array(categories))
-    chosen = bools(pa.table({"is_one": is_one}), "is_one")
-    start = ints(rows, "start_ns")[chosen]
-    return Intervals.union((start, start + ints(rows, "duration_ns")[chosen]))
+def _covered(spans: tuple[Ints, Ints], chosen: Bools) -> Intervals:
+    start, end = spans
+    return Intervals.union((start[chosen], end[chosen]))
 
 
 def _length(intervals: Intervals) -> int:

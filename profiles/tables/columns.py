@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeAlias
 
 import numpy as np
@@ -43,6 +44,18 @@ def bools(table: pa.Table, name: str) -> Bools:
 def texts(table: pa.Table, name: str) -> list[str | None]:
     values: list[str | None] = table[name].cast(pa.string()).to_pylist()
     return values
+
+
+def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:
+    """Whether a column of coded texts is one of those, without spelling out every row."""
+    column = table[name].unify_dictionaries()
+    if not column.num_chunks:
+        return np.zeros(0, np.bool_)
+    known = column.chunk(0).dictionary.to_pylist()
+    codes = pa.chunked_array([chunk.indices for chunk in column.chunks]).fill_null(-1).to_numpy()
+    is_wanted = np.array([*(text in wanted for text in known), False])  # the last for a null
+    found: Bools = is_wanted[codes]
+    return found
 
 
 def distinct(values: Ints) -> tuple[Ints, Ints]:

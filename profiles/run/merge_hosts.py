@@ -26,6 +26,7 @@ from strategy_lab.profiles.run.manifest import (
 )
 from strategy_lab.profiles.user_input import files
 
+_LARGEST_HOLE = 1 << 28
 _APART_NS = 600_000_000_000
 """Hosts' clocks may differ, and one may have waited for the others: by no more than this."""
 
@@ -92,8 +93,21 @@ def _read(folder: Path) -> _Piece:
     sources = [source for source in read_sources(folder) if source.last_ns]
     if not workers or not sources:
         raise RunFolderError("A host's folder of a run holds what its process wrote", folder)
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            _check_has_contents(path)
     first_ns = min(source.first_ns for source in sources)
     return _Piece(folder, identity, workers, first_ns, max(source.last_ns for source in sources))
+
+
+def _check_has_contents(path: Path) -> None:
+    """Raise RunFolderError for a file that is a hole: a copy of it may fill the disk."""
+    found = path.stat()
+    on_disk = 512 * found.st_blocks
+    if found.st_size > _LARGEST_HOLE and on_disk < found.st_size // 2:
+        raise RunFolderError(
+            f"{path} is damaged: {found.st_size:,} bytes long, of which the disk holds {on_disk:,}"
+        )
 
 
 def _check_together(pieces: Sequence[_Piece]) -> None:

@@ -16,9 +16,6 @@ from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
 from strategy_lab.profiles.run.manifest import RunIdentity
 from strategy_lab.profiles.run.topology import has_coordinator
 
-_NAMING = (WorkerStarted, Launched)
-"""Events that name their run, near the beginning of every file."""
-
 
 def of_this_run(
     identity: RunIdentity | None, sources: Iterable[EventSource]
@@ -32,7 +29,7 @@ def of_this_run(
         return identity, sources, []
     own = {identity.uid, *identity.parts}
     named = [
-        {event.run for kind in _NAMING for event in source.of_kind(kind) if event.run}
+        {event.run for event in [*source.of_kind(WorkerStarted), *source.of_kind(Launched)]} - {""}
         for source in sources
     ]
     if any(named) and not own & set().union(*named):

@@ -28,10 +28,7 @@ def of_this_run(
     if identity is None or not identity.uid:
         return identity, sources, []
     own = {identity.uid, *identity.parts}
-    named = [
-        {event.run for event in [*source.of_kind(WorkerStarted), *source.of_kind(Launched)]} - {""}
-        for source in sources
-    ]
+    named = [_named(source) for source in sources]
     if any(named) and not own & set().union(*named):
         note = f"{RUN_FILE} belongs to another run: what was asked of this one is unknown"
         return None, sources, [note]
@@ -44,6 +41,12 @@ def of_this_run(
             name = file.name if source.worker is None else file.parent
             notes.append(f"{name} belongs to another run: it is left out")
     return identity, tuple(kept), notes
+
+
+def _named(source: EventSource) -> set[str]:
+    """The runs that a file says to be of."""
+    started = {event.run for event in source.of_kind(WorkerStarted)}
+    return (started | {event.run for event in source.of_kind(Launched)}) - {""}
 
 
 def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:

@@ -57,9 +57,7 @@ _SCRIPTED = 0
 
 
 def warm_up() -> None:
-    """What every run will import or start sooner or later, while nobody waits."""
-    import sklearn.datasets  # noqa: F401
-
+    """Starts what every run needs sooner or later, while nothing waits for it."""
     converter.prepare()
 
 

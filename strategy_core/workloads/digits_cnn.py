@@ -10,8 +10,8 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
+from strategy_core.data import digits
 from strategy_core.data.shuffle import shuffled_indices
 
 
@@ -32,10 +32,10 @@ def build_model(*, filters: int = 24, batch_norm: bool = True) -> Any:
 
 def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
     """An endless stream of (pixels, digit) batches, shuffled anew in every epoch."""
-    digits = load_digits()
-    pixels = tf.constant(digits.images[..., None] / 16, tf.float32)
-    labels = tf.constant(digits.target, tf.int32)
-    indices = shuffled_indices(len(digits.target), global_batch_size, seed, first_example)
+    images, numbers = digits.load()
+    pixels = tf.constant(images[..., None])
+    labels = tf.constant(numbers)
+    indices = shuffled_indices(len(numbers), global_batch_size, seed, first_example)
     return indices.map(lambda index: (tf.gather(pixels, index), tf.gather(labels, index)))
 
 

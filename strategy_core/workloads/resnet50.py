@@ -9,8 +9,8 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
+from strategy_core.data import digits
 from strategy_core.data.shuffle import shuffled_indices
 
 
@@ -26,15 +26,15 @@ def build_dataset(
     global_batch_size: int, seed: int, *, first_example: int = 0, image_size: int = 64
 ) -> tf.data.Dataset:
     """An endless stream of (image, digit) batches, shuffled anew in every epoch."""
-    digits = load_digits()
-    small = tf.constant(digits.images[..., None] / 16, tf.float32)
-    labels = tf.constant(digits.target, tf.int32)
+    images, numbers = digits.load()
+    small = tf.constant(images[..., None])
+    labels = tf.constant(numbers)
 
     def enlarged(index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         images = tf.image.resize(tf.gather(small, index), (image_size, image_size))
         return tf.image.grayscale_to_rgb(images), tf.gather(labels, index)
 
-    indices = shuffled_indices(len(digits.target), global_batch_size, seed, first_example)
+    indices = shuffled_indices(len(numbers), global_batch_size, seed, first_example)
     return indices.map(enlarged, num_parallel_calls=tf.data.AUTOTUNE)
 
 

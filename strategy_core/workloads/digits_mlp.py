@@ -7,8 +7,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from strategy_core.data import digits
 from strategy_core.data.shuffle import shuffled_indices
+from strategy_core.workloads._digits import load_digits
 
 
 def build_model(*, hidden: int = 128, dropout: float = 0.0) -> Any:
@@ -25,7 +25,7 @@ def build_model(*, hidden: int = 128, dropout: float = 0.0) -> Any:
 
 def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
     """An endless stream of (pixels, digit) batches, shuffled anew in every epoch."""
-    images, numbers = digits.load()
+    images, numbers = load_digits()
     pixels = tf.constant(images.reshape(-1, 64))
     labels = tf.constant(numbers)
     indices = shuffled_indices(len(numbers), global_batch_size, seed, first_example)

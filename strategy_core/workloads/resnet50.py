@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from strategy_core.data import digits
 from strategy_core.data.shuffle import shuffled_indices
+from strategy_core.workloads._digits import load_digits
 
 
 def build_model(*, image_size: int = 64) -> Any:
@@ -26,7 +26,7 @@ def build_dataset(
     global_batch_size: int, seed: int, *, first_example: int = 0, image_size: int = 64
 ) -> tf.data.Dataset:
     """An endless stream of (image, digit) batches, shuffled anew in every epoch."""
-    images, numbers = digits.load()
+    images, numbers = load_digits()
     small = tf.constant(images[..., None])
     labels = tf.constant(numbers)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 _FILE = Path(__file__).with_name("digits.npz")
 
 
-def load() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
+def load_digits() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
     """Pixels from 0 to 1, shape (1797, 8, 8), and the digits that they show, shape (1797,)."""
     with np.load(_FILE) as file:
         return (file["pixels"] / 16).astype(np.float32), file["labels"].astype(np.int32)

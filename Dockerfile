@@ -25,7 +25,7 @@ COPY requirements.lock requirements-cuda.lock ./
 RUN case "$ACCELERATOR" in \
       cpu) pip install --require-hashes -r requirements.lock ;; \
       cuda) pip install --require-hashes -r requirements-cuda.lock ;; \
-      *) echo "ACCELERATOR is cpu or cuda. Received: $ACCELERATOR" >&2; exit 2 ;; \
+      *) echo "ACCELERATOR=$ACCELERATOR is unknown. Set it to cpu or cuda." >&2; exit 2 ;; \
     esac
 
 COPY pyproject.toml README.md ./

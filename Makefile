@@ -38,7 +38,7 @@ test-oldest: $(OLDEST)/.tests
 	$(OLDEST)/bin/python -m pytest -m "(tf or run) and not browser"
 
 $(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
-	@test -n "$(OLDEST_PYTHON)" || { echo "The oldest supported TensorFlow needs Python 3.11 or 3.12. Received: neither. Install one, or set OLDEST_PYTHON."; exit 2; }
+	@test -n "$(OLDEST_PYTHON)" || { echo "The oldest supported TensorFlow needs Python 3.11 or 3.12, and neither is installed. Install one, or set OLDEST_PYTHON."; exit 2; }
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint requirements-oldest.txt --editable .[test]
@@ -64,7 +64,7 @@ figures: $(VENV)/.tests
 	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 $(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv. Received: $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }
+	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv; this machine has $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runs: $(VENV)/bin/python pyproject.toml requirements.lock

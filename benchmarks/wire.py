@@ -73,7 +73,7 @@ class _Bench:
         handle = self._launcher.launch(spec, folder)
         handle.wait()
         if handle.status != "finished":
-            raise LabError("A run of the benchmark ends well", str(handle.message))
+            raise LabError(f"A run of the benchmark failed: {handle.message}")
         return profiles.load(folder)
 
 

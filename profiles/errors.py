@@ -1,4 +1,4 @@
-"""Errors a user can cause. Each states the rule, then what was received, then what to do.
+"""Errors a user can cause. Each says what is wrong and with what, then what to do.
 
     LabError
     ├── SpecError        the request was wrong: nothing ran
@@ -11,33 +11,24 @@ The command line prints them as one line and exits with 2; the page shows them b
 from __future__ import annotations
 
 MOST_QUOTED = 500
-"""Characters of what was received: it may be a path or a document of any length."""
+"""Characters of a problem: it may quote a path or a document of any length."""
 
 
 class LabError(Exception):
-    """A mistake that can be explained in one sentence; never shown as a traceback."""
+    """A mistake that can be explained in two sentences; never shown as a traceback."""
 
-    def __init__(self, rule: str, received: object = None, advice: str = "") -> None:
-        self.rule = rule.rstrip(".")
-        self.received = received
+    def __init__(self, problem: str, *, advice: str = "") -> None:
+        self.problem = shortened(problem.rstrip("."), MOST_QUOTED)
         self.advice = advice.rstrip(".")
-        parts = [f"{self.rule}."]
-        if received is not None:
-            said = shortened(str(received), MOST_QUOTED)
-            parts.append(f"Received: {said}" + ("" if said.endswith(".") else "."))
-        if self.advice:
-            parts.append(f"{self.advice}.")
-        super().__init__(" ".join(parts))
+        super().__init__(" ".join(f"{text}." for text in (self.problem, self.advice) if text))
 
 
 class SpecError(LabError):
     """The request was wrong: `field` is the dotted path of the RunSpec field it is about."""
 
-    def __init__(
-        self, rule: str, received: object = None, advice: str = "", *, field: str = ""
-    ) -> None:
+    def __init__(self, problem: str, *, advice: str = "", field: str = "") -> None:
         self.field = field
-        super().__init__(rule, received, advice)
+        super().__init__(problem, advice=advice)
 
 
 class RunFolderError(LabError):

@@ -99,7 +99,7 @@ def apply(image: Image, step: Instruction) -> None:
         case "VOLUME" | "EXPOSE":
             pass
         case _:
-            raise SystemExit(f"This script knows every instruction used. Received: {step.name}")
+            raise SystemExit(f"The instruction {step.name} is unknown to this script.")
 
 
 def is_healthy(image: Image, seconds: float = 60) -> bool:
@@ -139,7 +139,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave the root for a look around")
     arguments = parser.parse_args()
     if arguments.root.exists():
-        raise SystemExit(f"The root is a new folder. Received: {arguments.root}, which exists.")
+        raise SystemExit(f"{arguments.root} exists. Name a new folder.")
     image = Image(arguments.root.resolve())
     mounts = [image.root / name for name in ("proc", "dev")]
     try:

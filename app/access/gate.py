@@ -88,7 +88,7 @@ class Gate:
             return
         await receive()  # websocket.connect
         if verdict in (Verdict.NO_TOKEN, Verdict.WRONG_TOKEN) and scope["path"].startswith("/api/"):
-            # A page of the lab whose server was started anew: with a code it can say so. Of a
+            # A page of the lab whose server was restarted: with a code it can say so. Of a
             # handshake that is refused, a browser tells its page nothing.
             await send({"type": "websocket.accept"})
             await send({"type": "websocket.close", "code": CLOSE_NO_TOKEN})

@@ -41,9 +41,9 @@ def again() -> Response:
 def no_token(connection: HTTPConnection, *, is_wrong: bool, page: bool) -> Response:
     """401, with a form that takes the token; JSON for whatever is no browser's page."""
     said = (
-        "This token is not the one of this launch of Strategy Lab."
+        "This token is not valid for the running Strategy Lab."
         if is_wrong
-        else "Strategy Lab needs the token of this launch."
+        else "The running Strategy Lab needs its token."
     )
     headers = {"WWW-Authenticate": 'Bearer realm="Strategy Lab"'}
     if not page:
@@ -58,8 +58,8 @@ def no_token(connection: HTTPConnection, *, is_wrong: bool, page: bool) -> Respo
         if name != "token"
     )
     body = (
-        f"<p>{said} The terminal in which the lab was started shows an address with "
-        "<code>?token=</code>: open that address, or paste the token here.</p>"
+        f"<p>{said} Open the address with <code>?token=</code> that the lab printed in its "
+        "terminal, or paste the token here.</p>"
         f'<form method="get">{kept}<label for="token">Token</label>'
         '<input id="token" name="token" type="password" autocomplete="off" autofocus required>'
         "<button>Open the lab</button></form>"
@@ -87,7 +87,7 @@ def foreign_host(host: str, access: Access, *, page: bool) -> Response:
 
 def foreign_page(*, page: bool) -> Response:
     """403: another site, or another port, caused the request."""
-    said = "The lab answers only its own pages, and this request came from another one."
+    said = "The lab refuses this request because it came from another page than its own."
     if not page:
         return _json(said, 403)
     return _page("Strategy Lab: refused", f"<p>{said}</p>", status=403)

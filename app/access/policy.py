@@ -47,9 +47,9 @@ class Access:
         if self.token is not None or self.is_loopback:
             return None
         return (
-            f"This lab listens on {self.host} without a token, so everyone who reaches the port "
-            "could run code on this machine. Start the lab without --no-token, or on 127.0.0.1, "
-            "to use programs and data of your own."
+            f"This lab listens on {self.host} without a token, so anyone who reaches the port "
+            "could run code on this machine. To use your own programs and data, start the lab "
+            "without --no-token, or on 127.0.0.1."
         )
 
     def hosts(self, local_address: str | None = None) -> frozenset[str]:
@@ -126,10 +126,10 @@ def choose_token(environment: Mapping[str, str]) -> str:
         return secrets.token_urlsafe(32)
     if len(given) < MIN_TOKEN_LENGTH or not _TOKEN.fullmatch(given):
         raise SpecError(
-            f"{TOKEN_VARIABLE} is not usable as a token. It needs at least {MIN_TOKEN_LENGTH} "
+            f"{TOKEN_VARIABLE} cannot be used as a token: it needs at least {MIN_TOKEN_LENGTH} "
             "characters out of A-Z a-z 0-9 . _ ~ -",
-            advice="Leave it unset for a random one, or set it to what "
-            "`python3 -c 'import secrets; print(secrets.token_urlsafe())'` prints",
+            advice="Leave it unset for a random one, or set it to what `python3 -c 'import "
+            "secrets; print(secrets.token_urlsafe())'` prints",
             field="token",
         )
     return given

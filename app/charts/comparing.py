@@ -64,7 +64,7 @@ class RunPoint:
 
 def runs_in_order(a: Sequence[RunPoint], b: Sequence[RunPoint]) -> go.Figure:
     """The step time of every run by the order in which they began: what drifts shows as a slope."""
-    chart = figure(height=300, x_title="run, in the order in which they began", y_title="step, ms")
+    chart = figure(height=300, x_title="run, in order of start", y_title="step, ms")
     places = {point: i for i, point in enumerate(sorted([*a, *b], key=lambda p: p.started_ns), 1)}
     for side, points in (("A", a), ("B", b)):
         ordered = sorted(points, key=places.__getitem__)

@@ -16,7 +16,7 @@ _GAP = 0.35
 
 @dataclass(frozen=True, slots=True)
 class CorePlace:
-    """A core on the mesh (x, y, z, core of the chip), and what stands for it."""
+    """A core on the mesh (x, y, z, core of the chip), and the device that emulates it."""
 
     coordinates: tuple[int, ...]
     replica: int

@@ -28,7 +28,7 @@ class Command:
 
 
 def with_answers(sent: Mapping[int, str], news: Iterable[Mapping[str, Any]]) -> list[Command]:
-    """The commands in order, each with its answer where there is one."""
+    """The commands in order, each with its answer if it has one."""
     answers = {item.get("number"): item for item in news if item["kind"] == "answer"}
     return [Command(number, text, answers.get(number)) for number, text in sorted(sent.items())]
 

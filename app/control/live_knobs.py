@@ -37,7 +37,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     """Draw the knobs of a running run; a change is sent at once (delays) or on Apply (the rest)."""
     applied = live.applied_spec
     if applied is None:
-        st.caption("The knobs come with the run's first event.")
+        st.caption("Available after the run's first event.")
         return
     if strategy_catalog.find(applied.get("strategy")) is None:
         st.caption(f"No knobs: {as_markdown(str(applied.get('strategy')))} is not installed here.")
@@ -47,7 +47,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     waiting = any(command.answer is None for command in commands)
     key = _revision(run_id, applied, commands)
     complaints = Complaints()
-    st.markdown("#### Change it while it runs")
+    st.markdown("#### Change the running run")
     is_here = not isinstance(handle, HostedControls)
     wanted = (
         _knobs(applied, key, complaints) if is_here else _knobs_of_hosts(applied, key, complaints)
@@ -62,7 +62,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
         width="stretch",
         key="apply_button",
         disabled=waiting,
-        help="Training state is carried over; the run says when the change is in force.",
+        help="The training state is kept. The run reports when a change is applied.",
     )
     if pressed and changes and texts and _send(handle, changes, texts, sent):
         st.rerun()
@@ -97,8 +97,8 @@ def _revision(run_id: str, applied: Mapping[str, Any], commands: list[Command]) 
 def _knobs_of_hosts(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
     """What the processes of a run can change that have a launcher on each host."""
     st.caption(
-        "It runs on several hosts, which change batch, delays and captures together. For anything "
-        "else stop it, and start it again there from a checkpoint."
+        "The run is on several hosts, which can change batch, delays and captures together. "
+        "For any other change stop it and restart it there from a checkpoint."
     )
     return _batch(applied, key, complaints) | _capture(applied, key, complaints)
 

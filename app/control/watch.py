@@ -34,7 +34,7 @@ SERVERS = ("servers", "Servers")
 
 
 def watch_page(run_id: str) -> None:
-    """Show a run of the runs folder, whoever started it."""
+    """Show a run of the runs folder, no matter who started it."""
     lab = state.lab()
     try:
         live = lab.hub.current(run_id)
@@ -72,7 +72,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
             on_click=_stop,
             args=(live, active),
             disabled="stop" in state.lab().sent_to(live).values(),
-            help="The run ends after the step it is in; everything recorded is kept.",
+            help="Ends the run after the current step. Everything recorded is kept.",
         )
     elif (
         live.spec is not None
@@ -81,7 +81,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
             "Run again",
             key="again_button",
             width="stretch",
-            help="The same spec, as a new run.",
+            help="Starts a new run with the same spec.",
             disabled=_waits(live),
         )
     ):
@@ -92,7 +92,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         width="stretch",
         on_click=new_run,
         disabled=is_here,
-        help="Runs share no processor: stop this one first." if is_here else None,
+        help="Only one run at a time: stop this one first." if is_here else None,
     )
     if live.status.is_over:
         _ask_for_paths(live)
@@ -138,13 +138,10 @@ def _run_again(live: LiveRun) -> None:
 def _aside(live: LiveRun) -> None:
     """Beside a run that cannot be changed from here: why, and what it was asked."""
     if live.status.is_over:
-        st.markdown("#### What was run")
+        st.markdown("#### Configuration")
     else:
         st.markdown("#### Watching only")
-        st.markdown(
-            ":small[This run was not started by this lab. Stop it where it was started: "
-            "Ctrl-C in its terminal.]"
-        )
+        st.markdown(":small[This lab did not start this run. Stop it in its terminal with Ctrl-C.]")
     rows = [
         f":small[:gray[{as_markdown(name)}] {as_markdown(value, 80)}]"
         for name, value in asked(live.applied_spec or {}).items()

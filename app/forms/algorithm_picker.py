@@ -14,7 +14,7 @@ from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 
 
 def algorithms_of(strategy: str) -> tuple[str, ...]:
-    """The algorithms to choose from; where there is no choice, those of a disabled picker."""
+    """The algorithms to choose from; if there is no choice, those of the disabled picker."""
     row = strategy_catalog.row(strategy)
     return ("auto", *row.algorithms) if row.has_choice else CROSS_DEVICE_OPS
 
@@ -33,7 +33,8 @@ def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
         choices,
         key="cross_device_ops" if choices == CROSS_DEVICE_OPS else "collective_ops",
         disabled=is_fixed,
-        help="How gradients are summed over the replicas. auto takes what the devices do best.",
+        help="How gradients are summed over the replicas. auto: the fastest algorithm for the "
+        "devices.",
         bind="query-params",
     )
     complaints.below("cross_device_ops")
@@ -49,7 +50,7 @@ def _packs(complaints: Complaints, *, is_fixed: bool) -> dict[str, int]:
         step=1,
         key="num_packs",
         disabled=is_fixed,
-        help="Into how many pieces the gradients are packed before they are summed.",
+        help="Number of packs into which gradients are combined before they are summed.",
         bind="query-params",
     )
     complaints.below("num_packs")
@@ -63,7 +64,7 @@ def _bytes(complaints: Complaints) -> dict[str, int]:
         value=0,
         step=1_000_000,
         key="bytes_per_pack",
-        help="A pack of gradients is sent once it holds so many; 0 sends all of them as one.",
+        help="A pack of gradients is reduced when it reaches this size. 0: one pack for all.",
         bind="query-params",
     )
     complaints.below("bytes_per_pack")

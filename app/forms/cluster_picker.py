@@ -16,7 +16,7 @@ from strategy_lab.profiles.spec.run_spec import ClusterOptions, parse_devices
 DEFAULT_WORKERS = 2
 DEFAULT_SERVERS = 1
 MOST_BY_DEFAULT = 4
-"""Each worker is a process with a TensorFlow of its own: nobody gets more without asking."""
+"""Default number of workers: each is a process with its own TensorFlow."""
 MAX_PROCESSES = 16
 
 
@@ -28,7 +28,7 @@ def pick_cluster(
     applied: Mapping[str, Any] | None = None,
     bound: bool = False,
 ) -> dict[str, Any]:
-    """Draw the picker where there is anything to pick; `workers` and `parameter_servers`."""
+    """Draw the picker for strategies with several processes; returns their fields."""
     bind: Literal["query-params"] | None = "query-params" if bound else None
     row = strategy_catalog.row(strategy)
     if row.runs_in != "several":
@@ -42,8 +42,8 @@ def pick_cluster(
         value=_usual_workers(applied or {}),
         step=1,
         key=f"{key}_workers",
-        help="A process each, with a TensorFlow of its own: about 0.9 GB of memory. Here they all "
-        "run on this machine and talk over gRPC.",
+        help="Each worker is a process with its own TensorFlow and needs about 0.9 GB of "
+        "memory. All run on this machine and communicate over gRPC.",
         bind=bind,
     )
     complaints.below("workers")
@@ -56,7 +56,8 @@ def pick_cluster(
         value=int((applied or {}).get("parameter_servers") or DEFAULT_SERVERS),
         step=1,
         key=f"{key}_servers",
-        help="A process each, which holds its share of the variables. A coordinator comes beside.",
+        help="Each runs in its own process and holds a share of the variables. A coordinator "
+        "process is added.",
         bind=bind,
     )
     complaints.below("parameter_servers")
@@ -74,8 +75,9 @@ def _pick_hosts(
         value=int(applied.get("workers") or 1) if is_kept else 1,
         step=1,
         key=f"{key}_hosts",
-        help="The TPU's cores are shared out over so many worker processes, each with an input "
-        "pipeline of its own: a pod. A coordinator comes beside. 1: all cores in one process.",
+        help="Number of worker processes (a pod) among which the TPU's cores are divided, "
+        "each with its own input pipeline. A coordinator process is added. 1: all cores in "
+        "one process.",
         bind=bind,
     )
     return count
@@ -84,9 +86,9 @@ def _pick_hosts(
 def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
     """How long processes wait for each other, and what follows a loss; the field `cluster`."""
     usual = ClusterOptions()
-    with st.expander("When a process is lost"):
+    with st.expander("Process failures"):
         start_s = st.number_input(
-            "Give up on a process that has not come after, s",
+            "Startup timeout (s)",
             min_value=1.0,
             value=usual.start_timeout_s,
             step=10.0,
@@ -94,34 +96,36 @@ def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
             bind="query-params",
         )
         heartbeat_s = st.number_input(
-            "Take a silent process for lost after, s",
+            "Heartbeat timeout (s)",
             min_value=1.0,
             value=usual.heartbeat_timeout_s,
             step=1.0,
             key="heartbeat",
-            help="TensorFlow's coordination service: the processes send it heartbeats.",
+            help="TensorFlow's coordination service declares a process lost when it receives "
+            "no heartbeat for this long.",
             bind="query-params",
         )
         # Processes with a coordinator exchange no collectives.
         has_peers = not strategy_catalog.row(strategy).has_coordinator
         collective_s = _pick_collective_timeout() if has_peers else None
         every = st.number_input(
-            "Checkpoint every so many steps",
+            "Checkpoint interval (steps)",
             min_value=0,
             value=usual.checkpoint_every_steps,
             step=50,
             key="checkpoint_every",
-            help="The leader saves the training state; 0: only when a change asks for it.",
+            help="How often the leader saves the training state. 0: only when a change needs it.",
             bind="query-params",
         )
         restarts = st.number_input(
-            "Begin again from the last checkpoint, times",
+            "Maximum restarts",
             min_value=0,
             max_value=100,
             value=usual.restarts,
             step=1,
             key="restarts",
-            help="0: the run ends when it loses a process that it cannot do without.",
+            help="How often the run restarts from its last checkpoint after it loses a "
+            "process that it needs. 0: the run ends.",
             bind="query-params",
         )
         complaints.below("cluster")
@@ -136,12 +140,12 @@ def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
 
 def _pick_collective_timeout() -> float | None:
     timeout_s: float | None = st.number_input(
-        "Let a collective fail after, s",
+        "Collective timeout (s)",
         min_value=0.1,
         value=None,
         step=1.0,
         key="collective_timeout",
-        placeholder="never: it waits while its peers live",
+        placeholder="none: it waits as long as its peers run",
         bind="query-params",
     )
     return timeout_s

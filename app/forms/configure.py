@@ -92,7 +92,7 @@ def configure_page() -> None:
             disabled=waits,
         )
         if waits:
-            st.caption("First confirm, below, the path that came with the link.")
+            st.caption("Confirm the path from the link first (below).")
     if pressed and spec is not None:
         try:
             launch(spec)
@@ -142,18 +142,19 @@ def _capture() -> dict[str, Any]:
             step=0.1,
             key="budget",
             disabled=every,
-            help="Windows of full capture come as often as this share of the time allows.",
+            help="Share of the time that full captures may take. Capture windows are spaced "
+            "to stay within it.",
             bind="query-params",
         )
-        marks = st.toggle("Light marks on every step", value=True, key="marks", bind="query-params")
+        marks = st.toggle("Timestamps on every step", value=True, key="marks", bind="query-params")
         keep = st.toggle(
             "Keep raw files for TensorBoard", value=True, key="keep_xplane", bind="query-params"
         )
         contexts = st.toggle(
             "Trace contexts",
             key="contexts",
-            help="Every switch between replica and cross-replica context, while a segment's first "
-            "step is traced. See them on the Contexts page.",
+            help="Records every switch between replica and cross-replica context while a "
+            "segment's first step is traced. The Contexts page shows them.",
             bind="query-params",
         )
     return {
@@ -169,7 +170,7 @@ def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None
     """The spec, or None where something is wrong and has been said at its field."""
     try:
         if not document["workload"]:
-            raise SpecError("A workload file of your own has a path", field="workload")
+            raise SpecError("The path of the workload file is empty", field="workload")
         spec = parse_spec(document)
         validation.check(spec, state.lab().inventory())
     except LabError as error:
@@ -206,6 +207,6 @@ def run_name(spec: RunSpec) -> str:
 
 @st.fragment(run_every=0.5)
 def _wait_for_devices() -> None:
-    st.caption("TensorFlow is looking for GPUs and TPUs; this machine's CPU is there already.")
+    st.caption("TensorFlow is looking for GPUs and TPUs. The CPU can be used already.")
     if state.lab().inventory() is not None:
         st.rerun()

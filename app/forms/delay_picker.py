@@ -61,7 +61,7 @@ def pick_delays(
         if ms:
             delays.append(_delay(place, ms))
     if num_replicas > MAX_SLIDERS:
-        st.caption(f"The first {MAX_SLIDERS} replicas can be delayed from here.")
+        st.caption(f"Only the first {MAX_SLIDERS} replicas can be delayed here.")
     return delays
 
 

@@ -40,8 +40,8 @@ def pick_devices(
             value=int(before.get("gpu_memory_mb") or DEFAULT_GPU_MEMORY_MB),
             step=256,
             key=f"{key}_memory",
-            help="Several logical GPUs share a card. NCCL cannot serve such; another algorithm is "
-            "taken.",
+            help="Several logical GPUs share one GPU. NCCL does not support this, so another "
+            "algorithm is used.",
             bind="query-params" if bound else None,
         )
     return {"devices": f"{kind}:{count}", "gpu_memory_mb": memory_mb}
@@ -82,7 +82,9 @@ def _pick_count(
     single, is_tpu = row.has_one_replica, row.has_cores
     usual = gpus if kind == "gpu" else EMULATED_CORES if is_tpu else DEFAULT_CPUS
     found = (
-        f"{gpus} found; more share a card." if kind == "gpu" else "They share this machine's cores."
+        f"{gpus} found; more logical GPUs share them."
+        if kind == "gpu"
+        else "They share this machine's cores."
     )
     count: int = st.number_input(
         "GPUs" if kind == "gpu" else "Virtual CPU devices",
@@ -92,7 +94,7 @@ def _pick_count(
         step=1,
         disabled=single,
         key=f"{key}_{'one' if single else 'cores' if is_tpu else 'many'}_{kind}",
-        help=f"{'One stands for each TPU core.' if is_tpu else 'One replica each.'} {found}",
+        help=f"{'One emulates each TPU core.' if is_tpu else 'One replica each.'} {found}",
         bind="query-params" if bound and not single else None,
     )
     return count
@@ -110,9 +112,9 @@ def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: b
         step=1,
         disabled=is_cpu,
         key=f"{key}_each_{kind}",
-        help="TensorFlow takes one replica per worker on CPUs: add workers for more."
+        help="TensorFlow runs one replica per worker on CPUs. Add workers for more."
         if is_cpu
-        else "Workers on one machine take the same cards.",
+        else "Workers on one machine share its GPUs.",
         bind="query-params" if bound and not is_cpu else None,
     )
     return count

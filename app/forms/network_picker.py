@@ -25,7 +25,7 @@ def pick_network(
     applied: Mapping[str, Any] | None = None,
     bound: bool = False,
 ) -> dict[str, Any]:
-    """Draw the picker where there are processes to connect; fields of `network`."""
+    """Draw the picker for a run of several processes; returns fields of `network`."""
     if not strategy_catalog.row(strategy).is_cluster(num_workers):
         return dict(NOTHING)
     before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
@@ -38,34 +38,34 @@ def pick_network(
             complaints.below("network")
             return dict(NOTHING)
         rate = st.number_input(
-            "Rate of each link, Mbit/s",
+            "Link rate (Mbit/s)",
             min_value=1.0,
             max_value=100_000.0,
             value=before["rate_mbit"],
             step=100.0,
             key=f"{key}_rate",
             placeholder="no limit",
-            help="What a process can send, and receive: 1,000 is gigabit Ethernet.",
+            help="Maximum send and receive rate of each process. 1,000 is gigabit Ethernet.",
             bind=bind,
         )
         delay = st.number_input(
-            "Delay, one way, ms",
+            "Link delay, one way (ms)",
             min_value=0.01,
             max_value=10_000.0,
             value=before["delay_ms"],
             step=1.0,
             key=f"{key}_delay",
             placeholder="none",
-            help="How long a packet is on its way: about 0.05 in a rack, 1 in a region, 50 across "
-            "an ocean.",
+            help="Time that a packet needs: about 0.05 in a rack, 1 in a region, 50 across an "
+            "ocean.",
             bind=bind,
         )
         interfaces = st.toggle(
-            "Count the wire too",
+            "Count bytes on the wire",
             value=bool(before["interfaces"]),
             key=f"{key}_interfaces",
-            help="Each process gets a network interface of its own, whose counters tell what "
-            "Ethernet, IP and TCP add. A rate or a delay does so too.",
+            help="Gives each process its own network interface, whose counters include "
+            "Ethernet, IP and TCP headers. A link rate or delay implies this.",
             bind=bind,
         )
         complaints.below("network")
@@ -81,10 +81,11 @@ def _warn_of_open_ports() -> None:
         return
     if (why := why_not_contained()) is not None:
         st.warning(
-            "While this run goes on, every user of this machine, and every machine that reaches "
-            "it, can run code as you: TensorFlow's servers check no one and listen on every "
-            f"interface, and the run cannot have a network of its own here ({as_markdown(why)}). "
-            "Let a firewall close the ports that the run names in its notes."
+            "While this run goes on, every user of this machine, and every machine that "
+            "reaches it, can run code as you: TensorFlow's servers do not authenticate "
+            "clients and listen on every interface, and the run cannot be isolated in its own "
+            f"network here ({as_markdown(why)}). Close the ports that the run's notes list "
+            "with a firewall."
         )
 
 

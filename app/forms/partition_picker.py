@@ -14,10 +14,10 @@ from strategy_lab.profiles.spec.run_spec import ParameterServerOptions
 FIELD = ParameterServerOptions.model_fields
 PARTITIONERS: tuple[str, ...] = get_args(FIELD["partitioner"].annotation)
 SAYS = {
-    "none": "Whole: each on one server",
-    "fixed": "Into so many parts",
-    "min-size": "Into parts of at least so many bytes",
-    "max-size": "Into parts of at most so many bytes",
+    "none": "Not split: each on one server",
+    "fixed": "A fixed number of shards",
+    "min-size": "Shards of a minimum size",
+    "max-size": "Shards of a maximum size",
 }
 WITH_PARTS = ("fixed", "min-size")
 WITH_BYTES = ("min-size", "max-size")
@@ -31,7 +31,7 @@ def pick_partition(
     applied: Mapping[str, Any] | None = None,
     bound: bool = False,
 ) -> dict[str, Any]:
-    """Draw the picker where there are parameter servers; the field `parameter_server`."""
+    """Draw the picker for a run with parameter servers; returns the field `parameter_server`."""
     usual = ParameterServerOptions().model_dump()
     before = usual | {name: value for name, value in (applied or {}).items() if name in usual}
     if not strategy_catalog.row(strategy).has_servers:
@@ -44,8 +44,8 @@ def pick_partition(
         index=PARTITIONERS.index(before["partitioner"]),
         format_func=SAYS.__getitem__,
         key=f"{key}_partitioner",
-        help="A weight that is cut along its first axis has parts on several servers: none of them "
-        "holds all of a large one. These are TensorFlow's partitioners.",
+        help="Splits each weight along its first axis over several servers, so that no server "
+        "holds all of a large weight. These are TensorFlow's partitioners.",
         bind=bind,
     )
     complaints.below("parameter_server.partitioner")
@@ -64,7 +64,7 @@ def pick_partition(
         complaints.below("parameter_server.parts")
     if partitioner in WITH_BYTES:
         picked["part_bytes"] = st.number_input(
-            "Bytes of a part",
+            "Bytes per shard",
             min_value=1,
             value=before["part_bytes"],
             step=65_536,

@@ -24,7 +24,7 @@ ALWAYS = (
 )
 UNSAID = (("workers", 1), ("parameter_servers", 0))
 WHERE_SET = ("learning_rate", "bytes_per_pack", "network.", "cluster.", "parameter_server.", "tpu.")
-"""Fields, and groups of them, that are told where they are not what a run has by itself."""
+"""Fields, and groups of fields, that are shown if they differ from the default."""
 
 
 def asked(spec: Mapping[str, Any]) -> dict[str, Any]:

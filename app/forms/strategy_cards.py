@@ -46,7 +46,7 @@ def _card(offer: Offer, *, is_chosen: bool) -> None:
         )
         st.markdown(f":small[{row.explanation} [Documentation]({row.link})]")
         if offer.reason:
-            st.markdown(f":small[:orange[**Not here.** {offer.reason}.]]")
+            st.markdown(f":small[:orange[**Not here:** {offer.reason}.]]")
 
 
 def _choose(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A TPU's layout before a run: mesh, cores per replica, which device stands for which core."""
+"""A TPU's layout before a run: mesh, cores per replica, which device emulates which core."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             "Mesh (x, y, z, core)",
             key="tpu_mesh",
             placeholder=_usual(count),
-            help="How the cores are laid out; empty takes the usual mesh.",
+            help="The layout of the cores. Empty: the default mesh.",
             bind="query-params",
         )
         complaints.below("tpu.topology")
@@ -45,8 +45,8 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             key="tpu_axis",
             disabled=per_replica == 1,
             placeholder="not split",
-            help="A replica's cores share its features along this axis: 1 is the height of an "
-            "image. Empty: its first core computes everything.",
+            help="The axis along which a replica's features are split over its cores; 1 is "
+            "the height of an image. Empty: its first core computes everything.",
         )
         complaints.below("tpu.split_axis")
         spmd = st.toggle(
@@ -67,7 +67,7 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
 
 
 def _mesh(text: str) -> Any:
-    """Four numbers; what is none of that goes on as it is, for RunSpec to refuse in its words."""
+    """Four numbers, or the text itself, so that RunSpec refuses it."""
     if not text.strip():
         return None
     parts = [part.strip() for part in text.strip("()[] ").split(",")]
@@ -76,13 +76,13 @@ def _mesh(text: str) -> Any:
 
 
 def _usual(count: int | None) -> str:
-    return ", ".join(map(str, meshes.default_shape(count))) if count else "as the TPU has it"
+    return ", ".join(map(str, meshes.default_shape(count))) if count else "set by the TPU"
 
 
 def _draw(layout: dict[str, Any], count: int | None, num_hosts: int) -> None:
     """The mesh with its replicas, where the knobs make one."""
     if count is None:
-        st.caption("The TPU itself says how its cores are laid out.")
+        st.caption("The TPU reports the layout of its cores.")
         return
     try:
         shape = layout["topology"] or meshes.default_shape(count)
@@ -94,14 +94,14 @@ def _draw(layout: dict[str, Any], count: int | None, num_hosts: int) -> None:
             for ordinal, (at, replica, core) in enumerate(_assigned(coordinates, shape, box))
         ]
     except (LabError, ValueError, TypeError):
-        st.caption("No such mesh: see the message beside its field.")
+        st.caption("This mesh is not possible: see the message at its field.")
         return
     st.plotly_chart(mesh(places, shape), key="tpu_mesh_chart", alt="The TPU's mesh")
-    st.caption("One colour per replica. The replicas get their numbers when the run starts.")
+    st.caption("One colour per replica. Replicas are numbered when the run starts.")
 
 
 def _device(host: int, ordinal: int, num_hosts: int) -> tuple[str, ...]:
-    """What stands for a core: its device, and whose that is where there are several hosts."""
+    """The device that emulates a core, with its host if there are several."""
     device = f"device {ordinal}"
     return (f"host {host}", device) if num_hosts > 1 else (device,)
 

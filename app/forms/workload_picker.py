@@ -27,7 +27,8 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
             "Path of the workload file",
             key="workload_file",
             placeholder="/path/to/my_model.py",
-            help="A Python file with build_model() and build_dataset(global_batch_size, seed).",
+            help="A Python file that defines build_model() and "
+            "build_dataset(global_batch_size, seed).",
             bind="query-params",
             on_change=trusted_paths.typed,
             args=("workload_file", "workload"),

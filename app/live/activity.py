@@ -16,7 +16,7 @@ from strategy_lab.profiles.run.tail import Told
 TRACING = "Tracing and compiling the first step of this configuration."
 READING_GRAPH = "Reading the graph of the step: which op runs on which device."
 CAPTURING = "Capturing step {last} in full."
-CONVERTING = "Converting the capture of {steps} beside the training."
+CONVERTING = "Converting the capture of {steps} while training continues."
 
 
 class Activity:

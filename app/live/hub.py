@@ -24,7 +24,7 @@ them to be read. One of 20,000 steps on four replicas takes 7 MB."""
 
 
 def run_folder(runs: Path, run_id: str) -> Path:
-    """The folder of a run by its name; raises RunFolderError where there is none.
+    """The folder of a run by its name; raises RunFolderError if it does not exist.
 
     A name is one path component: nothing outside the runs folder can be named.
     """
@@ -56,7 +56,7 @@ class Hub:
         self._pumps: dict[LiveRun, _Pump] = {}
 
     def run(self, run_id: str) -> LiveRun:
-        """The followed run; raises RunFolderError if there is none of that name.
+        """The followed run; raises RunFolderError if no run has that name.
 
         A run that was deleted and recorded again under the same name is another run.
         """

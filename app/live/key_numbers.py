@@ -138,7 +138,7 @@ class LiveNumbers:
         )
 
     def _late(self) -> Stragglers:
-        """The newest steps whose replicas all told of them."""
+        """The newest steps that all replicas have reported."""
         num_replicas = self._segment.num_replicas if self._segment else 0
         rows = [
             row

@@ -114,7 +114,7 @@ class LiveRun:
         self._sources: dict[tuple[int | None, int | None], EventSource] = {}
 
     def advance(self) -> int:
-        """Read what is new; the number of changes so far, whoever read them."""
+        """Read new events. Returns the number of changes so far, by all readers."""
         changes, is_over = self._advance()
         if is_over:  # reads the whole run: not under the lock, which viewers wait for
             whole = whole_numbers(self.folder)
@@ -237,8 +237,8 @@ class LiveRun:
         self._news.append(dumps({"kind": event.kind, "at_ms": at_ms} | plain(news)))
 
     def _refresh_numbers(self, *, has_grown: bool) -> bool:
-        """Tell the key numbers anew if steps came. Returns whether nothing comes any more, so that
-        those of the whole run are to be told, once."""
+        """Update the key numbers after new steps. Returns True at the end of the run, when those
+        of the whole run are due, once."""
         self._are_numbers_old |= has_grown
         self._is_settled &= not has_grown
         if self.status.is_over and not has_grown and not self._is_settled:
@@ -261,7 +261,7 @@ class LiveRun:
         self._sources[key].events.append(told.event)
 
     def _summary(self, told: Told, window: WindowCaptured) -> dict[str, Any]:
-        """Breakdown and traffic of a capture window, or why there is none."""
+        """Breakdown and traffic of a capture window, or why it has none."""
         if window.error:
             return {}
         try:

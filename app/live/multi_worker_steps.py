@@ -1,7 +1,7 @@
 """Steps of several workers as they come in: who waited for whom is known once both have told.
 
-Every worker writes its own row of a step. The phases of a row count the replicas that have told of
-the step so far; a row that shows that others waited longer brings their phases anew.
+Every worker writes its own row of a step. The phases of a row cover the replicas reported so far; a
+later row that shows that others waited longer corrects their phases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from strategy_lab.profiles.tables.multi_worker import complete_tables
 from strategy_lab.profiles.tables.schema import TABLES
 
 MAX_STEPS = 1_024
-"""So many are remembered: for workers that tell of a step later, and for its capture."""
+"""Steps that are kept for workers that report them later, and for their capture."""
 MAX_MEASUREMENTS = 32
 """Of each worker's clock, the newest."""
 
@@ -41,7 +41,7 @@ Split = list[PhasesMs] | None
 
 @dataclass(slots=True)
 class _Step:
-    """What has been told of a step by the workers of one clock."""
+    """The rows of a step from the workers of one clock."""
 
     by_worker: dict[int, StepDone] = field(default_factory=dict)
     last_ns: int | None = None
@@ -59,7 +59,7 @@ class AcrossWorkers:
         self._clocks: Clocks | None = None
 
     def take(self, told: Told) -> None:
-        """Note what an event that is no step tells of segments and clocks."""
+        """Update segments and clocks from an event other than a step."""
         event = told.event
         if isinstance(event, SegmentOpened):
             if event.num_workers > 1 and not has_coordinator(event):

@@ -1,4 +1,4 @@
-"""The processes of a followed run as viewers are told: anew whenever one of them changes."""
+"""The processes of a followed run, sent to viewers whenever one of them changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProcessView:
         self._text: str | None = None
 
     def take(self, told: Told) -> None:
-        """Note what an event tells of a process."""
+        """Update a process from an event."""
         event = told.event
         if isinstance(event, MemorySampled):
             if event.source == _RESIDENT and told.worker is not None:
@@ -83,7 +83,7 @@ class ProcessView:
         if self._loss is None:
             return []
         back = [
-            f"A fresh {process.title} was started: generation {process.generation}."
+            f"{process.title} was restarted (generation {process.generation})."
             for process in current
             if process.worker == self._loss.worker
         ]

@@ -51,8 +51,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_links(opened.ask(links_of, segment.segment))
     show_sends(opened.ask(sends, segment.segment))
     st.caption(
-        f"All of this page rests on {units.counted(facts.communication.num_steps, 'captured step')}"
-        " of this segment; times of different clocks are never added."
+        f"Computed from {units.counted(facts.communication.num_steps, 'captured step')} of "
+        "this segment. Times of different clocks are never added."
     )
     say_unlike(facts.breakdown, facts.steps.median_ms)
 
@@ -61,7 +61,7 @@ def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
     """What a step communicates, as HTML."""
     moved = facts.communication.collective_bytes
     if not calls:
-        return "A step reduces nothing across replicas: there is no collective in it."
+        return "A step contains no collective: nothing is reduced across replicas."
     per_step = sum(call.per_step for call in calls)
     kinds = ", ".join(dict.fromkeys(call.op for call in calls))
     what = f"<b>{as_html(units.size(moved))}</b>" if moved is not None else "an unknown size"
@@ -154,7 +154,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         "capture.every_step=true): bytes, bandwidths and "
         "transfers come from capture windows."
         if is_over
-        else "The first capture window is still to come.",
+        else "The first capture window has not been recorded yet.",
     )
 
 

@@ -71,7 +71,7 @@ def _compare(a: Side, b: Side, runs: list[RunEntry]) -> RunComparison | None:
             tuple(entry.name for entry in runs) if not (a.more or b.more) else (),
         )
     except AnalysisError as error:
-        st.warning(f"**These cannot be compared.** {as_markdown(error)}")
+        st.warning(f"**These runs cannot be compared.** {as_markdown(error)}")
         return None
 
 

@@ -56,7 +56,7 @@ def choose() -> list[Key]:
         [None, *(each for each in rows if each != strategy)],
         format_func=lambda each: rows[each].title if each else "nothing",
         key="context_beside",
-        help="The same program under a second strategy, side by side.",
+        help="Records the same program under a second strategy and shows both side by side.",
     )
     chosen = [strategy, other] if other else [strategy]
     return [
@@ -72,7 +72,7 @@ def edit(name: str, source: str) -> str:
             return source
         st.html("<style>[class*='st-key-context_source'] textarea {font-family: monospace}</style>")
         changed: str = st.text_area(
-            "A program with demonstrate(strategy); it runs in a process of its own",
+            "A program that defines demonstrate(strategy). It runs in its own process",
             source,
             max_chars=child.MAX_SOURCE_CHARACTERS,
             help=what_it_may_use(),
@@ -86,10 +86,10 @@ def what_it_may_use() -> str:
     """The limits of a program, for people."""
     limits = of_this_machine()
     return (
-        f"It may run for {limits.wall_s:.0f} s and use {limits.cpu_s:.0f} s of processor time, "
+        f"Limits: {limits.wall_s:.0f} s of wall time, {limits.cpu_s:.0f} s of processor time, "
         f"{limits.memory_bytes / 1e9:.1f} GB of memory, {limits.num_processes} processes and "
-        f"{limits.disk_bytes / 1e6:.0f} MB of disk. It is also stopped when no page that shows it "
-        "is open any more."
+        f"{limits.disk_bytes / 1e6:.0f} MB of disk. It is also stopped when the last page that "
+        "shows it is closed."
     )
 
 
@@ -110,11 +110,11 @@ def watch(key: Key) -> None:
 
 def _waiting_for(state: Queued | Running) -> str:
     if isinstance(state, Running):
-        return "Recording: TensorFlow starts in a process of its own, a few seconds …"
+        return "Recording: TensorFlow is starting in its own process, a few seconds …"
     most = lab().recordings.max_running
     return (
-        f"At most {most} recordings run at once on this lab. This one is number {state.place} "
-        "in the queue and starts as soon as one of them has ended."
+        f"At most {most} recordings run at once in this lab. This one is number {state.place} "
+        "in the queue."
     )
 
 
@@ -135,7 +135,7 @@ def show(key: Key) -> None:
         document = state.document
         theme = str(st.context.theme.type or "auto")
         save.download_button(
-            "Download as a page to step through",
+            "Download as an interactive page",
             lambda: page(document),
             file_name="contexts.html",
             mime="text/html",
@@ -159,7 +159,7 @@ def show_course() -> None:
 def first_step(key: Key) -> int:
     """Where the picture of `key` opens: at the step of the address, the first time it is drawn.
 
-    Later the picture keeps the address up to date by itself and must not be drawn anew for it.
+    Later the picture keeps the address up to date by itself and must not be redrawn for it.
     """
     opened: dict[Key, int] = st.session_state.setdefault("context_steps", {})
     if key not in opened:
@@ -172,8 +172,8 @@ def first_step(key: Key) -> int:
 
 st.title("Contexts")
 st.caption(
-    "What tf.distribute really does between replica, cross-replica and update context: a real run, "
-    "recorded. Step with the buttons, the slider or the arrow keys."
+    "A recorded run of tf.distribute: how it switches between replica, cross-replica and "
+    "update context. Step through it with the buttons, the slider or the arrow keys."
 )
 if st.segmented_control("Show", SHOWN, default=SHOWN[0], required=True, key="shown") == SHOWN[0]:
     show_course()

@@ -36,7 +36,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
     if found.reason:
         empty(
             f"{found.reason}.",
-            "Choose TPUStrategy in the Lab: virtual devices stand for a TPU's cores.",
+            "Choose TPUStrategy in the Lab: virtual devices emulate a TPU's cores.",
             page="lab",
             link="Open the Lab",
         )
@@ -70,7 +70,7 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
     text = f"<b>{segment.num_replicas}</b> replicas of <b>{per_replica}</b> "
     text += "core." if per_replica == 1 else "cores."
     if found.expansion is None:
-        return text + " How the program was spread over them is on record after its first step."
+        return text + " How the program is spread over them is known after its first step."
     moved = sum(found.expansion.moved_bytes.values())
     is_partial = any(item.moved_bytes is None for item in found.expansion.collectives)
     text += f" A step moves {'at least ' if is_partial else ''}"
@@ -81,7 +81,7 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
     num_back = sum(item.count for item in found.fallbacks)
     text += f" <b>{num_split:,}</b> ops were split over cores, "
     return text + (
-        f"<b>{num_back:,}</b> could not be and were gathered to core 0."
+        f"<b>{num_back:,}</b> could not be split and were gathered to core 0."
         if num_back
         else "and none fell back to core 0."
     )
@@ -90,7 +90,7 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
 def show_times(found: Cores) -> None:
     """Where the step of every core went."""
     timed = [item for item in found.cores if item.split]
-    st.subheader("Where each core's step went")
+    st.subheader("Step time of each core")
     if not timed:
         st.markdown("Times need a captured step; this segment has none yet.")
         return
@@ -99,9 +99,9 @@ def show_times(found: Cores) -> None:
     st.plotly_chart(breakdown(names, phases), key="cores_phases", alt="Phases of each core")
     num_steps = max(item.split.num_steps for item in timed if item.split)
     st.caption(
-        f"Measured: means over {num_steps} captured steps from each core's own op spans. A core "
-        "waits while a tensor that it needs has not been sent. Its replica computes while any of "
-        "its cores does."
+        f"Measured: means over {num_steps} captured steps, from each core's op spans. A core "
+        "waits while a tensor that it needs has not been sent. A replica computes while any "
+        "of its cores does."
     )
 
 
@@ -131,8 +131,8 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
     )
     if found.num_steps:
         st.caption(
-            "Times are those of the chart. Bytes are derived: the sends of "
-            f"{found.num_steps} captured steps, their sizes from the graph."
+            f"Times as in the chart. Bytes are derived from the sends of {found.num_steps} "
+            "captured steps and their sizes in the graph."
         )
     else:
         st.caption("Times and bytes need a captured step; this segment has none yet.")

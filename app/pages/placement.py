@@ -28,9 +28,9 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     if placed.reason:
         empty(
             f"Placement is not known: {placed.reason}.",
-            "It is recorded when the step is traced for the first time in a segment."
+            "It is recorded when a segment traces its step for the first time."
             if opened.profile.status.is_over
-            else "It is recorded when the first step is traced: look again in a moment.",
+            else "It is recorded when the first step is traced.",
         )
         return
     show_sentence(_sentence(placed))

@@ -36,7 +36,7 @@ def page() -> None:
     if not runs:
         empty(
             "No run yet.",
-            f"Runs are kept in {root}. Start one in the Lab, or with: strategy-lab run -o RUN",
+            f"Runs are stored in {root}. Start one in the Lab, or with: strategy-lab run -o RUN",
             page="lab",
             link="Open the Lab",
         )
@@ -52,7 +52,7 @@ def page() -> None:
     if strangers:
         names = ", ".join(as_markdown(path.name, 40) for path in strangers[:10])
         what = "1 folder holds" if len(strangers) == 1 else f"{len(strangers)} folders hold"
-        st.caption(f"{what} nothing of a run: {names}")
+        st.caption(f"{what} no run: {names}")
 
 
 def _links(profile: Profile) -> tuple[tuple[str, str], ...]:

@@ -38,7 +38,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
     if found.reason:
         empty(
             f"{found.reason}.",
-            "Choose ParameterServerStrategy in the Lab: workers and servers come up here.",
+            "Choose ParameterServerStrategy in the Lab to see its workers and servers here.",
             page="lab",
             link="Open the Lab",
         )
@@ -91,8 +91,8 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
     st.subheader("Each worker's step", help=DEFINITIONS["served_step"].text)
     if all(item.phases_ms["pull"] is None for item in found.workers):
         st.markdown(
-            "The workload's own train_step pulls and pushes as it goes: those parts of a step "
-            "cannot be told apart."
+            "The workload's own train_step pulls and pushes during the step, so these parts "
+            "are not known separately."
         )
     else:
         phases = {name: [item.phases_ms[name] for item in found.workers] for name in PHASES}
@@ -109,19 +109,19 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
             "steps": column.NumberColumn("Steps", width="small", format="localized"),
             "rate": column.NumberColumn("Steps/s", width="small", format="%.1f"),
             "busy": column.NumberColumn("Busy, %", width="small", format="%.0f"),
-            "wall": column.NumberColumn("At work, ms", width="small", format="%.2f"),
+            "wall": column.NumberColumn("Working, ms", width="small", format="%.2f"),
             "queue": column.NumberColumn("Queued, ms", width="small", format="%.2f"),
-            "return": column.NumberColumn("Way back, ms", width="small", format="%.2f"),
+            "return": column.NumberColumn("Result delivery, ms", width="small", format="%.2f"),
         },
     )
     st.caption(
         "Measured by timestamps inside each step, on the worker's clock: means of its typical "
-        "steps, the first left out. " + FEEDS[found.feed]
+        "steps without the first. " + FEEDS[found.feed]
     )
 
 
 FEEDS = {
-    "worker": "Every worker reads its own part of the data.",
+    "worker": "Each worker reads its own part of the data.",
     "coordinator": "The data set runs Python code: the coordinator reads it and sends each batch.",
 }
 
@@ -161,7 +161,7 @@ def show_time(found: ParameterServing, names: dict[int, str]) -> None:
 
 def show_servers(found: ParameterServing) -> None:
     """What each server holds, then every variable."""
-    st.subheader("What sits on which server")
+    st.subheader("Variables of each server")
     column = st.column_config
     rows = [
         {
@@ -252,9 +252,9 @@ def show_traffic(found: ParameterServing, names: dict[int, str]) -> None:
     is_told = any(server.pull_bytes is not None for server in found.servers)
     st.caption(
         "Derived: the sizes of the variables and of their gradients, times the steps of the "
-        "worker. A sparse gradient whose size only the step knows is missing."
+        "worker. Sparse gradients whose size is only known during the step are not included."
         if is_told
-        else "Not available: the workload's own train_step pulls and pushes as it likes."
+        else "Not available: the workload's own train_step decides what it pulls and pushes."
     )
 
 

@@ -41,7 +41,7 @@ def server_options(host: str, port: int) -> dict[str, Any]:
         "browser.gatherUsageStats": False,
         # A full collection after every script run costs more than everything the page does.
         "runner.postScriptGC": False,
-        # A page says what it is told to, not whatever expression stands alone in its file.
+        # A page shows what it is asked to, not the value of every expression statement in its file.
         "runner.magicEnabled": False,
         "client.toolbarMode": "minimal",
         "client.showErrorLinks": False,
@@ -85,9 +85,9 @@ def free_port(host: str, port: int) -> int:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
             raise SpecError(
-                "The lab needs an address and a port of its own",
-                f"{host}:{port} ({getattr(error, 'strerror', None) or error})",
-                "Choose another with --port, or --port 0 for any that is free",
+                f"The lab cannot listen on {host}:{port}: "
+                f"{getattr(error, 'strerror', None) or error}",
+                advice="Choose another port with --port, or --port 0 for any free one",
                 field="port",
             ) from None
         return int(probe.getsockname()[1])
@@ -126,8 +126,7 @@ def _make_folder(runs: Path) -> None:
         runs.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SpecError(
-            "The lab keeps its runs in a folder",
-            f"{runs} ({error.strerror})",
-            "Name another with --runs",
+            f"The runs folder {runs} cannot be created: {error.strerror}",
+            advice="Name another with --runs",
             field="runs",
         ) from None

@@ -36,13 +36,13 @@ def banner(access: Access, runs: Path) -> str:
 def who_may(access: Access) -> str:
     """One sentence: what keeps others out, or what it gives away that there is no token."""
     if access.token is not None:
-        return "The token lets its owner run code as you: keep the address to yourself."
+        return "Anyone with the token can run code as you: keep the address secret."
     if access.is_loopback:
         who = "user and program of this machine"
         and_code = ", and run code as you"
     else:
         who = "machine that reaches this port"
-        and_code = " and start training runs here; programs and data of your own are off"
+        and_code = " and start training runs here; your own programs and data are disabled"
     return _NO_TOKEN.format(who=who, and_code=and_code)
 
 

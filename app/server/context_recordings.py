@@ -23,7 +23,7 @@ KEPT = 40
 KEPT_BYTES = 100_000_000
 """Of all recordings that are kept, as JSON."""
 TICK_S = 0.25
-STOPPED = "You stopped the recording. Record again starts it anew"
+STOPPED = "You stopped the recording. Choose Record again to restart it"
 
 Key = tuple[str, str, str]
 """Program, strategy and devices: what a recording depends on."""
@@ -144,7 +144,7 @@ class ContextRecordings:
             return Queued(self._queue.index(key) + 1)
 
     def record_again(self, viewer: str, key: Key) -> None:
-        """Forget what became of a recording and start it anew."""
+        """Discard the result of a recording and record again."""
         with self._lock:
             self._stopped.discard((viewer, key))
             self._over.pop(key, None)

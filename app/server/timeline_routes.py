@@ -67,7 +67,7 @@ def _number(request: Request, name: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or abs(value) > 1e18:
-        raise SpecError(f"'{name}' is a number", repr(text), field=name)
+        raise SpecError(f"{name}={text!r} is not a finite number", field=name)
     return value
 
 

@@ -30,7 +30,7 @@ PAGES = (
 
 # A file of ours: an icon by name would be fetched from outside.
 st.set_page_config(page_title="Strategy Lab", page_icon=str(APP / "icon.svg"), layout="wide")
-# The chosen one of several is told by its ground and line: its blue text alone is faint on dark.
+# Background and border mark the selected item: blue text alone is faint on a dark page.
 st.html(
     "<style>[data-variant=segmented_control][data-selected=true], [data-testid=stTab]"
     "[aria-selected=true] {color:inherit !important; font-weight:600}</style>"

@@ -25,8 +25,8 @@ def show_status(profile: Profile) -> None:
     elif status.state == "running":
         st.info("**This run is still running.**")
     warnings = [note.message for note in profile.events(Note) if note.level == "warning"]
-    _show_notes("What the run warned of", warnings)
-    _show_notes("What could not be read", list(profile.notes))
+    _show_notes("Warnings of the run", warnings)
+    _show_notes("Parts of the record that could not be read", list(profile.notes))
 
 
 def _show_loss(profile: Profile) -> None:

@@ -11,7 +11,7 @@ from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 
 
 def show_clocks(opened: OpenRun) -> None:
-    """A table with a row per worker; nothing where there is one worker."""
+    """A table with a row per worker; nothing for a single worker."""
     answers = opened.ask(worker_clocks)
     if not answers:
         return
@@ -41,6 +41,6 @@ def _check(answer: ClockAnswer) -> str:
         return "–"
     verdict = "consistent" if check.is_consistent else "contradicts"
     return (
-        f"{verdict}: {-check.at_most_ms:+.3f} to {-check.at_least_ms:+.3f} ms left, ends "
+        f"{verdict}: {-check.at_most_ms:+.3f} to {-check.at_least_ms:+.3f} ms remaining, ends "
         f"{-check.common_end_ms:+.3f} ms apart, {check.num_steps} steps"
     )

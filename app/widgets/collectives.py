@@ -73,9 +73,9 @@ def show_replicas(
     )
     st.plotly_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
     if chosen:
-        st.caption(f"Only {as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
+        st.caption(f"{as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
     else:
-        st.caption("All of a step. Choose a row of the table to see one op alone.")
+        st.caption("All collectives of a step. Choose a row of the table to see a single op.")
 
 
 def _names(
@@ -126,12 +126,16 @@ def _columns(bandwidth: str) -> dict[str, object]:
         "op": column.TextColumn("Collective", width=85),
         "name": column.TextColumn("Op in the graph", width="medium"),
         "place": column.NumberColumn(
-            "Call", width=50, help="Its place among the calls of its kind in a step."
+            "Call", width=50, help="Its position among the calls of this op in a step."
         ),
         "instance": column.TextColumn(
-            "Instances", width="small", help="The runtime's keys: they count on with every step."
+            "Instances",
+            width="small",
+            help="The runtime's instance keys, which increase with every step.",
         ),
-        "group": column.NumberColumn("Group", width=60, help="n: replicas that take part."),
+        "group": column.NumberColumn(
+            "Group", width=60, help="n: number of participating replicas."
+        ),
         "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
         "bytes": column.NumberColumn(
             "Bytes", width="small", format="localized", help="S: size of one call."
@@ -148,6 +152,6 @@ def _columns(bandwidth: str) -> dict[str, object]:
         "busbw": column.NumberColumn(
             f"busbw, {bandwidth}", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
         ),
-        "time": column.TextColumn("Time from", width=85, help="Where the times came from."),
-        "size": column.TextColumn("Bytes from", width=85, help="Where the size came from."),
+        "time": column.TextColumn("Time from", width=85, help="Source of the times."),
+        "size": column.TextColumn("Bytes from", width=85, help="Source of the size."),
     }

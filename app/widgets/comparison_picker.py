@@ -38,7 +38,7 @@ class Side:
 
     @property
     def title(self) -> str:
-        """The run, and which segment of it where there are several."""
+        """The run and, if it has several segments, the segment."""
         name = plain(self.opened.profile.path.name, 60)
         if self.segment is None or len(self.opened.profile.segments) < 2:
             return name
@@ -66,7 +66,7 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
 
 
 def _usual_other(runs: list[RunEntry], first: int) -> int:
-    """The newest run of the same workload that finished; A itself if there is none."""
+    """The newest run of the same workload that finished; otherwise A itself."""
     workload = (runs[first].spec or {}).get("workload")
     like = (i for i in range(len(runs)) if (runs[i].spec or {}).get("workload") == workload)
     others = islice((i for i in like if i != first), _MOST_READ)

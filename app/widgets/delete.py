@@ -22,7 +22,7 @@ def offer_delete(entry: RunEntry) -> None:
 def _ask(entry: RunEntry) -> None:
     st.markdown(
         f"**{as_markdown(entry.name, 200)}** and everything recorded in it, "
-        f"{units.size(folder_bytes(entry.path))}, will be gone for good."
+        f"{units.size(folder_bytes(entry.path))}, will be deleted permanently."
     )
     keep, delete = st.columns(2)
     if keep.button("Keep it", key="delete_no", width="stretch"):

@@ -54,8 +54,8 @@ def show_variables(placed: Placement) -> None:
     """One row per variable: all its copies are linked in it."""
     st.subheader(
         "Variables",
-        help="A mirrored variable has one copy on every replica's device, kept equal by every "
-        "update; a SyncOnRead one is summed or averaged when it is read.",
+        help="A mirrored variable has one copy on every replica's device, and every update "
+        "keeps the copies equal. A SyncOnRead variable is summed or averaged when it is read.",
     )
     short = short_names(device for item in placed.variables for device in item.devices)
     rows = [

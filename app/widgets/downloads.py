@@ -12,9 +12,9 @@ from strategy_lab.profiles.run.layout import worker_folders
 from strategy_lab.profiles.tables.store import Profile
 
 OPEN_WITH = {
-    "html": "Made to be mailed.",
-    "chrome-trace": "There, press *Open trace file*. The file stays on this machine.",
-    "xplane": "Unpack it first; `xprof --logdir FOLDER` opens it, too.",
+    "html": "A single file that can be mailed.",
+    "chrome-trace": "There, choose *Open trace file*. The file stays on this machine.",
+    "xplane": "Unpack it first. `xprof --logdir FOLDER` also opens it.",
     "parquet": "In DuckDB: `select * from 'steps.parquet'`.",
 }
 """What to do with a file, beyond its format's own description."""

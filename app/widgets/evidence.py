@@ -53,8 +53,8 @@ def show_loss(opened: OpenRun) -> None:
 
 
 def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
-    """Where each replica's step went, with the sums said."""
-    st.subheader("Where each replica's step went", help=DEFINITIONS["replica_time"].text)
+    """The phases of each replica's step, with their sums."""
+    st.subheader("Step time of each replica", help=DEFINITIONS["replica_time"].text)
     if breakdown.source is None:
         st.markdown(f"Not available: {as_markdown(breakdown.reason or 'not recorded')}.")
         return
@@ -69,7 +69,10 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     )
     if breakdown.from_marks:
         which = ", ".join(map(str, breakdown.from_marks))
-        st.caption(f"Not captured, from in-graph timestamps of the same steps: replica {which}.")
+        st.caption(
+            "From in-graph timestamps of the same steps, because it was not captured: replica "
+            f"{which}."
+        )
     say_unlike(breakdown, median_ms)
 
 
@@ -78,14 +81,13 @@ def say_unlike(breakdown: StepBreakdown, median_ms: float | None, *, which: str 
     wall = breakdown.mean_ms("wall")
     if wall and median_ms and not breakdown.is_in_sync:
         st.caption(
-            f"{which}Workers do steps of their own, which overlap: one takes "
-            f"{units.milliseconds(wall)} on average, and one is done every "
-            f"{units.milliseconds(median_ms)}."
+            f"{which}The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
+            f"average, and one ends every {units.milliseconds(median_ms)}."
         )
     elif wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
         st.caption(
-            f"{which}The captured steps took {units.milliseconds(wall)} on average, the usual "
-            f"step takes {units.milliseconds(median_ms)}: read the shares, not the lengths."
+            f"{which}The captured steps took {units.milliseconds(wall)} on average, other "
+            f"steps take {units.milliseconds(median_ms)}: compare the shares, not the lengths."
         )
 
 

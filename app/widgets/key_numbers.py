@@ -83,7 +83,7 @@ def _efficiency(facts: Facts) -> Tile:
 def exposed(facts: Facts, hidden: tuple[Overlap, ...]) -> Tile:
     """Exposed communication: mean of the replicas."""
     if facts.segment.num_replicas == 1:
-        return number("exposed", units.MISSING, None, "one replica: nothing to communicate with")
+        return number("exposed", units.MISSING, None, "one replica: no communication")
     if not hidden:
         return number("exposed", units.MISSING, None, NO_SPANS)
     mean_ms = sum(item.exposed_ms for item in hidden) / len(hidden)

@@ -30,7 +30,7 @@ def pick_more(runs: Sequence[RunEntry], side: str, first: OpenRun) -> tuple[Open
         format_func=lambda name: plain(name, 56),
         on_change=_write_address,
         args=(key, widget),
-        placeholder="Several runs give an answer",
+        placeholder="Compare several runs per side",
     )
     by_name = {entry.name: entry for entry in runs}
     opened = []
@@ -43,7 +43,7 @@ def pick_more(runs: Sequence[RunEntry], side: str, first: OpenRun) -> tuple[Open
 
 
 def offer_repetitions(runs: Sequence[RunEntry], chosen: str) -> None:
-    """A button that puts all repetitions of a run on their sides; nothing if there are none."""
+    """A button that puts all repetitions of a run on their sides; nothing without repetitions."""
     match = _REPEATED.fullmatch(chosen)
     if match is None:
         return

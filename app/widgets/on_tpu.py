@@ -9,8 +9,8 @@ from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.analysis.tpu_check import OUTCOMES, TpuCheck
 from strategy_lab.profiles.run.event_parts import TpuFinding
 
-COMPILES = "The step compiles, and all of it would run on the TPU."
-NOTHING_FOUND = "Nothing was found that a TPU would refuse or run on its host."
+COMPILES = "The step compiles, and every op would run on the TPU."
+NOTHING_FOUND = "No op was found that a TPU would refuse or run on its host."
 
 
 def show_on_tpu(found: TpuCheck) -> None:
@@ -30,12 +30,10 @@ def show_on_tpu(found: TpuCheck) -> None:
         st.markdown(f"Not checked: {plain(sentence, 400)}.")
     took = "" if found.lookup_ms is None else f" in {found.lookup_ms:.0f} ms"
     if found.lowering_ms is not None:
-        took += (
-            f", and compiled for nothing by TensorFlow's XLA bridge in {found.lowering_ms:.0f} ms"
-        )
+        took += f", and compiled as a test by TensorFlow's XLA bridge in {found.lowering_ms:.0f} ms"
     st.caption(
         f"{found.num_ops:,} ops of the traced step were looked up among XLA's kernels{took}. "
-        "XLA's compiler for this machine's CPUs answered for a TPU's; memory is not checked."
+        "The check uses XLA's CPU compiler in place of the TPU's, and does not check memory."
     )
 
 

@@ -39,7 +39,9 @@ def show_op_table(profile: Profile, segment: int) -> None:
             "name": column.TextColumn("Name", width=300),
             "op": column.TextColumn("Op type", width=130),
             "device": column.TextColumn("Device", width=160),
-            "replica": column.NumberColumn("Replica", width="small", help="Empty: serves all."),
+            "replica": column.NumberColumn(
+                "Replica", width="small", help="Empty: shared by all replicas."
+            ),
             "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
             "function": column.TextColumn("Function", width="small"),
         },

@@ -18,14 +18,14 @@ WAYS: tuple[How, ...] = ("moved", "added", "gone")
 
 
 def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
-    """Nothing where there is no segment before this one."""
+    """Draws nothing for the first segment."""
     earlier = [item for item in opened.profile.segments if item.segment < segment.segment]
     if not earlier:
         return
     before = earlier[-1]
     st.subheader(
         "What the reconfiguration moved",
-        help="Variables by name, ops by device: in the segment before and in this one.",
+        help="Compares variables by name and ops by device with the segment before.",
     )
     found = opened.ask(placement_change, before.segment, segment.segment)
     if found.reason:

@@ -26,10 +26,13 @@ KINDS = {MEASURED: "Measured on sockets", DERIVED: "Derived"}
 MANY = 6
 """More processes than these take the width of the page."""
 DERIVED_FROM = {
-    FROM_COLLECTIVES: "the captured collectives, each as a ring: f * S to the next process",
-    FROM_PARAMETERS: "the parameters, as one all-reduce of their gradients in a ring: f * S to the "
-    "next process",
-    FROM_SERVED: "the served variables: each pulled and its gradient pushed in every step",
+    FROM_COLLECTIVES: "the captured collectives, each as a ring: f * S sent to the next process",
+    FROM_PARAMETERS: (
+        "the parameters, as one ring all-reduce of their gradients: f * S sent to the next process"
+    ),
+    FROM_SERVED: (
+        "the variables on the servers: each is pulled and its gradient pushed in every step"
+    ),
 }
 
 
@@ -87,12 +90,12 @@ def _show_matrix(found: Links) -> None:
 def _about(found: Links, kind: str) -> str:
     if kind == MEASURED:
         return (
-            "Bytes a step. Measured: payload of the TCP connections, as the kernel counts it, over "
-            f"{units.counted(round(found.num_steps), 'step')}. The diagonal is a process's "
-            "connection with itself."
+            "Bytes per step. Measured: payload of the TCP connections, counted by the kernel, "
+            f"over {units.counted(round(found.num_steps), 'step')}. The diagonal is a "
+            "process's connection to itself."
         )
     source = DERIVED_FROM.get(found.derived_from or "", "unknown sizes")
-    return f"Bytes a step. Derived from {as_markdown(source)}."
+    return f"Bytes per step. Derived from {as_markdown(source)}."
 
 
 def _show_table(found: Links) -> None:
@@ -123,8 +126,8 @@ def _show_table(found: Links) -> None:
         )
     if rest:
         small = units.size(sum(link.bytes or 0.0 for link in rest))
-        many = f"{len(rest)} further links carry {small} a step together"
-        said.append(many if len(rest) > 1 else f"1 further link carries {small} a step")
+        many = f"{len(rest)} further links carry {small} per step in total"
+        said.append(many if len(rest) > 1 else f"1 further link carries {small} per step")
     if found.reason:
         said.append(f"Not measured: {as_markdown(found.reason)}")
     st.caption(". ".join(said) + "." if said else "")
@@ -167,7 +170,9 @@ def _show_interfaces(found: Links) -> None:
         return
     # One unit for all of it, so that its columns can be compared digit by digit.
     scale, unit = units.size_unit(max(use.bytes for use in found.interfaces))
-    with st.expander("Against the network interfaces, with Ethernet, IP and TCP"):
+    with st.expander(
+        "Compared with the network interfaces, including Ethernet, IP and TCP headers"
+    ):
         st.dataframe(
             pd.DataFrame([_interface_row(found, use, scale) for use in found.interfaces]),
             hide_index=True,
@@ -199,7 +204,7 @@ def _interface_columns(unit: str) -> dict[str, object]:
         "interface": column.NumberColumn(f"Interface, {unit}", format="%.5g"),
         "payload": column.NumberColumn(f"Links, {unit}", format="%.5g"),
         "headers": column.NumberColumn(f"Headers, {unit}", format="%.3g"),
-        "again": column.NumberColumn(f"Sent again, {unit}", format="%.3g"),
+        "again": column.NumberColumn(f"Retransmitted, {unit}", format="%.3g"),
         "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
         "open": column.NumberColumn("Unexplained, %", format="%.4f", width="small"),
     }

@@ -1,6 +1,6 @@
-"""A page about a live run holds still, says what is new, and draws itself anew when told to.
+"""A page about a live run says how many steps are new and updates on request.
 
-Charts that are drawn anew forget their zoom and may blink, so that is the viewer's choice: once,
+Charts lose their zoom on an update and may blink, so that is the viewer's choice: once,
 or every few seconds. Only a page that has nothing to show yet, or whose run has ended, does so
 by itself.
 """
@@ -30,7 +30,7 @@ def follow(path: Path, opened: OpenRun) -> None:
 def _look(path: Path, drawn: str, num_drawn: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         following = st.toggle(
-            "Follow the run", key=_FOLLOW, help="On: the page is drawn anew every few seconds."
+            "Follow the run", key=_FOLLOW, help="On: the page is updated every few seconds."
         )
         if st.session_state.get(_LOOKED) != drawn:
             # The page is being drawn right now. A quick run has grown again already: not yet.

@@ -19,7 +19,7 @@ def offer_rename(entry: RunEntry) -> None:
 
 @st.dialog("Rename this run")
 def _ask(entry: RunEntry) -> None:
-    st.markdown(f"Links to **{as_markdown(entry.name, 200)}** will not find it any more.")
+    st.markdown(f"Links to **{as_markdown(entry.name, 200)}** will stop working.")
     with st.form("rename", border=False):
         name = st.text_input("New name", entry.name, key=f"rename_to_{entry.name}")
         asked = st.form_submit_button("Rename it", type="primary", width="stretch")

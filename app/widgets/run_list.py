@@ -33,7 +33,7 @@ COLUMNS = {
     "strategy": st.column_config.TextColumn("Strategy", width=170),
     "workload": st.column_config.TextColumn("Workload", width="small"),
     "workers": st.column_config.NumberColumn(
-        "Workers", width=65, help="Processes that train: one, or those of a cluster."
+        "Workers", width=65, help="Number of processes that train."
     ),
     "replicas": st.column_config.NumberColumn("Replicas", width=65),
     "steps": st.column_config.NumberColumn("Steps", width=65, format="localized"),
@@ -41,7 +41,7 @@ COLUMNS = {
         "Step, ms", width=75, format="%.2f", help="Median wall time of a step, in ms."
     ),
     "spark": st.column_config.AreaChartColumn(
-        "Step time over the run", width=150, y_min=0, help="Median of each part, in ms."
+        "Step time over the run", width=150, y_min=0, help="Median of each part of the run, in ms."
     ),
     "loss": st.column_config.NumberColumn("Last loss", width="small", format="%.4g"),
     "when": st.column_config.TextColumn("Started", width=130),

@@ -65,7 +65,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
         default=wanted,
         format_func=lambda number: f"{number}: {titles[number]}",
         key=f"segment_of_{profile.path.name}",
-        help="Each live reconfiguration closes a segment and opens the next.",
+        help="Each live reconfiguration starts a new segment.",
     )
     number = wanted if chosen is None else chosen
     st.query_params[KEY] = str(number)
@@ -76,12 +76,12 @@ def _say_none(profile: Profile) -> None:
     if profile.status.is_over:
         empty(
             "This run recorded no step.",
-            "It ended before a strategy was in force. Look at the message above, then run again.",
+            "It ended before its strategy was created. See the message above, then run again.",
             page="lab",
             link="Open the Lab",
         )
     else:
-        empty("The run is starting.", "The page draws itself as soon as the first step is there.")
+        empty("The run is starting.", "The page appears after the first step.")
 
 
 def facts_of(profile: Profile, number: int) -> Facts:

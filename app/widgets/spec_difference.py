@@ -1,4 +1,4 @@
-"""What was asked differently of two segments, field by field."""
+"""The differences between the specs of two segments, field by field."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def show_spec_difference(a: Side, b: Side) -> None:
     is_one_run = a.opened.profile.path == b.opened.profile.path
     same = {"reconfigure"} if is_one_run else set()
     differ = [name for name in fields if left.get(name) != right.get(name) and name not in same]
-    st.subheader("What was asked differently")
+    st.subheader("Differences between the specs")
     if not fields:
-        st.markdown("Neither run has a spec.")
+        st.markdown("Neither run has a recorded spec.")
         return
     everything = st.toggle(f"Show all {len(fields)} fields", key="spec_all")
     shown = [*differ, *(name for name in fields if name not in differ)] if everything else differ
     if not shown:
-        st.markdown("Nothing: both were asked for the same.")
+        st.markdown("None: both specs are equal.")
         return
     rows = [
         {

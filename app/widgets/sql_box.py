@@ -99,8 +99,8 @@ def _show_schema(profile: Profile) -> None:
         columns = ", ".join(f"`{field.name}` {_type(field.type)}" for field in schema)
         st.markdown(f"**{name}**: {columns}")
     st.caption(
-        "Missing values are null. `source` says where a number came from; times on different "
-        f"clocks are never added. This run: {as_markdown(profile.name, 80)}."
+        "Missing values are null. The column `source` names the source of a number. Times of "
+        f"different clocks are never added. This run: {as_markdown(profile.name, 80)}."
     )
 
 

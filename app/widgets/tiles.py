@@ -26,7 +26,7 @@ _MARKS = {
 STYLE = """<style>
 .lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(7.6rem,1fr));
   grid-auto-rows:auto auto 1fr; margin:.25rem 0 .5rem}
-/* Labels, numbers and notes of neighbours stand on the same lines, whatever takes two of them. */
+/* Labels, numbers and notes of neighbours share their lines, even if one of them takes two. */
 .lab-tile:not(.large) {display:grid; grid-row:span 3; grid-template-rows:subgrid; row-gap:0}
 .lab-tile.large {grid-row:span 3}
 .lab-tile {position:relative; padding:.7rem .75rem .65rem; border-radius:.4rem; min-width:0;

@@ -26,11 +26,11 @@ def traced_segments(runs: Path) -> dict[str, Path]:
 
 
 def pick_recording(runs: Path) -> dict[str, Any] | None:
-    """The recording that the user chose; None where there is none, and the page has said so."""
+    """The recording that the user chose; None after saying on the page that no run has one."""
     segments = traced_segments(runs)
     if not segments:
         empty(
-            "No run has traced its contexts.",
+            "No run has traced its contexts yet.",
             "Switch on Trace contexts under Capture in the Lab, or run with "
             "--set capture.contexts=true.",
             page="lab",
@@ -41,6 +41,6 @@ def pick_recording(runs: Path) -> dict[str, Any] | None:
     try:
         recording: dict[str, Any] = json.loads(segments[chosen].read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        empty(f"This recording cannot be read: {error}.", "Run it again to trace it anew.")
+        empty(f"This recording cannot be read: {error}.", "Run it again to record a new trace.")
         return None
     return recording

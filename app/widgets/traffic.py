@@ -27,7 +27,7 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     st.subheader("From device to device", help=DEFINITIONS["transfer_bytes"].text)
     kinds = [kind for kind in KINDS if any(item.source == kind for item in traffic)]
     if not kinds:
-        st.markdown("Nothing went from one device to another in the captured steps.")
+        st.markdown("No tensor was sent from one device to another in the captured steps.")
         return
     heavy = max(kinds, key=lambda kind: sum(t.bytes or 0 for t in traffic if t.source == kind))
     kind = st.segmented_control(
@@ -49,9 +49,13 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     )
     unknown = sum(item.bytes is None for item in shown)
     note = {
-        "measured": "Measured: tensors that the runtime sent; sizes from the traced graph.",
-        "ring model": "Derived: what each device sends its neighbour if every collective runs as "
-        f"a ring, {DEFINITIONS['ring_share'].formula} ({DEFINITIONS['ring_share'].source}).",
+        "measured": (
+            "Measured: tensors that the runtime sent. Their sizes come from the traced graph."
+        ),
+        "ring model": (
+            "Derived: what each device sends to its neighbour if every collective runs as a "
+            f"ring, {DEFINITIONS['ring_share'].formula} ({DEFINITIONS['ring_share'].source})."
+        ),
     }[kind or heavy]
     st.caption(note + (f" {unknown} pairs have an unknown size." if unknown else ""))
 
@@ -77,7 +81,7 @@ def show_sends(sends: Sequence[Send]) -> None:
         height=min(38 + 35 * max(len(rows), 1), 400),
     )
     shown = f"{min(len(rows), MAX_SENDS):,} of {len(sends):,}"
-    st.caption(f"{shown} tensors and ways. Duration is from the send to its receipt.")
+    st.caption(f"{shown} tensors with their sender and receiver. Duration: from send to receipt.")
 
 
 def _row(item: Send, short: dict[str, str]) -> dict[str, object]:

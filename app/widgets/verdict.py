@@ -61,7 +61,7 @@ def _limit(facts: Facts) -> str:
         return as_html(main.sentence)
     wall = facts.breakdown.mean_ms("wall")
     if not wall:
-        return "What limits it cannot be said without a capture window or per-replica marks."
+        return "What limits it is unknown without a capture window or per-replica timestamps."
     phases = [(name, facts.breakdown.mean_ms(name)) for name in CATEGORIES]
     ordered = sorted(phases, key=lambda item: -(item[1] or 0.0))
     parts = [
@@ -79,10 +79,9 @@ def show_findings(facts: Facts) -> None:
     if not found:
         known = facts.breakdown.source is not None
         st.markdown(
-            "Nothing stands out: no straggler, and neither input nor communication takes much of "
-            "a step."
+            "No finding: no straggler, and neither input nor communication takes much of a step."
             if known
-            else "Not known: this segment has neither a capture window nor per-replica marks."
+            else "Not known: this segment has neither a capture window nor per-replica timestamps."
         )
         return
     for finding in found[:SHOWN]:

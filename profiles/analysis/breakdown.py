@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica marks"
-NO_PARTS = "no worker of parameter servers did three steps that tell their parts"
+NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,11 +73,11 @@ class ClockAnswer:
     def sentence(self) -> str:
         """For people: what is known, and how well."""
         if self.source == "reference":
-            return "the reference: all are told by it"
+            return "the reference for all clocks"
         if self.source == "same host":
-            return "the same host as the reference, so the same clock"
+            return "the same clock as the reference, on the same host"
         if self.offset_ms is None or self.uncertainty_ms is None:
-            return f"not known, and compared with nobody's: {self.reason}"
+            return f"not known, and not compared with any other: {self.reason}"
         drift = "" if self.drift_ppm is None else f", drifting by {self.drift_ppm:+.2f} ppm"
         # By how much this clock is behind or before the reference's.
         how = f"{-self.offset_ms:+.3f} ms against the reference"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 NO_WINDOW = "the segment has no capture window"
-SIZES_UNKNOWN = "the size of at least one tensor is not known before it runs"
+SIZES_UNKNOWN = "the size of at least one tensor is only known when the step runs"
 
 
 @dataclass(frozen=True, slots=True)

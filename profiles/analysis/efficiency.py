@@ -41,7 +41,9 @@ class Scaling:
 def efficiency(breakdown: StepBreakdown) -> Efficiency:
     """POP's efficiencies of a segment."""
     if not breakdown.is_in_sync:
-        return Efficiency(None, None, None, "each worker does steps of its own: nobody waits")
+        return Efficiency(
+            None, None, None, "each worker does its own steps, so none waits for another"
+        )
     useful = [replica.compute_ms for replica in breakdown.replicas]
     runtime = [replica.wall_ms for replica in breakdown.replicas]
     known_useful = [value for value in useful if value is not None]
@@ -50,7 +52,7 @@ def efficiency(breakdown: StepBreakdown) -> Efficiency:
         return Efficiency(None, None, None, breakdown.reason or "a replica's time is unknown")
     longest, wall = max(known_useful), max(known_runtime)
     if longest <= 0 or wall <= 0:
-        return Efficiency(None, None, None, "no replica computed anything that was seen")
+        return Efficiency(None, None, None, "no computation of a replica was recorded")
     balance = sum(known_useful) / len(known_useful) / longest
     return Efficiency(balance, longest / wall, balance * longest / wall)
 

@@ -85,11 +85,16 @@ _PACKING = {
     "tensors are reduced.",
     "hierarchical-copy": "Pack the gradients: lower num_packs, so that fewer, larger tensors are "
     "reduced.",
-    "reduction-to-one-device": "Its tensors go one by one: try an algorithm that packs them "
-    "(hierarchical-copy, collective-ring), or fewer and larger variables.",
+    "reduction-to-one-device": (
+        "Tensors are reduced one by one: try an algorithm that packs them (hierarchical-copy, "
+        "collective-ring), or fewer and larger variables."
+    ),
 }
 """How the cross-device algorithm in force is told to reduce fewer, larger tensors."""
-_NO_PACKING = "Give each step more work, so that it weighs less, or use fewer and larger variables."
+_NO_PACKING = (
+    "Give each step more work, so that communication is a smaller share, or use fewer and "
+    "larger variables."
+)
 
 
 def _many_small_collectives(facts: Facts) -> Iterator[Finding]:
@@ -103,8 +108,8 @@ def _many_small_collectives(facts: Facts) -> Iterator[Finding]:
         yield finding(
             facts,
             "many-small-collectives",
-            f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each: their start "
-            "costs more than their bytes.",
+            f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each: starting "
+            "a call costs more than transferring its bytes.",
             _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING),
             use.transfer_ms / wall if use.transfer_ms and wall else None,
             calls_per_step=use.per_step,
@@ -121,10 +126,10 @@ def _shared_cores(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         "shared-cores",
-        f"{on_cpu} replicas share {cpus} CPU cores: they take turns, so more replicas cannot be "
+        f"{on_cpu} replicas share {cpus} CPU cores and run in turn, so more replicas cannot be "
         "faster here.",
-        f"Compare strategies with at most {cpus} replicas on this machine, or read the numbers as "
-        "a lesson in behaviour and not in speed.",
+        f"On this machine, compare the speed of strategies with at most {cpus} replicas only. "
+        "More replicas still show how a strategy behaves.",
         None,
         num_replicas=on_cpu,
         cpus=cpus,
@@ -145,8 +150,8 @@ def _tiny_batch(facts: Facts) -> Iterator[Finding]:
         facts,
         "tiny-batch",
         f"Each replica computes on {per_replica:.3g} examples a step, and only "
-        f"{units.share(compute / wall)} of the step is computing.",
-        "Raise the global batch size: the rest of the step hardly grows with it.",
+        f"{units.share(compute / wall)} of the step is computation.",
+        "Raise the global batch size: the other parts of the step grow little with it.",
         1 - compute / wall,
         examples_per_replica=per_replica,
         compute_ms=compute,
@@ -160,9 +165,9 @@ def _first_step(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         "tracing",
-        f"The first step took {units.milliseconds(first)}, {units.share(first / total)} of all the "
-        "time in steps: it traces the program. No other number here counts it.",
-        "This is not a fault: the share falls as the run gets longer.",
+        f"The first step took {units.milliseconds(first)}, {units.share(first / total)} of the "
+        "time of all steps, because it traces the program. Other numbers do not include it.",
+        "This is normal: the share falls as the run gets longer.",
         None,
         first_step_ms=first,
     )
@@ -179,7 +184,7 @@ def _unsteady(facts: Facts) -> Iterator[Finding]:
         "unsteady",
         f"Steps vary between {units.milliseconds(low)} (10th percentile) and "
         f"{units.milliseconds(high)} (90th).",
-        "Look for another program on this machine, and compare runs with care.",
+        "Check whether other programs use this machine, and compare runs with care.",
         None,
         p10_ms=low,
         p90_ms=high,
@@ -193,9 +198,9 @@ def _costly_capture(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         "costly-capture",
-        f"Recording made this segment {ratio:.2f} times as long.",
-        "Record longer (the first window comes early, whatever the budget), lower "
-        "capture.overhead_budget, or do not capture every step.",
+        f"Full captures made this segment {ratio:.2f} times as long.",
+        "Record longer (the first window is always early), lower capture.overhead_budget, or "
+        "do not capture every step.",
         1 - 1 / ratio,
         overhead_ratio=ratio,
     )
@@ -212,7 +217,7 @@ def _lost_loss(facts: Facts) -> Iterator[Finding]:
         facts,
         "loss-lost",
         f"The loss is NaN or infinity in {lost.size} of {steps.count} steps, first in step "
-        f"{first}: what was trained is lost.",
+        f"{first}: the weights are no longer usable.",
         "Lower the learning rate, or look for a logarithm, a root or a division in model and loss.",
         None,
         first_step=first,

@@ -11,20 +11,23 @@ from strategy_lab.profiles.reporting import units
 
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
-_RUN_AHEAD = "Let the input run ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, cache()."
+_RUN_AHEAD = (
+    "Prepare batches ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, or cache()."
+)
 _STAGES = {
     "Generator": (
         "the Python generator (from_generator)",
         (
-            "It makes one batch at a time under Python's lock, so prefetch cannot make it faster. "
-            "Do less in it, interleave several, or replace it by tf.data operations."
+            "It makes one batch at a time under Python's GIL, so prefetch cannot speed it up. "
+            "Do less in it, interleave several generators, or replace it with tf.data "
+            "operations."
         ),
     ),
     "Map": (
         "the function of map()",
         "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
     ),
-    "ParallelMap": ("the function of map()", "Do less in its function, or cache() what it gives."),
+    "ParallelMap": ("the function of map()", "Do less in its function, or cache() its output."),
     "Shuffle": ("shuffle()", "Use a smaller buffer."),
     "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
     "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
@@ -55,8 +58,8 @@ def input_bound(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         "input-bound",
-        f"{of_a_step(facts, waited, wall)} waits for its batch, which the program asks for inside "
-        f"the step (as Keras fit does).{_limit(stage)}",
+        f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
+        f"reads inside the step (as Keras fit does).{_limit(stage)}",
         _advice(stage),
         waited / wall,
         mean_ms=waited,
@@ -102,7 +105,7 @@ def _limit(stage: Cause | None) -> str:
     named = f"{known[0]}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
     each = units.milliseconds(stage.each_ms)
-    return f" The stage that limits is {named}{path}: {each} for each element."
+    return f" The limiting stage is {named}{path}: {each} for each element."
 
 
 def _advice(stage: Cause | None) -> str:

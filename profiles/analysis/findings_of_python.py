@@ -57,11 +57,11 @@ def retracing(facts: Facts) -> Iterator[Finding]:
 def _about_tracing(argument: str | None) -> str:
     if argument is None:
         return (
-            "Make each tf.function once, outside of the loop, and pass it tensors: a new Python "
-            "value or a new shape traces it again."
+            "Create each tf.function once, outside the loop, and pass it tensors: it is "
+            "traced again for a new Python value or shape."
         )
     return (
-        "Pass numbers that change as tensors (tf.constant, tf.Variable); for shapes that change, "
+        "Pass changing numbers as tensors (tf.constant, tf.Variable). For changing shapes, "
         "give the tf.function an input_signature or reduce_retracing=True."
     )
 
@@ -78,8 +78,8 @@ def python_ops(facts: Facts) -> Iterator[Finding]:
             "python-op",
             f"{of_a_step(facts, cause.held_ms, wall)} runs Python inside the graph: the op "
             f"{cause.name} ({cause.detail}).",
-            "Replace py_function or numpy_function by TensorFlow ops, or do its work in the input "
-            "pipeline.",
+            "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
+            "the input pipeline.",
             cause.held_ms / wall,
             op=cause.name,
             held_ms=cause.held_ms,
@@ -98,11 +98,11 @@ def between_calls(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         "host-round-trip",
-        f"{of_a_step(facts, held_ms, wall)} is the program's own Python, while no replica runs "
-        f"anything: most of it ({units.milliseconds(longest.held_ms)}) {doing} at "
+        f"{of_a_step(facts, held_ms, wall)} is spent in the program's own Python while no "
+        f"replica runs an op: most of it ({units.milliseconds(longest.held_ms)}) {doing} at "
         f"{_place(longest)}.",
-        "Move this work into the tf.function, do it every few steps, or do it in another thread: "
-        "the replicas wait for it.",
+        "The replicas wait for this work. Move it into the tf.function or another thread, or "
+        "do it only every few steps.",
         held_ms / wall,
         place=longest.name,
         line=longest.detail,
@@ -135,8 +135,8 @@ def idle(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         "idle",
-        f"{of_a_step(facts, left_ms, wall)} no replica runs anything, and this recording does not "
-        "say why.",
+        f"{of_a_step(facts, left_ms, wall)} no replica runs an op, for a reason that this run "
+        "does not record.",
         _record_next(facts),
         left_ms / wall,
         idle_ms=idle_ms,
@@ -148,8 +148,8 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
     return finding(
         facts,
         "dispatch",
-        f"{of_a_step(facts, calls_ms, wall)} is TensorFlow's own Python around the calls of the "
-        f"step, most of it at {_place(calls[0])}, while no replica runs anything.",
+        f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
+        f"of the step while no replica runs an op, most of it at {_place(calls[0])}.",
         "Run several steps in one tf.function (steps_per_execution), or give each step more work.",
         calls_ms / wall,
         place=calls[0].name,
@@ -162,9 +162,9 @@ def _not_captured(facts: Facts, wall: float, median: float) -> Finding:
         facts,
         "not-captured",
         f"A typical captured step took {units.milliseconds(wall)}, the median step "
-        f"{units.milliseconds(median)}: what makes the others longer was not captured.",
-        "Record more steps, or capture every one of them (capture.every_step): the first window "
-        "comes early, when buffers of the input may still be full.",
+        f"{units.milliseconds(median)}: the captures do not show why other steps take longer.",
+        "Record more steps, or capture every step (capture.every_step): the first window is "
+        "early, when the input's buffers may still be full.",
         1 - wall / median,
         captured_ms=wall,
         median_ms=median,
@@ -175,9 +175,9 @@ def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
     return finding(
         facts,
         "idle",
-        f"{of_a_step(facts, idle_ms, wall)} it has no closure to do: its last result is on the "
-        "way, or the coordinator has none ready.",
-        "Give each step more work, or use fewer workers than the coordinator can keep busy.",
+        f"{of_a_step(facts, idle_ms, wall)} it has no closure to run: its last result is being "
+        "delivered, or the coordinator has no closure ready.",
+        "Give each step more work, or use only as many workers as the coordinator can keep busy.",
         idle_ms / wall,
         idle_ms=idle_ms,
     )
@@ -186,12 +186,13 @@ def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
 def _record_next(facts: Facts) -> str:
     if facts.breakdown.source != "measured":
         return (
-            "Record full captures of some steps (capture.overhead_budget above 0): they show what "
-            "Python and tf.data do meanwhile."
+            "Record full captures of some steps (capture.overhead_budget above 0): they show "
+            "what Python and tf.data do in this time."
         )
     return (
-        "Open a captured step on the Timeline page and look at what comes before and after the "
-        "gap. To see threads that are not TensorFlow's, run the program under py-spy for a minute."
+        "Open a captured step on the Timeline page and look at the ops before and after the "
+        "gap. To see threads that TensorFlow does not run, run the program under py-spy for a "
+        "minute."
     )
 
 

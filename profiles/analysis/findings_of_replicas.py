@@ -57,13 +57,11 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if detour := _detour_behind(facts, late[0]):
         where = _short(detour.device)
         if detour.replica == late[0].replica:
-            return f"It waits for {detour.name}, which runs on {where}: see the finding about it."
-        return (
-            f"Its device runs {detour.name} for replica {detour.replica}: see the finding about it."
-        )
+            return f"It waits for {detour.name}, which runs on {where}: see that finding."
+        return f"Its device runs {detour.name} for replica {detour.replica}: see that finding."
     unexplained = [item for item in late if not _is_injected(facts, item, delays_ms)]
     if not unexplained:
-        return "Remove the injected delay to see the program alone."
+        return "Remove the injected delay to measure the program without it."
     lead = ""
     if delays_ms:
         names = units.listed([item.name for item in unexplained])
@@ -72,7 +70,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN:
         return (
             f"{lead}It does no more work than the others but starts each step later. Check its "
-            "input pipeline, capture it in full, and check how long results take to reach it."
+            "input pipeline, record full captures of it, and check how long results take to "
+            "reach it."
         )
     return (
         f"{lead}Its own work takes longer. On the Timeline page, compare its ops with those of "
@@ -112,10 +111,10 @@ def detours(facts: Facts) -> Iterator[Finding]:
             facts,
             "detour",
             f"{cause.detail or cause.name} of replica {cause.replica} runs on "
-            f"{_short(cause.device)}, not on its own device: in each step {moved} cross between "
-            f"the two, and running there takes {units.milliseconds(cause.held_ms)} of "
+            f"{_short(cause.device)}, not on its own device: in each step {moved} are moved "
+            f"between the two, and it takes {units.milliseconds(cause.held_ms)} of "
             f"{units.milliseconds(wall)}.",
-            "Look for tf.device(...) around this op, and let the strategy place it.",
+            "Remove the tf.device(...) around this op, so that the strategy places it.",
             share,
             op=cause.name,
             device=cause.device,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 HEADER_BYTES = 66
 """Ethernet (14), IPv4 (20) and TCP with timestamps (32) around each frame."""
 ALONE = "the segment ran in one process"
-COUNTED_ONCE = "its links were counted only once: a longer run knows its bytes per step"
+COUNTED_ONCE = "its links were counted only once; bytes per step need a longer run"
 NOT_COUNTED = "its links were not counted"
 
 _EACH = ("bytes", "packets", "retransmitted_bytes")

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 WHY_PEERS = (
-    "Every worker takes part in every all-reduce: without one of them none can finish a step."
+    "Every worker takes part in every all-reduce, so none can finish a step without the others."
 )
 WHY_SERVERS = (
     "The coordinator and every parameter server are needed: each variable has one copy. The run "
     "continues when it loses only a worker."
 )
 WHY_HOSTS = (
-    "Every host of a pod has cores that take part in every sum over the replicas: without one of "
-    "them none can finish a step."
+    "The cores of every host take part in every sum over the replicas, so no host can finish "
+    "a step without the others."
 )
 AT_ONCE_MS = 100.0
 """A process may be seen to be gone so long after its connections are."""
@@ -84,7 +84,7 @@ def find_loss(processes: Sequence[Process], segment: SegmentOpened | None) -> Lo
         (_noticed(process, culprit) for process in followers),
         key=lambda item: (item.after_ms is None, item.after_ms or 0.0),
     )
-    message = culprit.last_words or "Nobody said why."
+    message = culprit.last_words or "No process reported the reason."
     return Loss(culprit.worker, culprit.title, message, tuple(noticed), _why(segment))
 
 
@@ -107,7 +107,7 @@ def _noticed(process: Process, culprit: Process) -> Noticed:
 def _sentence(noticed: Noticed) -> str:
     title = noticed.title.capitalize()
     if noticed.error is None:
-        return f"{title} had said nothing; the launcher ended it."
+        return f"{title} reported nothing; the launcher ended it."
     kind = noticed.error.partition(":")[0]
     meaning = f" ({_KNOWN_ERRORS[kind]})" if kind in _KNOWN_ERRORS else ""
     error = f"{kind}{meaning}" if meaning else noticed.error.rstrip(".")

@@ -25,7 +25,7 @@ def serving_summary(profile: Profile, segment: SegmentOpened) -> Json:
         phases = row.pop("phases_ms")
         row |= {f"{name}_ms": value for name, value in phases.items()}
         missing = [name for name, value in row.items() if value is None]
-        reason = "not told by this worker's steps, or by clocks that cannot be compared"
+        reason = "not recorded by this worker's steps, or the clocks cannot be compared"
         workers.append(row | {f"{name}_reason": reason for name in missing})
     return {
         "parameter_servers": {

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 Json = dict[str, Any]
-NO_SIZES = "what a step has to move is not known with its size"
-NEVER_STARTED = "the run ended before TensorFlow told what it runs on"
+NO_SIZES = "the size of what a step moves is not known"
+NEVER_STARTED = "the run ended before TensorFlow reported its devices"
 
 
 def summarize(profile: Profile) -> Json:
@@ -71,7 +71,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "strategy": segment.strategy,
         "num_replicas": segment.num_replicas,
         "num_workers": segment.num_workers,
-        **_missing({"global_batch_size": segment.global_batch_size}, "the program told none"),
+        **_missing({"global_batch_size": segment.global_batch_size}, "the program reported none"),
         "cross_device_ops": segment.cross_device_ops,
         "first_step": segment.first_step,
         "moved": segment.moved,
@@ -240,8 +240,8 @@ def _link(link: Link, found: Links) -> Json:
     return {
         "from": link.from_worker,
         "to": link.to_worker,
-        **_missing(measured, found.reason or "nobody counted this link"),
-        **_missing({"retransmitted_bytes": link.retransmitted_bytes}, "only the sender knows"),
+        **_missing(measured, found.reason or "neither end counted this link"),
+        **_missing({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
         **_missing(derived, no_need),
     }
 
@@ -273,8 +273,8 @@ def _straggler(found: Stragglers) -> Json:
 def _clock(found: ClockAnswer) -> Json:
     document = asdict(found)
     reason, check = document.pop("reason"), document.pop("check")
-    needed = "needs a known clock, and steps in common with the reference worker"
-    is_one = "it reads the reference's own clock"
+    needed = "needs a known clock and steps shared with the reference worker"
+    is_one = "it uses the reference's clock"
     return {**_missing(document, reason or is_one), **_missing({"check": check}, needed)}
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 NOT_TPU = "the strategy is not TPUStrategy"
-NOT_RECORDED = "the run has no check of its step: it ended before its first step was done"
+NOT_RECORDED = "the run ended before its first step was done, so none was checked"
 
 OUTCOMES = {
     "refused": "Would not compile",

@@ -1,4 +1,4 @@
-"""Where each replica's step went: compute, wait, transfer, input, idle.
+"""Divides each replica's step into compute, wait, transfer, input and idle.
 
 Every nanosecond of a step belongs to exactly one phase of a replica. Where several could claim it,
 the first of these does (docs/decisions/attribution.md gives the reasons and the evidence):

@@ -59,7 +59,7 @@ def measured(joined: Joined) -> CollectiveRows:
     node, device, step, key = ops.node[at], ops.device[at], ops.step[at], ops.key[at]
     names = [joined.node(int(index)) for index in node]
     kinds = [COLLECTIVES[n.op] for n in names]
-    # Where TensorFlow gave no instance key, the turn of a member's op in its step stands for it.
+    # Where TensorFlow gave no instance key, the position of a member's op in its step replaces it.
     turn = _turns(step, device, key, ops.start_ns[at])
     group = _labels(step, key, np.where(key < 0, 0, turn), turn)
     size = np.bincount(group)[group] if len(group) else group

@@ -202,11 +202,11 @@ def _source(text: str) -> str:
 def read_graph(
     path: Path, replica_devices: Sequence[str], core_devices: Sequence[Sequence[str]] = ()
 ) -> Graph:
-    """The graph of a segment; raises RunFolderError where the file is none."""
+    """The graph of a segment; raises RunFolderError if the file is not a graph."""
     try:
         rows = pq.read_table(path, schema=GRAPH_SCHEMA).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise RunFolderError("A graph file is a Parquet table", f"{path.name}: {error}") from None
+        raise RunFolderError(f"{path.name} is not a graph in Parquet format: {error}") from None
     return Graph(
         [
             Node(index, **{**row, "inputs": tuple(row["inputs"] or ())})

@@ -72,7 +72,7 @@ class Occurrences:
         self._node = node[self.order]
 
     def last_until(self, node: Ints, time_ns: Ints) -> Ints:
-        """Index of the node's last event at or before the time; -1 where there is none."""
+        """Index of the node's last event at or before the time, or -1."""
         if not self._key.size:
             return np.full(len(node), -1, np.int64)
         offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
@@ -81,7 +81,7 @@ class Occurrences:
         return np.where(found, self.order[np.maximum(at, 0)], -1)
 
     def first_from(self, node: Ints, time_ns: Ints) -> Ints:
-        """Index of the node's first event at or after the time; -1 where there is none."""
+        """Index of the node's first event at or after the time, or -1."""
         if not self._key.size:
             return np.full(len(node), -1, np.int64)
         offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)

@@ -1,7 +1,7 @@
 """Where Python was while no replica ran anything: samples of the stack of the steps' thread.
 
 The recorder looks at that stack every few milliseconds of a capture window
-(`strategy_core.recorder.python_sampler`). A sample stands for the time since the one before: where
+(`strategy_core.recorder.python_sampler`). A sample represents the time since the previous one: if
 Python's lock was not free in between, the thread ran Python until it was seen.
 """
 
@@ -16,7 +16,7 @@ from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import Steps
 
 LONGEST_NS = 50_000_000
-"""A sample stands for no longer than this: a thread that did not come to look knows nothing."""
+"""The longest time that a sample represents: a sampler that was delayed saw nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
     algbw = np.divide(rows.bytes / 1e9, transfer_s, where=known, out=np.zeros(len(rows)))
     factor = np.asarray(
         [bus_factor(op, int(n)) for op, n in zip(rows.op, rows.group_size, strict=True)], np.float64
-    )  # not a number where there is none
+    )  # NaN if unknown
     ops = sorted(set(rows.op))
     return {
         "step": pa.array(_step_numbers(joined, rows.step)),
@@ -174,7 +174,7 @@ def _plain_spans(
 
 
 def _gap_spans(joined: Joined, attribution: Attribution) -> list[dict[str, Ints]]:
-    """A receive leaves no interval of its own: the gap that it ended stands for it."""
+    """A receive leaves no interval of its own: the gap that it ended represents it."""
     columns = joined.columns
     index = {n: i for i, n in enumerate(columns.names) if columns.ops[i] in RECEIVES}
     parts = []

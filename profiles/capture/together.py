@@ -1,7 +1,7 @@
 """The captures of several processes as one: a TPU pod's coordinator, and its hosts.
 
 The coordinator has the steps and calls, the hosts the ops. All are processes of one machine, whose
-clock their times are told by. A step counts where all of them were capturing while it ran.
+clock they share. A step counts where all of them were capturing while it ran.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
 
 
 def decode_together(coordinator: bytes, hosts: Sequence[bytes]) -> XSpaceColumns:
-    """Columns of the serialized XSpaces. Raises LabError where one of them is none."""
+    """Columns of the serialized XSpaces. Raises LabError if one of them is not valid."""
     whole = xspace.decode(coordinator)
     parts = [xspace.decode(host) for host in hosts]
     if not parts:

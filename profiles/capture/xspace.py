@@ -75,11 +75,13 @@ class XSpaceColumns:
 
 
 def decode(data: bytes) -> XSpaceColumns:
-    """Columns of a serialized XSpace. Raises LabError where the bytes are none."""
+    """Columns of a serialized XSpace. Raises LabError if the bytes are not an XSpace."""
     try:
         space = xspace_class().FromString(data)
     except Exception as error:
-        raise LabError("A capture is an XSpace file", f"{len(data)} bytes: {error}") from None
+        raise LabError(
+            f"The capture ({len(data)} bytes) is not an XSpace message: {error}"
+        ) from None
     columns = XSpaceColumns()
     start_ns = columns.from_ns = _profile_time_ns(space, event_names.PROFILE_START)
     columns.until_ns = _profile_time_ns(space, event_names.PROFILE_STOP)

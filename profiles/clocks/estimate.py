@@ -5,7 +5,7 @@
 
 Workers on one host read one clock: their offset is 0, and that is the truth. A worker on another
 host has measured it all along (`events.ClockMeasured`). Where neither is known its times stay as
-they are and are compared with nobody's.
+they are and are not compared with others.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Clocks:
         """By entry of `workers` the group in which its times can be compared."""
         known = {number: clock.group for number, clock in self.workers.items()}
         names, place = np.unique(workers, return_inverse=True)
-        # One that nobody knows stays alone.
+        # A host of unknown name forms a group of its own.
         found = [known.get(name, -1 - name) for name in names.tolist()]
         return np.array(found, np.int64)[place]
 

@@ -30,7 +30,7 @@ class ClockLine:
     middle_ns: int
     offset_ns: float
     drift: float | None
-    """ns per ns; None where there are too few measurements to tell."""
+    """ns per ns; None if there are too few measurements."""
     drift_uncertainty: float | None
     uncertainty_ns: float
     """Of the offset, anywhere between the first and the last measurement."""

@@ -75,4 +75,6 @@ def _find(name: str) -> Format:
         return formats()[name]
     except KeyError:
         known = ", ".join(formats())
-        raise LabError(f"An export is one of {known}", repr(name)) from None
+        raise LabError(
+            f"There is no export format {name!r}", advice=f"Choose one of {known}"
+        ) from None

@@ -151,7 +151,7 @@ def _finite(event: TraceEvent) -> TraceEvent:
 FORMAT = Format(
     name="chrome-trace",
     title="Chrome trace (Perfetto)",
-    description="Replicas as tracks, ops, sends and collectives: ui.perfetto.dev opens it.",
+    description="Ops, sends and collectives on one track per replica, for ui.perfetto.dev.",
     suffix=".trace.json.gz",
     media_type="application/gzip",
     write=_write,

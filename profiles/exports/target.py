@@ -1,4 +1,4 @@
-"""Write an export whole, then rename it into place: nobody ever finds half of one."""
+"""Write an export completely, then rename it into place, so that no reader finds a partial one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
     try:
         if target.exists() or target.is_symlink():
             raise LabError(
-                f"{target} exists already, and an export overwrites nothing",
+                f"{target} exists already, and an export overwrites no file",
                 advice="Choose another path, or remove it first",
             )
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -27,9 +27,8 @@ def _write(profile: Profile, folder: Path) -> None:
     ]
     if not captures:
         raise LabError(
-            "The xplane export needs raw captures, kept with the run",
-            f"a run without any in {profile.path}",
-            "Record with capture.keep_xplane=true, and long enough for a capture window",
+            f"{profile.path} holds no raw captures to export",
+            advice="Record with capture.keep_xplane=true, and long enough for a capture window",
         )
     for worker, path in captures:
         target = folder / PLUGIN_FOLDER / path.parent.name / path.name

@@ -39,19 +39,20 @@ class Definition:
 
 
 _PHASES = (
-    Definition("compute", "Compute", "ms", "Time in which the replica runs ops of its own."),
+    Definition("compute", "Compute", "ms", "Time in which the replica runs its own ops."),
     Definition(
         "wait",
         "Wait",
         "ms",
-        "Time in which the replica has entered a collective and others have not.",
+        "Time in which the replica waits in a collective for replicas that have not entered it.",
         "wait_r = max_q(start_q) - start_r, at least 0",
     ),
     Definition(
         "transfer",
         "Transfer",
         "ms",
-        "Time in which the replica's tensors move, everybody being there.",
+        "Time in which the replica's tensors are transferred, after all replicas have entered "
+        "the collective.",
         "transfer_r = end_r - max_q(start_q), at least 0",
     ),
     Definition("input", "Input", "ms", "Time in which the step waits for its batch."),
@@ -59,7 +60,7 @@ _PHASES = (
         "idle",
         "Idle",
         "ms",
-        "What is left of the step: Python and the runtime between ops.",
+        "The rest of the step: Python and the runtime between ops.",
         "idle = step - compute - wait - transfer - input",
     ),
 )
@@ -69,39 +70,39 @@ _STEPS = (
         "step_time",
         "Step time",
         "ms",
-        "From asking for the batch until the step's result is there; the median of the timed "
-        "steps. First steps of segments, steps in which a function is traced again, and steps "
-        "captured in full are counted and not timed.",
+        "From requesting the batch until the step's result is available; the median of the "
+        "timed steps. First steps of segments, steps in which a function is traced again, and "
+        "fully captured steps are counted but not timed.",
     ),
     Definition(
         "throughput",
         "Throughput",
         "examples/s",
-        "Examples of the timed steps over their wall time.",
+        "Examples of the timed steps divided by their wall time.",
         "sum(examples) / sum(step time)",
     ),
     Definition("loss", "Loss", "", "Loss of the step, averaged over its global batch."),
-    Definition("progress", "Step", "", "Steps done, of those asked for."),
+    Definition("progress", "Step", "", "Steps done, of those requested."),
     Definition(
         "replica_time",
-        "Where a replica's step went",
+        "Step time of each replica",
         "ms",
-        "Means over the middle half, by wall time, of the captured steps (else of the steps with "
-        "marks); they add up to the step.",
+        "Means over the middle half, by wall time, of the captured steps, or of the steps "
+        "with timestamps if none is captured. The phases add up to the step.",
         "compute + wait + transfer + input + idle = step",
     ),
     Definition(
         "input_share",
         "Input share",
         "",
-        "Share of the steps' time that passes waiting for batches.",
+        "Share of the steps' time spent waiting for batches.",
         "sum(input) / sum(step time)",
     ),
     Definition(
         "capture_overhead",
         "Capture overhead",
         "",
-        "How many times as long the segment took because it was recorded in full.",
+        "By which factor full captures lengthened the segment.",
         "T / (T - cost), cost = start + stop + conversion of the windows + what captured steps "
         "took longer than bare ones",
     ),
@@ -119,13 +120,13 @@ _COMMUNICATION = (
         "transfer_bytes",
         "Transfers between devices",
         "bytes/step",
-        "Bytes that the runtime sends from one device to another, outside collectives.",
+        "Bytes that the runtime sends between devices outside of collectives.",
     ),
     Definition(
         "algbw",
         "Algorithm bandwidth",
         "GB/s",
-        "Size of a collective over the time of its transfer, waiting left out; 10^9 bytes/s.",
+        "Size of a collective divided by its transfer time, without waiting; 10^9 bytes/s.",
         "algbw = S / t",
         NCCL_TESTS,
     ),
@@ -133,7 +134,7 @@ _COMMUNICATION = (
         "busbw",
         "Bus bandwidth",
         "GB/s",
-        "What each link carries, comparable between group sizes n; 10^9 bytes/s.",
+        "Rate of each link, comparable between group sizes n; 10^9 bytes/s.",
         "busbw = algbw * f; f = 2(n-1)/n all-reduce, (n-1)/n reduce-scatter, all-gather, "
         "all-to-all, 1 broadcast and reduce",
         NCCL_TESTS,
@@ -142,7 +143,7 @@ _COMMUNICATION = (
         "ring_share",
         "Share in the ring",
         "bytes/step",
-        "What a device sends its neighbour if the collective runs as a ring; derived.",
+        "Bytes that a device sends to its neighbour if the collective runs as a ring; derived.",
         "f * S",
         NCCL_TESTS,
     ),
@@ -150,8 +151,8 @@ _COMMUNICATION = (
         "link_bytes",
         "Bytes on a link",
         "bytes/step",
-        "TCP payload that one process sends another, as the kernels of both ends count it, each "
-        "connection once and each byte once.",
+        "TCP payload that one process sends to another, counted by the kernels of both ends. "
+        "Each connection and each byte counts once.",
         "(last count - first count) / steps between them",
         TCP_INFO,
     ),
@@ -160,40 +161,39 @@ _COMMUNICATION = (
         "Step of a worker of parameter servers",
         "ms",
         "A worker reads its batch (input), reads every model variable from its server (pull), "
-        "computes gradients (compute), and sends them to where the variables are, until the "
-        "servers have answered (push).",
+        "computes gradients (compute), and sends them to the variables' servers, until these "
+        "have answered (push).",
         "input + pull + compute + push = at work",
     ),
     Definition(
         "closures",
         "Closures",
         "",
-        "A closure is one step, scheduled by the coordinator and done by whichever worker is free. "
-        "Queued: scheduled, begun by no worker yet. In flight: begun, its push not yet answered.",
+        "A closure is one step that the coordinator schedules and a free worker runs. Queued: "
+        "scheduled but not started. In flight: started, its push not yet answered.",
     ),
     Definition(
         "served_bytes",
         "Pulls and pushes",
         "bytes/step",
-        "What a step of a worker reads from a parameter server and sends to it. The optimizer's "
-        "own variables stay there: its update runs on the server.",
+        "Bytes that a worker's step reads from a parameter server and sends to it. The "
+        "optimizer's variables stay on the server, which runs the update.",
         "pulled: sum of the variables' sizes; pushed: sum of their gradients' sizes",
     ),
     Definition(
         "link_overhead",
         "Overhead of the protocol",
         "",
-        "What gRPC and everything else adds to the bytes that a step has to move over a link.",
+        "Bytes that gRPC and other traffic add to those that a step must move over a link.",
         "measured / derived - 1",
     ),
     Definition(
         "interface_overhead",
         "Overhead of the wire",
         "",
-        "What a process's network interface carries beyond the payload of its links: 66 bytes of "
-        "Ethernet, IPv4 and TCP headers around each frame, and what TCP sent again. With "
-        "segmentation offload a frame is up to 64 KiB; cut for a wire of MTU 1500 the headers are "
-        "4.6 %.",
+        "Bytes on a process's network interface beyond the payload of its links: 66 bytes of "
+        "Ethernet, IPv4 and TCP headers per frame, and TCP retransmissions. With segmentation "
+        "offload a frame is up to 64 KiB; on a wire of MTU 1500 the headers are 4.6 %.",
         "interface / links - 1; unexplained: (interface - links - headers - sent again) / it",
     ),
     Definition(
@@ -219,22 +219,22 @@ _BALANCE = (
         "slowest",
         "Slowest replica",
         "ms",
-        "The replica that the others wait for, and how late it is.",
+        "The replica for which the others wait, and how late it is.",
         "late_r = median over steps of (median wait of the replicas that are not late - own wait)",
     ),
     Definition(
         "straggler_score",
         "Straggler score",
         "",
-        "Lateness over its spread between steps: above 3 it is hardly chance.",
+        "Lateness divided by its spread between steps. Above 3 it is unlikely to be chance.",
         "late / (1.4826 * median absolute deviation)",
     ),
     Definition(
         "slowdown",
         "Slowdown",
         "",
-        "How many times as long the run took as with every replica like the typical one; read it "
-        "with its replay error.",
+        "By which factor the run is longer than with every replica as fast as the typical "
+        "one. Compare it with the replay error.",
         "S = T / T_ideal; replay error = |T_replay - T| / T",
         WHAT_IF,
     ),
@@ -242,7 +242,7 @@ _BALANCE = (
         "load_balance",
         "Load balance",
         "",
-        "How evenly the useful work is spread.",
+        "How evenly the computation is distributed over the replicas.",
         "LB = mean(compute) / max(compute)",
         POP,
     ),
@@ -250,7 +250,7 @@ _BALANCE = (
         "communication_efficiency",
         "Communication efficiency",
         "",
-        "What the busiest replica loses to everything but computing.",
+        "Share of the step in which the busiest replica computes.",
         "CommE = max(compute) / step",
         POP,
     ),
@@ -258,7 +258,7 @@ _BALANCE = (
         "parallel_efficiency",
         "Parallel efficiency",
         "",
-        "Share of the replicas' time that computes.",
+        "Share of the replicas' time spent computing.",
         "PE = LB * CommE",
         POP,
     ),
@@ -283,29 +283,32 @@ _REST = (
         "clock_offset",
         "One clock",
         "ms",
-        "How far a worker's wall clock is from the reference worker's. Workers ask it the time all "
-        "along; the quickest exchange of each burst is wrong by at most half its round trip, and "
-        "the line through them by at most their weighted sum. Workers of one host share its "
-        "clock. Independent of that, nobody ends an all-reduce before the last worker began it.",
+        "Difference between a worker's wall clock and the reference worker's. Workers "
+        "repeatedly request its time. The fastest exchange of each burst is wrong by at most "
+        "half its round trip, and the line fitted through these by at most their weighted "
+        "sum. Workers of one host share its clock. An independent check: no worker ends an "
+        "all-reduce before the last one began it.",
         "offset = ((received - sent) + (answered - returned)) / 2",
         "NTP: Mills, RFC 5905",
     ),
-    Definition("bytes_in_use", "Memory in use", "bytes", "What the device's allocator holds now."),
-    Definition("peak_bytes", "Peak memory", "bytes", "The most it held so far."),
+    Definition(
+        "bytes_in_use", "Memory in use", "bytes", "Bytes that the device's allocator holds now."
+    ),
+    Definition("peak_bytes", "Peak memory", "bytes", "The highest value so far."),
     Definition(
         "ratio",
         "B against A",
         "",
-        "Step time of B over that of A. Its 95 % confidence interval rests on the differences "
-        "between runs, so one run a side has none.",
-        "exp(mean(log b - log a)) over pairs of runs that followed each other; Student's t",
+        "Step time of B divided by that of A. Its 95 % confidence interval is computed from "
+        "the differences between runs, so one run a side has none.",
+        "exp(mean(log b - log a)) over pairs of consecutive runs; Student's t",
     ),
     Definition(
         "step_time_of_side",
         "Step time",
         "ms",
-        "Of a run: the median of its steady steps, without warm-up, traced and captured "
-        "ones. Of several runs: their geometric mean.",
+        "One run: the median of its steady steps, without warm-up, traced and captured steps. "
+        "Several runs: their geometric mean.",
         "exp(mean(log(median of steady steps)))",
         "warm-up: MSER-5, White 1997",
     ),

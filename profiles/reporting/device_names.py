@@ -19,7 +19,7 @@ _PARTS = re.compile(r"(\D*)(\d*)").findall
 def short_names(devices: Iterable[str]) -> dict[str, str]:
     """`/job:localhost/replica:0/task:0/device:CPU:1` as `CPU:1`, or `worker 1 CPU:1`.
 
-    Jobs and tasks are left out where there is only one. A name of another form stays as it is.
+    Jobs and tasks are omitted if there is only one. A name of another form stays as it is.
     """
     names = list(dict.fromkeys(devices))
     matches = {name: _FULL.fullmatch(name) for name in names}

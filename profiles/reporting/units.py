@@ -1,4 +1,4 @@
-"""Numbers as people read them: three significant digits, a unit, and a dash where there is none.
+"""Numbers as people read them: three significant digits, a unit, and a dash for a missing number.
 
 Sizes count in powers of ten, as bandwidths do: 1 MB is 10^6 bytes, 1 GB/s is 10^9 bytes a second.
 """
@@ -54,7 +54,7 @@ def size(num_bytes: float | None) -> str:
 
 
 def size_unit(num_bytes: float) -> tuple[float, str]:
-    """Bytes in the unit that `size` gives so many, and its name: what a whole column is told in."""
+    """The factor and name of the unit that `size` uses for so many bytes, for a whole column."""
     return next((each for each in _SIZES if abs(num_bytes) >= each[0]), (1.0, "B"))
 
 

@@ -1,7 +1,7 @@
 """Commands that are left in a run's folder, for a run whose launcher is not at hand.
 
 A launcher on another host looks there. Each command is a file of its own, written whole and then
-given the next free number, which the `answer` event has too: nobody waits for a lock, and two who
+given the next free number, which the `answer` event has too: no one waits for a lock, and two who
 command at once each get a number of their own.
 """
 
@@ -56,8 +56,7 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
             return number
     except OSError as error:
         raise RunFolderError(
-            "A command is left in the run's folder, which can be written",
-            f"{run} ({error.strerror})",
+            f"The command cannot be written to the run folder {run}: {error.strerror}"
         ) from error
     finally:
         draft.unlink(missing_ok=True)
@@ -92,10 +91,10 @@ def _read(run: Path, number: int) -> LeftCommand:
 
 
 def why_unheard(run: Path) -> str | None:
-    """Why nobody would look for a command in this folder; None where a launcher does."""
+    """Why no launcher reads commands from this folder; None if one does."""
     identity = read_run_file(run)
     if identity is None or identity.cluster is None:
-        return "its processes have one launcher, which is told directly"
+        return "one launcher runs all of its processes and takes commands directly"
     if not launcher_file(run).exists():
         return "it is not the folder of the host that has worker 0"
     return None

@@ -73,7 +73,7 @@ def read_sources(run: Path) -> tuple[EventSource, ...]:
             for folder in worker_folders(run)
         ]
     except OSError as error:
-        raise RunFolderError("A run folder can be read", f"{run} ({error.strerror})") from error
+        raise RunFolderError(f"The run folder {run} cannot be read: {error.strerror}") from error
     return tuple(source for source in found if source is not None)
 
 

@@ -84,7 +84,9 @@ def _num_lines(path: Path) -> int:
 
 
 def _refused(why: str | None) -> RunFolderError:
-    return RunFolderError("The run folder takes every event", why, "Free some space")
+    return RunFolderError(
+        f"An event cannot be written to the run folder: {why}", advice="Free some space"
+    )
 
 
 def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:

@@ -344,7 +344,7 @@ class Failed(Recorded, frozen=True, tag="failed"):
     message: Text
     detail: Text = ""
     follows: bool = False
-    """It only tells of another worker's end: who was lost knows more, or whoever watched it."""
+    """It only reports another worker's end; the lost worker or its launcher knows the cause."""
 
 
 FinishedStatus = Literal["finished", "stopped", "replaced"]

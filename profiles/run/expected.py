@@ -1,4 +1,4 @@
-"""Processes that events tell of and whose records are missing, or belong to another run.
+"""Processes that events mention and whose records are missing, or belong to another run.
 
 Numbers made from the rest would look like those of a whole run. Missing tables are in
 `recorded_tables`.
@@ -39,7 +39,7 @@ def of_this_run(
         else:
             file = Path(source.file)
             name = file.name if source.worker is None else file.parent
-            notes.append(f"{name} belongs to another run: it is left out")
+            notes.append(f"{name} belongs to another run and is ignored")
     return identity, tuple(kept), notes
 
 
@@ -62,7 +62,7 @@ def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tu
 def missing_pieces(
     run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
 ) -> list[str]:
-    """A note for everything that events tell of and that is not there."""
+    """A note for everything that events mention and that is missing."""
     return [
         *_missing_processes(run, sources),
         *_missing_workers(sources, segments),
@@ -77,8 +77,8 @@ def _missing_processes(run: Path, sources: Sequence[EventSource]) -> list[str]:
             folder = worker_folder(run, event.worker, event.generation).path
             if not lexists(folder):
                 notes.append(
-                    f"{folder.name} is missing, although {source.file} tells of that process: "
-                    "what it recorded is unknown"
+                    f"{folder.name} is missing, although {source.file} mentions that process: "
+                    "its records are lost"
                 )
     return notes
 

@@ -9,7 +9,7 @@ _SAME_PROCESS_NS = 2_000_000_000
 
 
 def process_started_ns(pid: int) -> int | None:
-    """Wall-clock start of a process in ns; None where there is no such process."""
+    """Wall-clock start of a process in ns; None if the process does not exist."""
     try:
         return int(psutil.Process(pid).create_time() * 1e9)
     except psutil.Error:

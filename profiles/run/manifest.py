@@ -86,10 +86,10 @@ def create_run_file(
         os.link(draft, run / RUN_FILE)  # unlike rename, refuses to replace another run
     except FileExistsError:
         raise RunFolderError(
-            "A run folder holds one run", f"{run} (has a run already)", "Name another folder"
+            f"{run} holds another run already", advice="Name another folder"
         ) from None
     except OSError as error:
-        raise RunFolderError("A run folder can be written", f"{run} ({error.strerror})") from error
+        raise RunFolderError(f"The run folder {run} cannot be written: {error.strerror}") from error
     finally:
         draft.unlink(missing_ok=True)
     return identity
@@ -109,7 +109,7 @@ def rename_in_run_file(run: Path) -> None:
 
 
 def read_run_file(run: Path) -> RunIdentity | None:
-    """The identity in `run.json`; None if there is none yet, or it is damaged."""
+    """The identity in `run.json`; None if the file does not exist yet, or is damaged."""
     try:
         return _read(run)
     except ValueError:

@@ -64,10 +64,14 @@ def collect(folders: Sequence[Path], run: Path) -> Collected:
     """
     pieces = [_read(folder) for folder in folders]
     if not pieces:
-        raise RunFolderError("A run is collected from its hosts' folders", "none")
+        raise RunFolderError(
+            "No host's folder was named", advice="Name the folder of every host of the run"
+        )
     _check_together(pieces)
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        raise RunFolderError("A run is collected into a new or empty folder", run)
+        raise RunFolderError(
+            f"{run} exists and is not an empty folder", advice="Name a new or empty one"
+        )
     _write(pieces, run)
     present = tuple(sorted({worker.worker for piece in pieces for worker in piece.workers}))
     cluster = pieces[0].cluster
@@ -86,13 +90,16 @@ def _read(folder: Path) -> _Piece:
     identity = read_run_file(folder)
     if identity is None or not identity.cluster:
         raise RunFolderError(
-            "A host's folder of a run is one that `strategy-lab worker -o` wrote",
-            f"{folder} (its run.json names no cluster)",
+            f"{folder} is not one host's part of a run: its run.json names no cluster",
+            advice="Name folders that `strategy-lab worker -o` wrote",
         )
     workers = tuple(found for found in worker_folders(folder) if not found.path.is_symlink())
     sources = [source for source in read_sources(folder) if source.last_ns]
     if not workers or not sources:
-        raise RunFolderError("A host's folder of a run holds what its process wrote", folder)
+        raise RunFolderError(
+            f"{folder} holds no events of a process",
+            advice="Name folders that `strategy-lab worker -o` wrote",
+        )
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             _check_has_contents(path)
@@ -116,21 +123,20 @@ def _check_together(pieces: Sequence[_Piece]) -> None:
     for piece in pieces:
         if piece.cluster != first.cluster:
             raise RunFolderError(
-                "The folders are of one run",
-                f"{first.folder} and {piece.folder} differ in {_difference(first, piece)}",
+                f"{first.folder} and {piece.folder} belong to different runs: they differ in "
+                f"{_difference(first, piece)}"
             )
         if piece.first_ns - _APART_NS > first.last_ns or first.first_ns - _APART_NS > piece.last_ns:
             raise RunFolderError(
-                "The folders were written at the same time",
-                f"{first.folder} and {piece.folder} have nothing in common: two runs of the same "
-                "request",
+                f"{first.folder} and {piece.folder} belong to different runs: one ended "
+                "before the other began"
             )
         for worker in piece.workers:
             other = seen.setdefault(worker.path.name, piece.folder)
             if other != piece.folder:
                 raise RunFolderError(
-                    "Every process wrote into one of the folders",
                     f"{worker.path.name} is in {other} and in {piece.folder}",
+                    advice="Name one folder for each process",
                 )
 
 
@@ -138,10 +144,10 @@ def _difference(one: _Piece, other: _Piece) -> str:
     """What two hosts were asked for differently."""
     tasks = [piece.cluster and piece.cluster.tasks for piece in (one, other)]
     if tasks[0] != tasks[1]:
-        return "who is in the cluster"
+        return "the addresses of the cluster"
     specs = [piece.identity.spec or {} for piece in (one, other)]
     fields = [name for name in specs[0] if specs[0][name] != specs[1].get(name)]
-    return f"what was asked: {', '.join(fields)}" if fields else "the job that they were part of"
+    return ", ".join(fields) or "the job that started them"
 
 
 def _write(pieces: Sequence[_Piece], run: Path) -> None:
@@ -171,7 +177,7 @@ def _write(pieces: Sequence[_Piece], run: Path) -> None:
     except OSError as error:
         where = error.filename or run
         raise RunFolderError(
-            "A run can be collected", f"{where} ({error.strerror or error})"
+            f"The run cannot be collected: {where}: {error.strerror or error}"
         ) from error
     finally:
         if draft is not None:

@@ -55,7 +55,7 @@ class Process:
     failed: str | None = None
     """Its own last words, where it had any."""
     heard: bool = False
-    """They only tell of another one's end."""
+    """They only report the end of another process."""
     verdict: str | None = None
     message: str | None = None
     """The launcher's word on its end."""

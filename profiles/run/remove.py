@@ -1,4 +1,4 @@
-"""Delete a run: a run folder that nobody writes to, and nothing else."""
+"""Delete a run: a run folder that no process writes to, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def remove_run(run: Path) -> None:
 def check_removable(run: Path, deed: str) -> None:
     """Raise RunFolderError if a folder is in use, a link, or not a run; `deed` is refused."""
     if run.is_symlink():
-        raise RunFolderError(f"Only a folder itself is {deed}, never a link to one", run)
-    if not run.is_dir() or not _holds_run(run):
-        raise RunFolderError(f"Only a run folder is {deed}", run)
-    if _is_in_use(run):
         raise RunFolderError(
-            f"A run in use is never {deed}", f"{run} (still running)", "Stop it first"
+            f"{run} is a link and cannot be {deed}", advice="Name the folder that it leads to"
         )
+    if not run.is_dir() or not _holds_run(run):
+        raise RunFolderError(f"{run} is not a run folder and cannot be {deed} as one")
+    if _is_in_use(run):
+        raise RunFolderError(f"{run} is in use and cannot be {deed}", advice="Stop the run first")
 
 
 def _is_in_use(run: Path) -> bool:
     """Whether a process of the run lives, as far as its events can be read.
 
-    Events that cannot be read name no process, so they keep nobody from deleting the run.
+    Events that cannot be read name no process, so they do not prevent the deletion.
     """
     try:
         return not derive_status(read_sources(run)).is_over

@@ -7,6 +7,7 @@ from pathlib import Path
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.manifest import rename_in_run_file
 from strategy_lab.profiles.run.remove import check_removable
+from strategy_lab.profiles.user_input.text import shown
 
 LONGEST_NAME_BYTES = 200
 """File systems allow 255, and a run that is being deleted needs some of it."""
@@ -24,13 +25,13 @@ def rename_run(run: Path, name: str) -> Path:
     check_removable(run, "renamed")
     target = run.with_name(name)
     if target.exists() or target.is_symlink():
-        raise RunFolderError("A run's name is its own", f"{name} (is there already)")
+        raise RunFolderError(f"{target} exists already", advice="Choose another name")
     try:
         run.rename(target)
         rename_in_run_file(target)
     except OSError as error:
         raise RunFolderError(
-            "A run folder can be renamed", f"{run} ({error.strerror or error})"
+            f"The run folder {run} cannot be renamed: {error.strerror or error}"
         ) from error
     return target
 
@@ -39,9 +40,10 @@ def _check_name(name: str) -> None:
     is_one_part = Path(name).name == name and "/" not in name and "\\" not in name
     if not name or name.startswith(".") or not is_one_part or not name.isprintable():
         raise RunFolderError(
-            "A run's name is that of one visible folder, without / and \\", repr(name)
+            f"{shown(name)} cannot be the name of a run",
+            advice="Use printable characters without / and \\, and do not start with a dot",
         )
     if len(name.encode()) > LONGEST_NAME_BYTES:
         raise RunFolderError(
-            f"A run's name has at most {LONGEST_NAME_BYTES} bytes", f"{len(name.encode())} bytes"
+            f"The name has {len(name.encode())} bytes, more than {LONGEST_NAME_BYTES}"
         )

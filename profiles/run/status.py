@@ -26,7 +26,7 @@ _BAD_VERDICTS = {
     "failed": "failed",
     "crashed": "crashed",
     "killed": "was killed",
-    "hung": "hung: no sign of life",
+    "hung": "hung: no event and no progress",
     "out-of-memory": "ran out of memory",
 }
 _REPLACEMENT_NS = 60_000_000_000
@@ -78,7 +78,7 @@ def derive_status(
         return Status("stopped")
     if _is_running(sources, alive or _alive_here, now_ns()):
         return Status("running")
-    return Status("incomplete", "The run was cut off, and nobody was left to say why.")
+    return Status("incomplete", "The run was cut off, and no process recorded the reason.")
 
 
 def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
@@ -116,7 +116,7 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
 
 
 def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
-    """Why the run failed, in the words of whoever knew most; None where nothing failed."""
+    """Why the run failed, from the best-informed process; None if nothing failed."""
     exits = _last_exits(sources)
     causes = [event for event in exits if not _is_consequence(event)]
     follower = {event.worker for event in exits if _is_consequence(event)}
@@ -125,8 +125,8 @@ def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> s
     own = [event for found in failures.values() for event in found if not event.follows]
     if own:
         return own[0].message or "The run failed."
-    # Of several workers that nobody watched together, those who only heard of a peer's end come
-    # last, and so do their launchers, who know no more.
+    # Of several workers without a common launcher, those that only report a peer's end come
+    # last, and so do their launchers, which know no more.
     heard = [event for found in failures.values() for event in found]
     for event in sorted(causes, key=lambda event: bool(failures.get(event.worker))):
         verdict = _BAD_VERDICTS.get(event.verdict)
@@ -151,11 +151,11 @@ def _of_silent_peer(
     if not silent:
         return said
     names = " and ".join(f"{event.task or event.worker} on {event.host}" for event in silent)
-    return f"Nothing was heard again of {names}. Its peers: {said}"
+    return f"No further event came from {names}. Its peers: {said}"
 
 
 def _is_consequence(event: Exited) -> bool:
-    """Whether a process ended because another one had, which its own `exited` tells of."""
+    """Whether a process ended because another one had, as its `exited` event says."""
     return event.follows is not None and event.follows != event.worker
 
 
@@ -213,7 +213,7 @@ def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], n
 
 
 def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[ProcessName]:
-    """The processes that should be at work: as launched, or as they say where nobody launched."""
+    """The processes that should be at work: as launched, or, without a launcher, as they report."""
     gone = {(event.worker, event.generation) for event in exits}
     if any(source.worker is None for source in sources):
         named = [
@@ -234,7 +234,7 @@ def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[Proc
 def _is_this_machine(sources: Sequence[EventSource]) -> bool:
     """False where the run names another host: a pid from there says nothing here.
 
-    Launchers that name their host are told apart one by one.
+    Launchers that name their host count one by one.
     """
     if any(event.host for event in _last_of_each(sources, Launched)):
         return True

@@ -57,7 +57,7 @@ class Cursor:
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """The cursor in a text of `encode`; raises RunFolderError where it is none."""
+        """The cursor in a text of `encode`; raises RunFolderError if the text is not a cursor."""
         offsets = {}
         for part in filter(None, text.split(",")):
             file, _, offset = part.rpartition(":")

@@ -86,7 +86,8 @@ class NetworkOptions(_Model):
     """The network between the processes of a cluster on one host."""
 
     contain: bool = True
-    """A network of its own, where the system allows it: nobody else reaches the servers."""
+    """Isolate the cluster in its own network if the system allows it, so that no other user reaches
+    its servers."""
     interfaces: bool = False
     """Each process has a network interface to itself; a rate or a delay implies it."""
     rate_mbit: float | None = Field(None, ge=1, le=100_000)

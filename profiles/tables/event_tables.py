@@ -67,13 +67,13 @@ def _traced(sources: Sequence[EventSource]) -> tuple[Ints, Ints]:
 
 
 class _Seen:
-    """The steps that a worker with a lower number has told of already."""
+    """The steps that a worker with a lower number has reported already."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Ints, Ints]] = []
 
     def new(self, steps: StepColumns) -> Bools:
-        """The last row of each step that was not seen yet; a go-back does steps anew."""
+        """The last row of each step that was not seen yet; a go-back repeats steps."""
         segment, step = steps.segment, steps.step
         own = _is_last(segment, step)
         for known_segment, known_step in self._known:

@@ -63,7 +63,7 @@ def read_table(
 ) -> pa.Table:
     """All rows of a table, with exactly the columns, types and ranges of its schema.
 
-    `recorded` is what the events tell of the files: one with another number of rows, or another
+    `recorded` is what the events say about the files: one with another number of rows, or another
     checksum, is left out.
     """
     read = []

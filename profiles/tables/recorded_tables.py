@@ -19,7 +19,7 @@ ADDED_LATER = ("causes",)
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A file that an event tells of."""
+    """A file that an event lists."""
 
     table: str
     path: Path

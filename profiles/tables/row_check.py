@@ -1,4 +1,4 @@
-"""Rows of a table that fit its schema (`schema.COLUMNS`), whoever wrote the file.
+"""Rows of a table that fit its schema (`schema.COLUMNS`), no matter who wrote the file.
 
 A sound column costs one pass for its smallest and largest value. Rows are looked at one by one
 only in a column that has a value out of its range.

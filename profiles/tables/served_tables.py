@@ -1,7 +1,7 @@
 """Tables of runs with parameter servers: `closures` (who did which step, and how) and `served`
 (what sits on which server, and what a step moves).
 
-A closure's parts are told by the clock of the worker that did it; what lies between that clock and
+A closure's parts are times of the clock of the worker that ran it; what lies between that clock and
 the coordinator's (the queue before it, the way back after it) is null where the two cannot be
 compared.
 """
@@ -31,7 +31,7 @@ _PARTS = ("input_ms", "pull_ms", "compute_ms", "push_ms")
 def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
     """One row per closure."""
     events = [event for source in sources for event in source.of_kind(ClosureDone)]
-    latest = {(event.segment, event.step): event for event in events}  # a go-back does steps anew
+    latest = {(event.segment, event.step): event for event in events}  # a go-back repeats steps
     found = list(latest.values())
     worker = np.array([event.worker for event in found], np.int64)
     marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, NUM_MARKS)
@@ -92,7 +92,7 @@ def _row(event: VariablesServed, variable: ServedVariable, index: int) -> dict[s
 
 
 def _floats(marks_ns: Sequence[int | None]) -> list[float]:
-    """Marks in ns since the first one; NaN where there is none."""
+    """Marks in ns since the first one; NaN for a missing one."""
     first = marks_ns[0] or 0
     return [float("nan") if mark is None else float(mark - first) for mark in marks_ns]
 

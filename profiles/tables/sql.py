@@ -80,7 +80,7 @@ def reader_of(
     """The rows of the answer, as they are computed."""
     relation = connection.sql(query)
     if relation is None:  # an EXPLAIN of what gives no rows
-        raise AnalysisError("The query gives no rows")
+        raise AnalysisError("The query returns no rows")
     # DuckDB before 1.4 has the same under another name.
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
     return read(batch_rows)
@@ -94,8 +94,8 @@ def _check_reads_only(connection: duckdb.DuckDBPyConnection, query: str) -> None
     if len(statements) != 1 or statements[0].type not in _READING:
         kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
         raise AnalysisError(
-            f"The query is {kinds[:200]}, not one statement that reads",
-            advice="Write one SELECT (or SHOW, DESCRIBE, EXPLAIN)",
+            f"The query is {kinds[:200]}, not a single reading statement",
+            advice="Write one SELECT, SHOW, DESCRIBE or EXPLAIN",
         )
 
 

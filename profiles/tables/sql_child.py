@@ -1,6 +1,4 @@
-"""The process that answers a query of `profiles.tables.sql_process`:
-
-started for one query, then gone.
+"""The child process of `profiles.tables.sql_process`, started for a single query.
 
 Reads from stdin a line of JSON (`query`, `tables`, limits) and the tables as Arrow streams; writes
 a line of JSON (`error`, or `is_cut`) and the answer as an Arrow stream.
@@ -32,9 +30,9 @@ def main() -> None:
     try:
         answer, is_cut = _answer(asked, tables)
     except AnalysisError as error:
-        _say({"rule": error.rule, "received": _text(error.received), "advice": error.advice})
+        _say({"error": error.problem, "advice": error.advice})
     except MemoryError:
-        _say({"rule": "memory"})
+        _say({"error": "memory"})
     else:
         _say({"is_cut": is_cut})
         with pa.ipc.new_stream(sys.stdout.buffer, answer.schema) as stream:
@@ -69,10 +67,6 @@ def _read_table(source: BinaryIO) -> pa.Table:
 
 def _say(document: dict[str, Any]) -> None:
     sys.stdout.buffer.write(json.dumps(document).encode() + b"\n")
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 if __name__ == "__main__":

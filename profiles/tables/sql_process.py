@@ -59,14 +59,14 @@ def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> An
     try:
         said = json.loads(head)
     except ValueError:  # ended by the kernel, or by DuckDB where it found no memory
-        said = {"rule": "memory"}
-    if said.get("rule") == "memory":
+        said = {"error": "memory"}
+    if said.get("error") == "memory":
         raise AnalysisError(
             f"The query needs more than {MOST_BYTES >> 30} GiB of memory and was ended",
             advice="Ask for less",
         )
-    if "rule" in said:
-        raise AnalysisError(said["rule"], said["received"], said["advice"])
+    if "error" in said:
+        raise AnalysisError(said["error"], advice=said["advice"])
     return Answer(pa.ipc.open_stream(pa.py_buffer(body)).read_all(), said["is_cut"])
 
 

@@ -75,7 +75,7 @@ class Profile:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a run folder; raises RunFolderError where there is none, or nothing of one in it."""
+        """Read a run folder; raises RunFolderError if the folder does not exist or holds no run."""
         run = Path(path)
         _check_is_run(run)
         found = read_run_file(run)
@@ -141,7 +141,7 @@ class Profile:
 
     @cached_property
     def _recorded(self) -> dict[Path, RecordedFile]:
-        """What events tell of each file."""
+        """What the events record about each file."""
         return {file.path: file for file in recorded_files(self.path, self.sources)}
 
     @property
@@ -172,7 +172,9 @@ class Profile:
     def table(self, name: str) -> pa.Table:
         """A table of `profiles.tables.schema`, with exactly its columns; raises RunFolderError."""
         if name not in TABLES:
-            raise RunFolderError(f"A table is one of {', '.join(TABLES)}", repr(name))
+            raise RunFolderError(
+                f"There is no table {name!r}", advice=f"Choose one of {', '.join(TABLES)}"
+            )
         if name not in self._tables:
             self._tables[name] = self._build(name)
         return self._tables[name]
@@ -210,7 +212,7 @@ class Profile:
 
 
 def _unheard(_note: str) -> None:
-    """Notes of a table that is read only for another's sake: whoever asks for it hears them."""
+    """Notes of a table that is read for another one: they are reported when this one is read."""
 
 
 load = Profile.load
@@ -231,18 +233,17 @@ def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]
 def _check_is_run(run: Path) -> None:
     try:
         if not run.exists():
-            raise RunFolderError("A run is read from its folder", f"{run} (not there)")
+            raise RunFolderError(f"No run folder at {run}")
         if not run.is_dir():
-            raise RunFolderError("A run is a folder", f"{run} (a file)")
+            raise RunFolderError(f"{run} is a file, not a run folder")
         known = (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists()
         if not known and not any(worker_folders(run)):
             raise RunFolderError(
-                f"A run folder holds {RUN_FILE} or a worker's folder",
-                f"{run} (neither is there)",
-                "Name the folder that `strategy-lab run -o` wrote",
+                f"{run} is not a run folder: it has neither {RUN_FILE} nor a worker's folder",
+                advice="Name the folder that `strategy-lab run -o` wrote",
             )
     except OSError as error:
-        raise RunFolderError("A run folder can be read", f"{run} ({error.strerror})") from error
+        raise RunFolderError(f"The run folder {run} cannot be read: {error.strerror}") from error
 
 
 def _first_notes(
@@ -255,7 +256,7 @@ def _first_notes(
     if identity is None:
         why = why_damaged(run)
         state = "missing" if why is None else f"damaged ({why})"
-        notes.append(f"{RUN_FILE} is {state}: what was asked of the run is unknown")
+        notes.append(f"{RUN_FILE} is {state}: the run's spec is unknown")
     for source in sources:
         notes += describe_left_out(source.file, source.left_out, source.num_missing)
     notes += [

@@ -176,7 +176,7 @@ def _collective_of_step(profile: Profile, rows: MarkRows) -> list[str]:
 
 
 def _instances(profile: Profile, rows: MarkRows) -> dict[str, pa.Array]:
-    """What the leader's row of the same all-reduce says of its group; null where there is none."""
+    """What the leader's row of the same all-reduce says of its group, or null."""
     table, places = profile.table("collectives"), pa.array(_rows_of(profile, rows), pa.int64())
     taken = table.select(["instance", "group_size", "bytes", "bytes_source"]).take(places)
     return {name: taken[name].combine_chunks() for name in taken.column_names}

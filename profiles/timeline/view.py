@@ -31,7 +31,7 @@ class View:
     covered: npt.NDArray[np.uint8]
     """0 to 255: how much of the rectangle its spans cover."""
     links: list[list[list[int]]]
-    """Per collective in view `[row, start, end]` of each rank; empty where there are too many."""
+    """Per collective in view `[row, start, end]` of each rank; empty if there are too many."""
 
 
 def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) -> View:

@@ -24,7 +24,7 @@ MAX_DEPTH = 32
 """Mappings and lists within each other."""
 MAX_VALUES = 20_000
 """Values in a text, those behind YAML aliases counted at each use: a kilobyte of aliases can
-stand for billions."""
+expand to billions."""
 
 
 class TextError(ValueError):
@@ -125,10 +125,10 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _check_size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
-    """How many values a node stands for, each use of an alias counted; raises TextError."""
+    """The number of values of a node after alias expansion; raises TextError."""
     key = id(node)
     if key in above:
-        raise TextError("has an alias inside of what it stands for")
+        raise TextError("has an alias that contains itself")
     if key not in sizes:
         parts: list[yaml.Node] = []
         if isinstance(node, yaml.SequenceNode):
@@ -137,7 +137,7 @@ def _check_size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
             parts = [part for pair in node.value for part in pair]
         sizes[key] = 1 + sum(_check_size(part, sizes, above | {key}) for part in parts)
         if sizes[key] > MAX_VALUES:
-            raise TextError(f"stands for more than {MAX_VALUES:,} values")
+            raise TextError(f"has more than {MAX_VALUES:,} values after alias expansion")
     return sizes[key]
 
 

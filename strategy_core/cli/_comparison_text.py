@@ -16,8 +16,8 @@ from strategy_lab.profiles.analysis.compare.text import answer, evidence
 from strategy_lab.profiles.reporting import units
 
 _GATE_OF_ONE = (
-    "With one run a side, limits compare these two runs: how much runs differ by chance is not "
-    "part of them."
+    "With one run a side, limits apply to the difference of these two runs, without regard to "
+    "how much runs differ by chance."
 )
 
 

@@ -17,7 +17,7 @@ from strategy_core.launcher.repetition import Outcome, Repetition, new_plan
 from strategy_core.planning import validation
 from strategy_lab.profiles.errors import AnalysisError, SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
-from strategy_lab.profiles.user_input.text import whole_or_none
+from strategy_lab.profiles.user_input.text import shown, whole_or_none
 
 AUTO = "auto"
 _MOST = 1000
@@ -27,17 +27,18 @@ def add_repeat_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat",
         metavar="N|auto",
-        help="record so many runs, RUN-a-1, RUN-a-2, ...; auto (with --interleave): as many as "
-        "find a difference of 5 %% with 90 %% probability, given how much the first ones differ. "
-        "The same command goes on if it was stopped",
+        help="number of runs to record, RUN-a-1, RUN-a-2, ...; auto (with --interleave): as "
+        "many as detect a difference of 5 %% with 90 %% probability, given how much the first "
+        "runs differ. Repeat the command to continue after an interruption",
     )
     parser.add_argument(
         "--interleave",
         action="append",
         default=[],
         metavar="OTHER.yaml|KEY=VALUE",
-        help="with --repeat: a second spec, whose runs RUN-b-1, RUN-b-2, ... take turns with "
-        "those of the first in random order: a file of its own, or what it changes of the first",
+        help="with --repeat: a second spec, whose runs RUN-b-1, RUN-b-2, ... alternate with "
+        "those of the first in random order; a spec file, or KEY=VALUE changes of the first "
+        "spec",
     )
 
 
@@ -57,7 +58,7 @@ def repeat(args: argparse.Namespace, spec: RunSpec, folder: Path) -> int:
         outcome = Repetition(plan, record, _say).go(number)
     _show(outcome, args.json)
     if not outcome.is_complete and any("(stopped)" in run for run in outcome.failed):
-        _say("Stopped. The same command goes on from here.")
+        _say("Stopped. Repeat the command to continue.")
         return 128 + signal.SIGINT
     return 1 if outcome.failed or not outcome.is_complete else 0
 
@@ -73,7 +74,8 @@ def _number(text: str, has_other: bool) -> int | None:
     number = whole_or_none(text)
     if number is None or not 1 <= number <= _MOST:
         raise SpecError(
-            f"--repeat {text!r} is no number of runs", advice=f"Give 1 to {_MOST}, or {AUTO}"
+            f"--repeat {shown(text)} is not a number of runs",
+            advice=f"Give 1 to {_MOST}, or {AUTO}",
         )
     return number
 

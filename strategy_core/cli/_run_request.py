@@ -33,10 +33,10 @@ _HELP = {
     "parameter_servers": "parameter servers",
     "workload": "a built-in workload, or a file that defines one",
     "data": "your own data: .npz, .csv, .parquet, .tfrecord, a folder of images",
-    "global_batch_size": "examples per step over all replicas",
+    "global_batch_size": "examples per step, over all replicas",
     "steps": "training steps",
-    "seed": "of weights and data order",
-    "loop": "the lab's own step, or Keras fit",
+    "seed": "seed of weights and data order",
+    "loop": "the lab's training loop (custom), or Keras fit",
     "cross_device_ops": f"one of {', '.join(CROSS_DEVICE_OPS)}",
 }
 
@@ -58,14 +58,14 @@ def add_spec_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="delay:replica=2,ms=30",
-        help="a real delay inside that replica's step; it is recorded in the run",
+        help="delay a step of this replica; the run records the delay",
     )
     parser.add_argument(
         "--reconfigure",
         action="append",
         default=[],
         metavar="STEP:KEY=VALUE",
-        help="change the running run at that step; several keys of one step are one change",
+        help="change the run before this step; several keys of one step form one change",
     )
 
 
@@ -74,7 +74,7 @@ class Request:
     """What was asked, before it is known whether it fits together."""
 
     base: RunSpec
-    """Of the spec file; the defaults where there is none."""
+    """From the spec file, or the defaults."""
     changes: dict[str, Any]
     """Of the flags, by dotted path."""
 
@@ -87,15 +87,15 @@ class Request:
     def spec(self, given: Mapping[str, Any] | None = None) -> RunSpec:
         """The spec that was asked for; raises SpecError where it cannot be had.
 
-        `given` are fields that are told elsewhere: what was asked may not say otherwise.
+        `given` are fields known from elsewhere: the request must not contradict them.
         """
         for field, value in (given or {}).items():
             is_said = field in self.changes or field in self.base.model_fields_set
             if is_said and self.value(field) != value:
                 raise SpecError(
-                    f"The cluster of this run has {field}={value}",
-                    f"{field}={self.value(field)}",
-                    "Leave it out: the cluster tells",
+                    f"{field}={self.value(field)} contradicts the cluster, which has "
+                    f"{field}={value}",
+                    advice="Leave it out",
                     field=field,
                 )
         spec = self.base.with_changes({**self.changes, **(given or {})})
@@ -143,7 +143,9 @@ def _assignment(text: str, flag: str) -> tuple[str, Any]:
 def _delay(text: str) -> dict[str, Any]:
     kind, _, fields = text.partition(":")
     wrong = SpecError(
-        f"--inject {shown(text)} is no delay", advice="Write delay:replica=R,ms=M", field="inject"
+        f"--inject {shown(text)} is not a delay",
+        advice="Write delay:replica=R,ms=M",
+        field="inject",
     )
     if kind != "delay" or not fields:
         raise wrong

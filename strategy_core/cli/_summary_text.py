@@ -45,7 +45,7 @@ def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
     for clock in clocks:
         told = clock["source"] or f"not known: {clock['source_reason']}"
         if told == "measured":
-            apart = f"{-clock['offset_ms']:+.3f} ms against the first"
+            apart = f"{-clock['offset_ms']:+.3f} ms relative to the first"
             told = f"{apart} (±{clock['uncertainty_ms']:.3f} ms)"
         out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
 
@@ -114,7 +114,7 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
     replicas = segment["replicas"]
     if not replicas or replicas[0]["wall_ms"] is None:
         reason = replicas[0]["wall_ms_reason"] if replicas else "no replica is known"
-        out.print(Text(f"No time per replica: {reason}.", style="dim"))
+        out.print(Text(f"No times per replica: {reason}.", style="dim"))
         return
     sources = {row["source"] for row in replicas}
     source = " and ".join(text for key, text in _SOURCES.items() if key in sources)

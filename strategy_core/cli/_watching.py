@@ -53,7 +53,7 @@ def report(handle: RunHandle, is_json: bool, *, with_summary: bool = True) -> in
     if not is_json:
         print(f"\nRecorded in {handle.folder}")
         if not is_done:
-            print("What its worker printed: stderr.log in the worker's folder there")
+            print("Output of the worker: stderr.log in its folder there")
     return 0 if is_done else 1
 
 

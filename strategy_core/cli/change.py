@@ -16,39 +16,44 @@ from strategy_lab.profiles.run.events import CommandAnswered, Exited
 from strategy_lab.profiles.run.layout import launcher_file, worker_folder
 from strategy_lab.profiles.run.status import derive_status
 
-HELP = "change or stop a run that goes on over several hosts, by its folder"
+HELP = "change or stop a running run on several hosts, through its folder"
 _LOOK_EVERY_S = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="its folder, as worker 0 sees it")
+    parser.add_argument(
+        "folder", type=Path, metavar="RUN", help="its folder on the host of worker 0"
+    )
     parser.add_argument(
         "changes",
         nargs="*",
         metavar="KEY=VALUE",
         help="any RunSpec field by its dotted path, as in --set: global_batch_size=128",
     )
-    parser.add_argument("--stop", action="store_true", help="stop it after the step it is in")
+    parser.add_argument("--stop", action="store_true", help="stop it after the current step")
     parser.add_argument(
         "--within",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="wait so long for the run's answer (default: 60)",
+        help="timeout for the run's answer, in seconds (default: 60)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where the run did it, 1 where it refused or did not answer, 2 for a wrong request."""
     if bool(args.changes) == args.stop:
-        raise SpecError("A command is changes as KEY=VALUE, or --stop", "both" * args.stop or None)
+        raise SpecError(
+            "Both changes and --stop were given" if args.stop else "No change was given",
+            advice="Give either changes as KEY=VALUE or --stop",
+        )
     changes = read_changes(args.changes)
     _check(args.folder)
     number = leave_command(args.folder, "stop" if args.stop else "reconfigure", changes or None)
     answer = _wait_for(args.folder, number, time.monotonic() + args.within)
     if answer is None:
         told = f"the run has not answered command {number} within {args.within:.0f} s"
-        print(f"strategy-lab: {told}; it may still obey", file=sys.stderr)
+        print(f"strategy-lab: {told}; it may still do so", file=sys.stderr)
         return 1
     if answer.status != "applied":
         print(f"strategy-lab: {answer.message or 'refused'}", file=sys.stderr)
@@ -59,17 +64,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(run: Path) -> None:
-    """Raise RunFolderError where nobody would obey."""
+    """Raise RunFolderError if no launcher would read the command."""
     reason = why_unheard(run)
     if reason is not None:
         raise RunFolderError(
-            "A run is commanded by its folder where each of its hosts has a launcher",
-            f"{run} ({reason})",
-            "Commands to other runs are given where they were started",
+            f"The run in {run} takes no commands from its folder: {reason}",
+            advice="Change it where it was started",
         )
     status = derive_status(read_sources(run))
     if status.is_over:
-        raise RunFolderError("A run that is to obey is running", f"{run} ({status.state})")
+        raise RunFolderError(
+            f"The run in {run} is not running ({status.state}), so it cannot be changed"
+        )
 
 
 def _wait_for(run: Path, number: int, until: float) -> CommandAnswered | None:

@@ -10,7 +10,7 @@ from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.profiles.run.merge_hosts import collect
 
-HELP = "put the folders that the hosts of one run each wrote together"
+HELP = "merge the folders that the hosts of one run wrote"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,13 +14,13 @@ from strategy_lab.profiles.errors import LabError
 
 HELP = "is run B faster than run A, or is it noise?"
 EPILOG = (
-    "One run a side gives the difference of these two runs, and no answer: how much two runs of "
-    "one spec differ is not known from it. Several a side, taken in turns, give an answer: "
-    "`strategy-lab run A.yaml --interleave B.yaml --repeat auto` records them. "
-    "--fail-on with one run a side compares the values of the two runs; a step time does not fail "
-    "if the noise within the two runs explains it. With several a side, a change fails only if the "
-    "differences between runs do not explain it. "
-    "Exit code: 0 within the limits, 1 beyond one, 2 not comparable."
+    "One run a side gives the difference of these two runs, but does not show how much two "
+    "runs of one spec differ. Several runs a side, recorded alternately, answer the question: "
+    "`strategy-lab run A.yaml --interleave B.yaml --repeat auto` records them. With one run a "
+    "side, --fail-on compares the values of the two runs, and a step time fails only if the "
+    "noise within them does not explain it. With several runs a side, a change fails only if "
+    "the differences between runs do not explain it. Exit codes: 0 within the limits, 1 "
+    "beyond a limit, 2 not comparable."
 )
 
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="+", metavar="RUN", help="A and B; with --against, every run of A"
     )
-    parser.add_argument("--against", nargs="+", metavar="B", help="the runs that are judged")
+    parser.add_argument("--against", nargs="+", metavar="B", help="the runs of side B")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument(
         "--fail-on",
@@ -74,7 +74,8 @@ def _sides(runs: Sequence[str], against: Sequence[str] | None) -> tuple[list[str
         return list(runs), list(against)
     if len(runs) != 2:
         raise LabError(
-            f"compare takes two runs, and was given {len(runs)}",
-            advice="Several runs a side: strategy-lab compare A1 A2 A3 --against B1 B2 B3",
+            f"compare takes two runs, not {len(runs)}",
+            advice="To compare several runs a side, write strategy-lab compare A1 A2 A3 --against "
+            "B1 B2 B3",
         )
     return [runs[0]], [runs[1]]

@@ -18,7 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "program",
         nargs="?",
-        help="a demonstration, or a file with demonstrate(strategy); without it: list them",
+        help="a demonstration, or a file that defines demonstrate(strategy); default: list "
+        "the demonstrations",
     )
     parser.add_argument("-o", "--output", type=Path, help="the HTML page to write")
     parser.add_argument("--strategy", default="mirrored")
@@ -53,13 +54,11 @@ def _source(program: str) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise SpecError(
-            "A program is a file that can be read", f"{file} ({error.strerror})"
-        ) from None
+        raise SpecError(f"The program {file} cannot be read: {error.strerror}") from None
 
 
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise SpecError("The page's folder can be written", f"{path} ({error.strerror})") from None
+        raise SpecError(f"The page {path} cannot be written: {error.strerror}") from None

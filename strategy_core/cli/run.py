@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.repeat is not None:
         return repeat(args, spec, folder)
     if args.interleave:
-        raise SpecError("--interleave is of no use without --repeat", advice="Add --repeat auto")
+        raise SpecError("--interleave needs --repeat", advice="Add --repeat auto")
     with Launcher() as launcher:
         handle = launcher.launch(spec, folder)
         events = watch(handle, args.json)

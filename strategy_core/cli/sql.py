@@ -13,7 +13,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.schema import TABLES
 
-HELP = "ask a run's tables in SQL (DuckDB)"
+HELP = "query a run's tables with SQL (DuckDB)"
 MAX_SHOWN = 1000
 Row = dict[str, object]
 

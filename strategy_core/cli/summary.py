@@ -7,7 +7,7 @@ import json
 
 from strategy_lab import profiles
 
-HELP = "what a run did: its steps, where each replica's time went, what moved"
+HELP = "print a run's steps, time per replica and communication"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,19 +22,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument(
-        "--no-browser", action="store_true", help="serve only; without a display that is so anyway"
+        "--no-browser",
+        action="store_true",
+        help="do not open a browser (the default without a display)",
     )
     parser.add_argument(
         "--no-token",
         action="store_true",
-        help="ask for no token: everyone who reaches the port can use the lab",
+        help="require no token: anyone who reaches the port can use the lab",
     )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME[:PORT]",
-        help="another address that browsers reach the lab under: a proxy, a tunnel, a mapped port "
+        help="another address of the lab in browsers: of a proxy, a tunnel or a mapped port "
         "(repeatable)",
     )
 
@@ -69,14 +71,13 @@ def has_browser(environment: Mapping[str, str], platform: str = sys.platform) ->
 
 
 def free_port(host: str) -> int:
-    """The first port from 8501 on that nobody listens on; raises LabError where all are taken."""
+    """The first free port from 8501 on; raises LabError if all are in use."""
     for port in range(FIRST_PORT, FIRST_PORT + _NUM_PORTS):
         if is_free(host, port):
             return port
     raise LabError(
-        f"A port from {FIRST_PORT} to {FIRST_PORT + _NUM_PORTS - 1} is free",
-        "all are in use",
-        "Name another one with --port",
+        f"All ports from {FIRST_PORT} to {FIRST_PORT + _NUM_PORTS - 1} are in use",
+        advice="Name another one with --port",
     )
 
 
@@ -88,6 +89,6 @@ def is_free(host: str, port: int) -> bool:
             probe.bind((host, port))
         except OSError as error:
             if isinstance(error, socket.gaierror):
-                raise LabError("The host is an address of this machine", host) from None
+                raise LabError(f"{host} is not an address of this machine") from None
             return False
     return True

@@ -1,6 +1,6 @@
 """`strategy-lab worker`: one process of a run whose others are started on other hosts.
 
-The same line on every host makes one run. What differs between hosts is told by the engine that
+The same line on every host makes one run. What differs between hosts comes from the engine that
 starts them (`strategy_core.cluster.discovery.resolve`), or by --index.
 """
 
@@ -30,29 +30,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default="auto",
         metavar="CLUSTER",
-        help=f"who is in the cluster: {FORMS}, or ray (default: auto)",
+        help=f"source of the cluster's addresses: {FORMS}, or ray (default: auto)",
     )
     parser.add_argument(
-        "--index", type=int, metavar="N", help="which of the cluster's processes this one is"
+        "--index", type=int, metavar="N", help="number of this process in the cluster"
     )
     parser.add_argument(
         "--start-timeout",
         type=float,
         metavar="SECONDS",
-        help="wait so long for the others to come (default: 60)",
+        help="timeout for the other processes to start, in seconds (default: 60)",
     )
     parser.add_argument(
         "--resume",
         type=Path,
         metavar="CHECKPOINT",
-        help="begin with this training state, the same on every host: RUN/worker-0-0/checkpoint",
+        help="start from this training state, the same on every host: RUN/worker-0-0/checkpoint",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="RUN",
-        help="the run folder: one that all hosts share, or each its own, to `collect` later",
+        help="the run folder, shared by all hosts, or one on each host, to be merged with "
+        "`collect`",
     )
     parser.add_argument("--json", action="store_true", help="events and the summary as JSON lines")
 

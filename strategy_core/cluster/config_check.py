@@ -16,8 +16,7 @@ from strategy_core.planning import workload_catalog
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-_RULE = "All hosts of a run are asked for the same, and have the same programs"
-_ADVICE = "Start it again with the same flags and the same installation on every host"
+_ADVICE = "Start the run again with the same flags and the same installation on every host"
 
 
 def asked_here(spec: RunSpec, tensorflow: str) -> str:
@@ -39,7 +38,11 @@ def check_same(said: Sequence[str]) -> None:
         names = [name for name in first | other if first.get(name) != other.get(name)]
         if names:
             one, two = (", ".join(f"{n} {t.get(n)!r}" for n in names[:3]) for t in (first, other))
-            raise SpecError(_RULE, f"worker 0 has {one}, worker {worker} has {two}", _ADVICE)
+            raise SpecError(
+                f"The hosts were started differently: worker 0 has {one}, worker {worker} "
+                f"has {two}",
+                advice=_ADVICE,
+            )
 
 
 def _version() -> str:

@@ -102,8 +102,7 @@ def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str]
     wanted = roles(spec)
     if len(addresses) != len(wanted):
         raise SpecError(
-            f"{spec.strategy} of this size has {len(wanted)} processes",
-            f"{len(addresses)} addresses",
+            f"{len(addresses)} addresses were given for the {len(wanted)} processes of this run",
             field="workers",
         )
     listening = [

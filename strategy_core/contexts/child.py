@@ -32,7 +32,7 @@ MAX_SOURCE_CHARACTERS = 200_000
 MAX_RECORDING_BYTES = 64_000_000
 """Of a recording as JSON: more than a browser can show."""
 _CLOSING_S = 15.0
-_ADVICE = "Change the program, or make it smaller"
+_ADVICE = "Change the program, or shorten it"
 
 
 class ContextRecording:
@@ -93,7 +93,7 @@ class ContextRecording:
             ending = json.loads((self._folder / ENDING).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise LabError(
-                "The process that watches over the recording was killed", advice="Record again"
+                "The process that supervises the recording was killed", advice="Record again"
             ) from None
         if ending["stopped"]:
             raise LabError(ending["stopped"], advice=_ADVICE)
@@ -108,15 +108,15 @@ class ContextRecording:
             self.num_bytes = self._out.stat().st_size
             if self.num_bytes > MAX_RECORDING_BYTES:
                 raise LabError(
-                    f"The recording has {self.num_bytes / 1e6:.0f} MB, and the page shows at most "
-                    f"{MAX_RECORDING_BYTES / 1e6:.0f} MB",
+                    f"The recording has {self.num_bytes / 1e6:.0f} MB, more than the "
+                    f"{MAX_RECORDING_BYTES / 1e6:.0f} MB that the page can show",
                     advice=_ADVICE,
                 )
             document: dict[str, Any] = json.loads(self._out.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise LabError(
-                f"The program ended its process with exit code {exit_code}, so there is no "
-                f"recording. The end of its output: {self._output() or 'none'}"
+                f"The program ended with exit code {exit_code} and left no recording. The "
+                f"end of its output: {self._output() or 'none'}"
             ) from None
         if "refused" in document:
             raise LabError(document["refused"])
@@ -153,8 +153,8 @@ def start(
     """
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise SpecError(
-            f"The program has {len(source):,} characters, and at most "
-            f"{MAX_SOURCE_CHARACTERS:,} can be recorded"
+            f"The program has {len(source):,} characters, more than the "
+            f"{MAX_SOURCE_CHARACTERS:,} that can be recorded"
         )
     spec = parse_spec({"strategy": strategy, "devices": devices, "global_batch_size": 64 * 63})
     strategy_catalog.row(spec.strategy)

@@ -28,9 +28,11 @@ def demonstrations() -> list[Demonstration]:
 
 
 def demonstration(name: str) -> Demonstration:
-    """One by its name; raises SpecError where there is none."""
+    """A demonstration by its name; raises SpecError for an unknown name."""
     if name not in COURSE:
-        raise SpecError("A demonstration is one of the course", name, f"Known: {', '.join(COURSE)}")
+        raise SpecError(
+            f"There is no demonstration {name!r}", advice=f"Choose one of {', '.join(COURSE)}"
+        )
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     title, text = headline(source)
     return Demonstration(name, title, text, source)

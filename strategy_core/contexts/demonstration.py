@@ -26,8 +26,8 @@ from strategy_lab.profiles.errors import SpecError
 def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recording:
     """Execute `source` (kept in `file`, so that lines can be found) under `strategy`.
 
-    An error of the program is part of the recording; only a program that is none (no
-    `demonstrate`, a syntax error) raises SpecError.
+    An error of the program is part of the recording; only a syntax error
+    or a missing `demonstrate` raises SpecError.
     """
     file.write_text(source, encoding="utf-8")
     module = _module(source, file)
@@ -54,12 +54,10 @@ def _module(source: str, file: Path) -> ModuleType:
         exec(compile(source, str(file), "exec"), module.__dict__)
     except SyntaxError as error:
         raise SpecError(
-            "A demonstration is Python", f"line {error.lineno}: {error.msg}", "Mend that line"
+            f"The program is not valid Python: {error.msg} (line {error.lineno})"
         ) from None
     if not callable(getattr(module, "demonstrate", None)):
-        raise SpecError(
-            "A demonstration has a function demonstrate(strategy)", f"{file.name} without one"
-        )
+        raise SpecError(f"{file.name} has no function demonstrate(strategy)")
     return module
 
 

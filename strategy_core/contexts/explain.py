@@ -41,7 +41,7 @@ _RULES = (
         r"method that must be called in (the )?replica context|requires.*replica context|"
         r"'NoneType' object has no attribute '(merge_call|all_reduce|all_gather|replica_id)",
         "The call belongs to one replica, and was made in cross-replica context.",
-        "Make it inside the function given to strategy.run; in cross-replica context use "
+        "Make it inside the function given to strategy.run. In cross-replica context use "
         "strategy.reduce, strategy.gather or strategy.extended.reduce_to.",
     ),
     _Rule(

@@ -1,6 +1,6 @@
 """Hooks on tf.distribute's methods, put in when the tracer starts and taken out when it ends.
 
-A hook keeps the module and name of the method it stands for, so AutoGraph treats it as TensorFlow's
+A hook keeps the module and name of the method it replaces, so AutoGraph treats it as TensorFlow's
 own; user functions that are wrapped (`merge_call`) are wrapped so that AutoGraph looks through.
 """
 
@@ -233,8 +233,7 @@ def installed(trace: ContextTrace) -> Iterator[None]:
     """The hooks are in for the length of the block; raises RuntimeError where they are already."""
     if not _on.acquire(blocking=False):
         raise RuntimeError(
-            "One context tracer is on at a time. Received: a second trace_contexts(). "
-            "Leave the first one before you start another."
+            "A trace_contexts() is active already. Leave it before you enter another."
         )
     replaced: list[tuple[type, str, Any]] = []
     try:

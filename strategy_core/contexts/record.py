@@ -63,7 +63,7 @@ def recording_of(
 def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
     """Write a trace as `.html` (a page to step through), `.json` or `.parquet` (the table).
 
-    `segment` is the run's segment that the table's rows belong to, where there is a run.
+    `segment` is the run's segment that the table's rows belong to, if they are part of a run.
     """
     recording = asdict(recording_of(trace))
     part = path.with_name(f"{path.name}.part")
@@ -74,7 +74,10 @@ def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
     elif path.suffix == ".parquet":
         pq.write_table(to_table(trace, segment), part, write_page_checksum=True)
     else:
-        raise SpecError("A trace is saved as .html, .json or .parquet", path.name)
+        raise SpecError(
+            f"A trace cannot be saved as {path.name}",
+            advice="Choose a name that ends in .html, .json or .parquet",
+        )
     part.replace(path)
 
 
@@ -102,7 +105,7 @@ def _main_file(trace: ContextTrace) -> str:
 
 
 def _devices(trace: ContextTrace) -> list[str]:
-    """Devices on which a value was seen, where nobody named them."""
+    """Devices on which a value was seen, if the caller named none."""
     values = [value for entry in trace.entries for _, value in entry.values_in]
     return sorted({part.device for value in values for part in value.components if part.device})
 

@@ -186,7 +186,7 @@ class ContextTrace:
 
 
 def current_context() -> tuple[str, int | None]:
-    """The context in force on this thread, and the replica where there is one."""
+    """The current context of this thread, and its replica in replica context."""
     if tf.distribute.in_cross_replica_context():
         replica = private_tf.update_replica_id()
         return ("update", replica) if replica is not None else ("cross-replica", None)

@@ -32,23 +32,18 @@ class Examples:
     def check(self, where: str) -> None:
         """Raise SpecError where the rows do not pair up, or hold something else than numbers."""
         if 0 in (self.features.ndim, self.labels.ndim):
-            raise _wrong("Features and labels have a row per example", f"a single value in {where}")
+            raise _wrong(f"{where} holds a single value, not a row for each example")
         if len(self.features) != len(self.labels):
-            raise _wrong(
-                "Every example has a label",
-                f"{len(self.features)} examples and {len(self.labels)} labels in {where}",
-            )
+            raise _wrong(f"{where} holds {len(self.features)} examples, {len(self.labels)} labels")
         if len(self.features) == 0:
-            raise _wrong("Data has at least one example", where)
+            raise _wrong(f"{where} holds no examples")
         if self.decode is None and self.features.dtype.kind not in "biuf":
-            raise _wrong("Features are numbers", f"{self.features.dtype.name} in {where}")
+            kind = self.features.dtype.name
+            raise _wrong(f"The features of {where} are {kind}, not real numbers")
         for what, array in (("features", self.features), ("labels", self.labels)):
             if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
                 row = int(np.argmin(np.isfinite(array.reshape(len(array), -1)).all(axis=1)))
-                raise _wrong(
-                    "Every number of the data is finite",
-                    f"NaN or infinity in the {what} of example {row} of {where}",
-                )
+                raise _wrong(f"NaN or infinity in the {what} of example {row} of {where}")
 
     @property
     def note(self) -> str | None:
@@ -74,7 +69,7 @@ class Examples:
             )
         dtype = tf.as_dtype(model.inputs[0].dtype)
         if dtype.is_integer and not _are_whole(self.features):
-            raise _wrong("The model takes whole numbers", "fractions among the features")
+            raise _wrong("The model takes whole numbers, but the features have fractions")
         features = tf.constant(self._in_shape(shape), dtype)
         return indices.map(lambda index: (tf.gather(features, index), tf.gather(labels, index)))
 
@@ -83,9 +78,8 @@ class Examples:
         own = self.features.shape[1:]
         wanted = own if None in shape else tuple(size or 0 for size in shape)
         if int(np.prod(own)) != int(np.prod(wanted)) or (None in shape and len(own) != len(shape)):
-            advice = "Take a workload, or write one, whose model takes such examples"
-            rule = f"The model takes examples of shape {shape}"
-            raise _wrong(rule, f"examples of shape {own}", advice)
+            problem = f"The model takes examples of shape {shape}, the data has {own}"
+            raise _wrong(problem, "Choose or write a workload whose model takes such examples")
         return self.features.reshape(len(self.features), *wanted)
 
     def _labels_for(self, output_shape: tuple[int | None, ...]) -> Array:
@@ -98,9 +92,9 @@ class Examples:
         low, high = int(self.labels.min()), int(self.labels.max())
         if low < 0 or high >= classes:
             raise _wrong(
-                f"The model tells {classes} classes apart: labels from 0 to {classes - 1}",
-                f"labels from {low} to {high}",
-                "Number the classes from 0, or take a workload whose model has as many outputs",
+                f"The labels run from {low} to {high}; the model's {classes} classes are 0 to "
+                f"{classes - 1}",
+                "Number the classes from 0, or choose a workload whose model has enough outputs",
             )
         return self.labels
 
@@ -120,8 +114,8 @@ def _one_input(model: Any) -> tuple[int | None, ...]:
     """Shape of an example as the model takes it; raises SpecError where it takes several parts."""
     shape, outputs = model.input_shape, model.output_shape
     if not all(isinstance(each, tuple) and None in each[:1] for each in (shape, outputs)):
-        rule = "A model for data of your own has one input and one output"
-        raise _wrong(rule, f"inputs {shape} and outputs {outputs}", "Write its build_dataset")
+        problem = f"The model has inputs {shape} and outputs {outputs}; the lab feeds one of each"
+        raise _wrong(problem, "Write a build_dataset for it")
     return tuple(shape[1:])
 
 
@@ -129,5 +123,5 @@ def _are_whole(array: Array) -> bool:
     return array.dtype.kind != "f" or bool((array == np.round(array)).all())
 
 
-def _wrong(rule: str, received: str, advice: str = "") -> SpecError:
-    return SpecError(rule, received, advice, field="data")
+def _wrong(problem: str, advice: str = "") -> SpecError:
+    return SpecError(problem, advice=advice, field="data")

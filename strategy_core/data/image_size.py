@@ -16,7 +16,7 @@ _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
-    """(width, height) in pixels as the header says; None if it is none of these formats."""
+    """(width, height) in pixels as the header says; None for any other format."""
     with path.open("rb") as file:
         head = file.read(32)
         if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:

@@ -35,9 +35,8 @@ def read(path: Path) -> Examples:
     ]
     if not files:
         raise SpecError(
-            "A folder of images has one folder per class with images in it",
-            f"{path} with {len(classes)} folders and no image in them",
-            f"Images are files that end in {', '.join(IMAGE_SUFFIXES)}",
+            f"{path} has {len(classes)} folders with no image in them",
+            advice=f"Put images that end in {', '.join(IMAGE_SUFFIXES)} into one folder per class",
             field="data",
         )
     for name, _ in files:
@@ -79,7 +78,7 @@ def _check_files(names: Sequence[str], limit_s: float) -> None:
 
 
 def _why_undecoded(file: Path) -> str | None:
-    """Why a file is not even tried: decoding waits for a pipe, and a header may tell of pixels
+    """Why a file is not even tried: decoding waits for a pipe, and a header may declare pixels
     that fill the memory."""
     if not file.is_file():
         return "it is not a file"
@@ -95,9 +94,9 @@ def _decode(names: tf.Tensor, shape: Sequence[int | None]) -> tf.Tensor:
     """Pixels from 0 to 1 in the size and the number of channels that the model takes."""
     if len(shape) != 3 or None in shape:
         raise SpecError(
-            "A model for images takes (height, width, channels)",
-            f"one that takes {tuple(shape)}",
-            "Take digits-cnn, resnet50 or a workload of your own",
+            f"The model takes examples of shape {tuple(shape)}, not images (height, width, "
+            "channels)",
+            advice="Choose digits-cnn, resnet50 or a workload of your own",
             field="data",
         )
     height, width, channels = shape

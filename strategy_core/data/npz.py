@@ -17,9 +17,9 @@ _NAMES = (("x", "y"), ("features", "labels"), ("x_train", "y_train"))
 
 def read(path: Path) -> Examples:
     """Examples along the first axis of both arrays; nothing in the file is executed."""
-    if not zipfile.is_zipfile(path):  # NumPy would tell of pickles, and how to execute them
+    if not zipfile.is_zipfile(path):  # NumPy's own error suggests to allow pickles
         raise SpecError(
-            "An .npz file is an archive, as np.savez writes it", str(path), field="data"
+            f"{path} is not an .npz archive", advice="Write it with np.savez", field="data"
         )
     try:
         return _read(path)
@@ -35,9 +35,7 @@ def _read(path: Path) -> Examples:
             pair = (names[0], names[1])
         if pair is None:
             raise SpecError(
-                "An .npz file has the arrays x and y",
-                f"{path} with {', '.join(names)}",
-                field="data",
+                f"{path} has no arrays x and y; it has {', '.join(names)}", field="data"
             )
         check_fits(path, sum(_num_bytes(path, name) for name in pair))
         features, labels = archive[pair[0]], archive[pair[1]]
@@ -58,8 +56,8 @@ def _num_bytes(path: Path, name: str) -> int:
     declared = math.prod(shape) * dtype.itemsize
     if declared > size and not dtype.hasobject:
         raise SpecError(
-            f"The array {name} of {path} is cut off: its header tells of {declared:,} bytes, the "
-            f"archive has {size:,}",
+            f"The array {name} of {path} is truncated: its header declares {declared:,} "
+            f"bytes, the archive has {size:,}",
             field="data",
         )
     return max(size, declared)

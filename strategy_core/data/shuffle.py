@@ -27,8 +27,8 @@ def shuffled_indices(
     """
     if global_batch_size > num_examples:
         raise SpecError(
-            "A global batch is at most the whole data set",
-            f"global_batch_size={global_batch_size} of {num_examples} examples",
+            f"global_batch_size={global_batch_size} is more than the {num_examples} examples "
+            "of the data set",
             field="global_batch_size",
         )
     in_batch = tf.range(global_batch_size, dtype=tf.int64)

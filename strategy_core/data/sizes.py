@@ -25,9 +25,9 @@ def check_fits(path: Path, num_bytes: int, *, available: int | None = None) -> N
     free = psutil.virtual_memory().available if available is None else available
     if num_bytes > free * _SHARE:
         raise SpecError(
-            f"The data {path} takes {_gigabytes(num_bytes)} once it is read, more than a third of "
-            f"the {_gigabytes(free)} of memory that are free",
-            advice="Take a part of it, or read it from a workload file with tf.data",
+            f"The data {path} takes {_gigabytes(num_bytes)} in memory, more than a third of "
+            f"the {_gigabytes(free)} that are free",
+            advice="Use a part of it, or read it in a workload file with tf.data",
             field="data",
         )
 

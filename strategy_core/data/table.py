@@ -46,18 +46,18 @@ def _few(names: list[str], most: int = 5) -> str:
 def _examples(table: pd.DataFrame, path: Path) -> Examples:
     if len(table.columns) < 2:
         raise SpecError(
-            "A table has at least one column of numbers and one of labels",
-            f"{path} with {len(table.columns)} column",
-            "Separate the columns of a .csv file by commas",
+            f"{path} has {len(table.columns)} column; a table needs at least one of numbers "
+            "and one of labels",
+            advice="Separate the columns of a .csv file by commas",
             field="data",
         )
     if table.empty:
-        raise SpecError("Data has at least one example", str(path), field="data")
+        raise SpecError(f"{path} holds no examples", field="data")
     if _is_a_row([str(name) for name in table.columns]):
         raise SpecError(
-            "The first line of a table names its columns",
-            f"{', '.join(map(str, table.columns[:3]))}, ... in {path}",
-            f"Put a line of {len(table.columns)} names before it, the last one 'label'",
+            f"The first line of {path} holds values instead of column names, such as "
+            f"{', '.join(map(str, table.columns[:3]))}",
+            advice=f"Put a line of {len(table.columns)} names before it, the last one 'label'",
             field="data",
         )
     names = {str(name).lower(): name for name in table.columns}
@@ -66,14 +66,11 @@ def _examples(table: pd.DataFrame, path: Path) -> Examples:
     words = [str(name) for name in features if not pd.api.types.is_numeric_dtype(features[name])]
     if words:
         raise SpecError(
-            "Every column but that of the labels holds numbers",
-            f"{_few(words)} in {path}",
-            f"The labels are taken from '{label}'",
+            f"Columns of {path} that are not numbers: {_few(words)}",
+            advice=f"All columns except the labels, here '{label}', must hold numbers",
             field="data",
         )
     labels = table[label].to_numpy()
     if pd.isna(labels).any():
-        raise SpecError(
-            "Every example has a label", f"a gap in column '{label}' of {path}", field="data"
-        )
+        raise SpecError(f"The label column '{label}' of {path} has missing values", field="data")
     return Examples(features.to_numpy(dtype=np.float32), as_labels(labels))

@@ -26,16 +26,16 @@ def read(path: Path) -> Examples:
         parsed = tf.train.Example.FromString(record).features.feature
         if _LABEL not in parsed:
             raise SpecError(
-                f"Every record has a feature '{_LABEL}'",
-                f"record {len(labels)} of {path} with {', '.join(sorted(parsed)) or 'none'}",
+                f"Record {len(labels)} of {path} has no feature '{_LABEL}'; its features: "
+                f"{', '.join(sorted(parsed)) or 'none'}",
                 field="data",
             )
         label = _values(parsed[_LABEL])
         if label.size != 1:
             raise SpecError(
-                f"The feature '{_LABEL}' of a record is one number",
-                f"{label.size} numbers in record {len(labels)} of {path}",
-                "Write it as an int64_list or a float_list of one",
+                f"The feature '{_LABEL}' of record {len(labels)} of {path} holds "
+                f"{label.size} numbers, not one",
+                advice="Write it as an int64_list or a float_list of one",
                 field="data",
             )
         row = [_values(parsed[name]) for name in sorted(parsed) if name != _LABEL]
@@ -43,10 +43,10 @@ def read(path: Path) -> Examples:
         labels.append(label[0])
         if len(features[-1]) != len(features[0]) or not features[-1].size:
             raise SpecError(
-                "Every record has the same numeric features",
-                f"{len(features[-1])} numbers in record {len(labels) - 1} of {path}, "
-                f"{len(features[0])} in the first",
-                "Write them as int64_list or float_list, as many in each record",
+                f"Record {len(labels) - 1} of {path} has {len(features[-1])} numbers in its "
+                f"features, the first record {len(features[0])}",
+                advice="Write int64_list or float_list features of the same length, at least one "
+                "number, in each record",
                 field="data",
             )
     return Examples(np.array(features, np.float32), as_labels(np.array(labels)))

@@ -117,7 +117,7 @@ def say(**what: int) -> None:
 
 @contextmanager
 def workers(num_workers: int, folder: Path) -> Iterator[list[subprocess.Popen[str]]]:
-    """A cluster of `train` on this host; nobody is left when it is over."""
+    """A cluster of `train` on this host; all processes are gone at the end."""
     with ExitStack() as stack:
         ports = stack.enter_context(reserved_ports(num_workers))
         cluster = Cluster(

@@ -22,7 +22,7 @@ from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.user_input.text import shown
 
-_RULE = "A run is recorded into a new or empty folder"
+_OTHER = "Name another folder, one that is new or empty"
 MIN_FREE_BYTES = 1 << 20
 """Less than this holds no run worth the name."""
 
@@ -47,7 +47,7 @@ def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
     if not (folder / RUN_FILE).exists():
         others = list(folder.glob("[!.]*")) if folder.is_dir() else []
         if others and not (folder / RUN_FILE).exists():
-            raise RunFolderError(_RULE, f"{folder} (holds other files)", "Name another folder")
+            raise RunFolderError(f"{folder} holds other files", advice=_OTHER)
         _check_space(folder)
         try:
             create_run_file(folder, spec.to_json(), cluster=cluster)
@@ -57,21 +57,19 @@ def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
     found = read_run_file(folder)
     if found is None or msgspec.to_builtins(found.cluster) != cluster:
         raise RunFolderError(
-            "Hosts that share a folder have been asked for the same run in the same cluster",
-            f"{folder} (holds another run)",
-            "Name another folder, or say the same on every host",
+            f"{folder} holds another run, or this one with other flags or in another cluster",
+            advice="Name another folder, or give the same flags on every host",
         )
     try:
         worker_folder(folder, place.process).path.mkdir()
     except FileExistsError:
         raise RunFolderError(
-            _RULE,
-            f"{folder} (has {place.task.title} already)",
-            "Name another folder, or another task with --index",
+            f"{folder} has {place.task.title} already",
+            advice="Name another folder, or another task with --index",
         ) from None
     except OSError as error:
         raise RunFolderError(
-            "A run folder can be written", f"{folder} ({error.strerror})"
+            f"The run folder {folder} cannot be written: {error.strerror}"
         ) from error
 
 
@@ -90,16 +88,15 @@ def _check_is_no_file(folder: Path) -> None:
 def _free_if_refused(folder: Path) -> None:
     """Empty a folder in which nothing ever ran; raises RunFolderError for every other one."""
     if not (folder / RUN_FILE).is_file():
-        raise RunFolderError(_RULE, f"{folder} (holds other files)", "Name another folder")
+        raise RunFolderError(f"{folder} holds other files", advice=_OTHER)
     sources = read_sources(folder)
     if derive_status(sources).state == "running":
         raise RunFolderError(
-            "Two runs cannot share a folder",
-            f"{folder} (a run is writing into it)",
-            "Name another folder, or stop that run first",
+            f"{folder} holds a run that is still writing to it",
+            advice="Name another folder, or stop that run first",
         )
     if not _was_refused(sources):
-        raise RunFolderError(_RULE, f"{folder} (holds a run)", "Name another folder")
+        raise RunFolderError(f"{folder} holds a run already", advice=_OTHER)
     shutil.rmtree(folder)
 
 
@@ -118,11 +115,11 @@ def _check_space(folder: Path) -> None:
         free = shutil.disk_usage(place).free
     except OSError as error:
         raise RunFolderError(
-            "A run folder can be written", f"{folder} ({error.strerror})"
+            f"The run folder {folder} cannot be written: {error.strerror}"
         ) from None
     if free < MIN_FREE_BYTES:
         raise RunFolderError(
-            f"A run needs at least {MIN_FREE_BYTES // 1024} KiB of free disk",
-            f"{free // 1024} KiB free at {place}",
-            "Free some space, or name a folder on another disk",
+            f"{place} has {free // 1024} KiB of free space; a run needs at least "
+            f"{MIN_FREE_BYTES // 1024} KiB",
+            advice="Free some space, or name a folder on another disk",
         )

@@ -155,13 +155,13 @@ class Launcher:
     ) -> RunHandle:
         with self._lock:
             if self._closed:
-                raise LabError("A closed launcher starts no runs", str(folder))
+                raise LabError(f"This launcher is closed and starts no run in {folder}")
             self._check_vacancy()
             validation.check(spec, self.inventory(), local_rank)
             try:
                 handle = start()
             except OSError as error:
-                raise RunFolderError("A run needs a worker process", str(error)) from error
+                raise RunFolderError(f"No worker process could be started: {error}") from error
             self._active.append(handle)
             return handle
 
@@ -195,10 +195,9 @@ class Launcher:
         active = self.active
         if len(active) >= self._max_active:
             raise LabError(
-                "Runs share no processor: at most "
-                f"{self._max_active} at a time, or neither's times would mean anything",
-                f"{active[0].folder} is still running",
-                "Stop it, or wait for its end",
+                f"{active[0].folder} is still running, and at most {self._max_active} at a "
+                "time may: runs that share a processor have meaningless times",
+                advice="Stop it, or wait for its end",
             )
 
     def _take_worker(self, entrance: NamespaceHandle | None = None) -> tuple[WorkerProcess, bool]:
@@ -208,7 +207,7 @@ class Launcher:
         """
         with self._lock:
             if self._closed:
-                raise LabError("A closed launcher starts no workers")
+                raise LabError("This launcher is closed and starts no more workers")
             self.inventory()
             if entrance is not None:
                 return self._spawner.spawn(entrance), False
@@ -233,7 +232,7 @@ def _nothing_left_in(folder: Path) -> Iterator[None]:
         yield
     except RunFolderError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise RunFolderError("A run needs a worker process", str(error)) from error
+        raise RunFolderError(f"No worker process could be started: {error}") from error
     except (LabError, OSError):
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -126,7 +126,7 @@ class MultiHostRun(RunHandle):
 
     def _take_command(self, command: protocol.Command | str | int) -> None:
         if self._is_server and isinstance(command, protocol.Stop):
-            self._group.kill("impatient", "Stopped on request, while it served.")
+            self._group.kill("impatient", "Stopped on request while serving.")
             return
         super()._take_command(command)
 
@@ -146,7 +146,7 @@ class MultiHostRun(RunHandle):
             if command is not None:
                 self._take_command(command)
                 continue
-            told = "A command is reconfigure, with changes, or stop. Received: another file."
+            told = "The file is not a command: it holds neither changes nor a stop."
             self._log.write(CommandAnswered(left.number, left.command, "rejected", self.step, told))
 
     def _attend(self, now: float) -> None:
@@ -205,16 +205,16 @@ def check_multi_host(spec: RunSpec) -> None:
     check_planned(spec)
     if spec.cluster.restarts:
         raise SpecError(
-            "A run begins again by itself where one launcher has all of its processes",
-            f"cluster.restarts={spec.cluster.restarts}",
-            "Start it again with --resume, or let the engine do so",
+            f"cluster.restarts={spec.cluster.restarts} needs one launcher for all processes; "
+            "here each host has its own",
+            advice="Start the run again with --resume, or let the engine restart it",
             field="cluster.restarts",
         )
     if spec.network.emulates:
         raise SpecError(
-            "Links are emulated between the processes of one host",
-            "network options",
-            "Leave them out: these hosts have a network between them",
+            "network.rate_mbit, delay_ms and interfaces emulate links within one host; this "
+            "run is on several",
+            advice="Leave them out",
             field="network",
         )
 
@@ -223,7 +223,8 @@ def _exposure(place: Place) -> Note:
     """Whoever reaches the port of a TensorFlow server can have it run what they like."""
     _, port = split_address(place.task.address)
     said = (
-        f"TensorFlow's server of {place.task.title} listens on port {port} of every interface of "
-        f"{platform.node()}, and asks nobody who they are: let only the hosts of this run reach it"
+        f"TensorFlow's server of {place.task.title} listens on port {port} of every interface "
+        f"of {platform.node()} and does not authenticate clients. Allow only the hosts of this "
+        "run to reach it"
     )
     return Note("warning", said, {"ports": [port], "engine": place.engine})

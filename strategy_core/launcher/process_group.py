@@ -227,7 +227,7 @@ class ProcessGroup:
             return ExitReason("killed", f"The launcher ended {title}: {culprit} was lost.")
         told = f"{title.capitalize()}: {verdict.message}"
         if member.follows and self.silent_peers:
-            told = f"No answer any more from {self.silent_peers}. {told}"
+            told = f"No answer from {self.silent_peers}. {told}"
         return ExitReason(verdict.verdict, told)
 
 

@@ -57,7 +57,7 @@ def run_under_ray(
     """
     if importlib.util.find_spec("ray") is None:
         raise LabError(
-            "Ray is installed on every host", "it is not on this one", "pip install 'ray[train]'"
+            "Ray is not installed on this host", advice="Run pip install 'ray[train]' on every host"
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -84,7 +84,7 @@ def run_under_ray(
         ray.shutdown()
     if len(told) < spec.workers:
         said = str(error or "").strip().splitlines() or [f"{len(told)} of {spec.workers} ended"]
-        raise LabError("Ray runs every task to its end", said[-1]) from error
+        raise LabError(f"Ray did not run every task to its end: {said[-1]}") from error
     return _outcome(folder, told)
 
 

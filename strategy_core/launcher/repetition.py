@@ -97,8 +97,9 @@ class Plan:
         asked = {side: known[side] for side in "ab" if side in known}
         if asked != self._asked() or not isinstance(known.get("seed"), int):
             raise RunFolderError(
-                f"{self.file} is the plan of other repetitions than those asked for",
-                advice="Ask for the same again to go on with them, or name another output with -o",
+                f"{self.file} holds the plan of other repetitions",
+                advice="Repeat the earlier command to continue them, or name another output "
+                "with -o",
             )
         return replace(self, seed=known["seed"])
 
@@ -208,8 +209,8 @@ class Repetition:
             self._say(f"{needed} runs a side are needed with the spread seen so far")
         elif needed > wanted:
             self._say(
-                f"{needed} runs a side are needed with the spread seen so far: stopped at "
-                f"{wanted}. To go on, ask for them: --repeat {needed}"
+                f"{needed} runs a side are needed with the spread seen so far, but --repeat "
+                f"auto stops at {wanted}. To continue, give --repeat {needed}"
             )
 
     def _outcome(self, wanted: int, is_complete: bool, needed: int | None) -> Outcome:
@@ -231,7 +232,7 @@ def _put_aside(folder: Path, state: str) -> None:
     """Keep an unfinished run under another name, so that it can be recorded anew."""
     if state == "running":
         raise RunFolderError(
-            f"{folder} is being recorded at this moment", advice="Wait for its end, or stop it"
+            f"{folder} is still being recorded", advice="Wait until it ends, or stop it"
         )
     number = 1
     while (aside := folder.with_name(f"{folder.name}-{state}-{number}")).exists():

@@ -35,7 +35,7 @@ def note_of(group: ProcessGroup, lost: WorkerMonitor) -> Note:
     """What the run says of it, once a fresh process is on its way. Its own end is told before."""
     return Note(
         "warning",
-        f"Training goes on without {group.title(lost)} until a fresh process has taken its place; "
-        "its part of the data begins anew there.",
+        f"Training continues without {group.title(lost)} until a new process replaces it, "
+        "which starts its part of the data from the beginning.",
         {"worker": lost.folder.worker, "generation": lost.folder.generation},
     )

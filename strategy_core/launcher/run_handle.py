@@ -306,12 +306,12 @@ class RunHandle:
         self._candidate = None
         fresh.end(LEAVE_GRACE_S)
         message = fresh.verdict(fresh.culprit()).message
-        message = message or "The fresh worker ended before its first step."
+        message = message or "The new worker ended before its first step."
         for member in fresh.members:
             kept = self.folder / f"rejected-{member.folder.path.name}-{next(self._numbers)}"
             with contextlib.suppress(OSError):
                 shutil.move(member.folder.path, kept)
-            what = "A fresh worker could not take over; its records are kept apart"
+            what = "A new worker could not take over; its records are stored separately"
             self._log.write(Note("warning", what, {"folder": kept.name, "message": message}))
         for member in self._group.members:
             member.last_sign = time.monotonic()
@@ -399,7 +399,7 @@ class RunHandle:
         except (OSError, LabError):
             return False
         self._log.exited(lost)  # which tells why
-        again = "The run begins again from its last checkpoint."
+        again = "The run restarts from its last checkpoint."
         self._log.write(Note("warning", again, {"checkpoint": str(path)}))
         if self._candidate is not None:
             self._candidate.end(LEAVE_GRACE_S)

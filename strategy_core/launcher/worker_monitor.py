@@ -128,9 +128,9 @@ class WorkerMonitor:
         Once a step has ended, what is left is to close the books: that may take longer.
         """
         if not self.is_closing and now > stop_by:
-            return f"Stop was asked, but no step ended within {grace_s:.0f} s."
+            return f"A stop was requested, but no step ended within {grace_s:.0f} s."
         if self.is_closing and now > stop_by + CLOSING_S:
-            return f"Stop was obeyed, but its books were not closed within {CLOSING_S:.0f} s."
+            return f"The run stopped, but its record was not complete within {CLOSING_S:.0f} s."
         return None
 
     @property

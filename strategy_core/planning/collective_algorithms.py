@@ -11,6 +11,7 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.user_input.text import shown
 
 PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
 """Algorithms that put gradients into `num_packs` packs."""
@@ -18,9 +19,9 @@ RUNS_ANYWHERE = ("reduction-to-one-device", "collective-ring")
 """Algorithms that need no device of a kind, nor an even number of them."""
 
 EXPLANATIONS = {
-    "auto": "what TensorFlow chooses: NCCL on whole GPUs, a ring elsewhere",
-    "nccl": "NVIDIA's library; one whole GPU per replica",
-    "hierarchical-copy": "sums within two halves of the devices, then between them; copies only",
+    "auto": "TensorFlow's choice: NCCL on whole GPUs, a ring elsewhere",
+    "nccl": "NVIDIA's library; needs one whole GPU per replica",
+    "hierarchical-copy": "sums within two halves of the devices, then between the halves",
     "reduction-to-one-device": "one device sums everything and sends the sum back",
     "collective-ring": "every device passes pieces of the sum around a ring",
 }
@@ -55,8 +56,7 @@ def _automatic(plan: DevicePlan) -> Algorithm:
         return Algorithm(
             "collective-ring",
             is_tensorflows_choice=True,
-            note="Replicas share a card here, and NCCL wants one card per rank: "
-            "gradients go around a ring instead",
+            note="Replicas share a GPU here, and NCCL needs one per rank: a ring is used instead",
         )
     return Algorithm("nccl" if plan.kind == "GPU" else "collective-ring", True)
 
@@ -65,24 +65,23 @@ def _asked_for(spec: RunSpec, plan: DevicePlan, name: str) -> Algorithm:
     possible = strategy_catalog.row(spec.strategy).algorithms
     if name not in possible:
         raise SpecError(
-            f"{spec.strategy} cannot reduce by {name}",
+            f"{spec.strategy} cannot use cross_device_ops={name}",
             advice=f"Choose {', '.join(possible)} or auto",
             field="cross_device_ops",
         )
     if name == "nccl" and plan.kind != "GPU":
-        raise _refusal(spec, "NCCL moves data between GPUs", f"{name} on {spec.devices}")
+        raise _refusal(spec, f"NCCL works on GPUs only, not on devices={shown(spec.devices)}")
     if name == "nccl" and plan.shares_cards:
         raise _refusal(
             spec,
-            "NCCL wants one card per rank, and logical GPUs share one",
-            f"{name} with {plan.per_card * plan.workers_per_card} logical GPUs on a card",
+            f"NCCL needs a GPU for each rank; here {plan.per_card * plan.workers_per_card} "
+            "logical GPUs share one",
         )
     if name == "hierarchical-copy" and len(plan.indices) % 2:
         raise _refusal(
             spec,
-            "hierarchical-copy splits the devices into two halves: it loses the gradients of an "
-            "odd one",
-            f"{name} on {len(plan.indices)} devices",
+            f"hierarchical-copy needs an even number of devices, not {len(plan.indices)}: it "
+            "splits them into halves, and an odd one's gradients would be lost",
         )
     return Algorithm(name)
 
@@ -92,26 +91,24 @@ def _check_packs(spec: RunSpec, algorithm: Algorithm) -> None:
     by_number = algorithm.name in PACKED_BY_NUMBER and not algorithm.is_tensorflows_choice
     if spec.num_packs != 1 and not by_number:
         raise SpecError(
-            f"num_packs belongs to {' and '.join(PACKED_BY_NUMBER)}",
-            f"num_packs={spec.num_packs} with {algorithm.name}",
-            "Leave num_packs at 1, or choose one of those",
+            f"num_packs={spec.num_packs} has no effect with {algorithm.name}",
+            advice=f"Leave num_packs at 1, or choose {' or '.join(PACKED_BY_NUMBER)}",
             field="num_packs",
         )
     by_size = algorithm.name == "collective-ring" or algorithm.is_tensorflows_choice
     if spec.bytes_per_pack and not by_size:
         raise SpecError(
-            "bytes_per_pack belongs to collectives: collective-ring, or auto",
-            f"bytes_per_pack={spec.bytes_per_pack} with {algorithm.name}",
-            "Leave bytes_per_pack at 0, or choose one of those",
+            f"bytes_per_pack={spec.bytes_per_pack} has no effect with {algorithm.name}",
+            advice="Leave bytes_per_pack at 0, or choose collective-ring or auto",
             field="bytes_per_pack",
         )
 
 
-def _refusal(spec: RunSpec, rule: str, received: str) -> SpecError:
+def _refusal(spec: RunSpec, problem: str) -> SpecError:
     possible = strategy_catalog.row(spec.strategy).algorithms
     anywhere = [name for name in RUNS_ANYWHERE if name in possible]
     advice = f"Choose {' or '.join([*anywhere[:1], 'auto'])}"
-    return SpecError(rule, received, advice, field="cross_device_ops")
+    return SpecError(problem, advice=advice, field="cross_device_ops")
 
 
 def _unused(spec: RunSpec, why: str) -> str | None:
@@ -121,4 +118,4 @@ def _unused(spec: RunSpec, why: str) -> str | None:
         "bytes_per_pack": spec.bytes_per_pack != 0,
     }
     asked = [name for name, is_set in knobs.items() if is_set]
-    return f"{', '.join(asked)} changes nothing under {spec.strategy}: {why}" if asked else None
+    return f"{', '.join(asked)} has no effect under {spec.strategy}: {why}" if asked else None

@@ -25,10 +25,14 @@ def check(path: str) -> Path:
         )
     if found.path.suffix.lower() not in SUFFIXES:
         raise SpecError(
-            f"The lab has no reader for the data {path}",
-            advice=f"Take a folder of images or a file that ends in {', '.join(SUFFIXES)}",
+            f"The lab cannot read data in the format of {path}",
+            advice=f"Name a folder of images or a file that ends in {', '.join(SUFFIXES)}",
             field="data",
         )
     if found.num_bytes == 0:
-        raise SpecError(f"The data {path} is empty", advice="It needs an example", field="data")
+        raise SpecError(
+            f"The data {path} is empty",
+            advice="Name a file with at least one example",
+            field="data",
+        )
     return found.path

@@ -11,12 +11,13 @@ from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.spec_rules import check_cores
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.user_input.text import shown
 
 AUTO_CPUS = 4
-"""Logical CPUs that `auto` takes where there is no GPU and the strategy has replicas."""
+"""Logical CPUs that `auto` uses without a GPU if the strategy has replicas."""
 
 EMULATED_CORES = 8
-"""Virtual CPUs that stand for a TPU's cores where nobody says how many."""
+"""Default number of virtual CPUs that emulate a TPU's cores."""
 
 _FULL_NAME = "/job:{job}/replica:0/task:{task}/device:{kind}:{index}"
 
@@ -98,9 +99,9 @@ def _of_each_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> De
     is_gpu = request.kind == "gpu" or (request.kind == "auto" and gpus > 0)
     if not is_gpu and (request.count not in (None, 1) or max(request.indices, default=0) > 0):
         raise SpecError(
-            "A worker of a cluster has one replica on its CPU: TensorFlow takes no more",
-            f"devices={spec.devices!r}",
-            "Take cpu:1 and more workers",
+            f"devices={shown(spec.devices)} is more than one CPU per worker: TensorFlow runs "
+            "one replica on the CPU of each worker of a cluster",
+            advice="Choose cpu:1 and more workers",
             field="devices",
         )
     found = _cards_of(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
@@ -119,9 +120,8 @@ def _cards_of(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePl
 def _check_served_on_cpu(spec: RunSpec) -> None:
     if spec.device_request.kind == "gpu":
         raise SpecError(
-            "Workers of parameter servers compute on their CPUs here",
-            f"devices={spec.devices!r} with {spec.strategy}",
-            "Take cpu:1 and more workers",
+            f"{spec.strategy} runs on CPUs in this lab, not on devices={shown(spec.devices)}",
+            advice="Choose cpu:1 and more workers",
             field="devices",
         )
 
@@ -130,15 +130,19 @@ def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     request = spec.device_request
     if request.kind == "tpu":
         raise SpecError(
-            "TPU cores are for the tpu strategy",
-            f"devices={spec.devices!r} with {spec.strategy}",
-            "Choose the tpu strategy, or other devices",
+            f"{spec.strategy} cannot use devices={shown(spec.devices)}: only the tpu "
+            "strategy uses TPU cores",
+            advice="Choose the tpu strategy, or other devices",
             field="devices",
         )
     if request.kind == "auto":
         return _auto(spec, inventory)
     if request.count == 0:
-        raise SpecError("A run has at least one device", repr(spec.devices), field="devices")
+        raise SpecError(
+            f"devices={shown(spec.devices)} is no device at all",
+            advice="Choose at least one",
+            field="devices",
+        )
     indices = request.indices or tuple(range(request.count or 1))
     if strategy_catalog.row(spec.strategy).takes_first_device:
         indices = _only_the_first(spec, indices, inventory)
@@ -155,16 +159,16 @@ def _only_the_first(
     if 0 not in indices or (has_gpus and spec.device_request.kind == "cpu"):
         first = "GPU" if has_gpus else "CPU"
         raise SpecError(
-            f"The {spec.strategy} strategy computes on the first {first} of this machine",
-            f"devices={spec.devices!r}",
-            "Choose one-device for another",
+            f"The {spec.strategy} strategy computes on the first {first} of this machine, not on "
+            f"devices={shown(spec.devices)}",
+            advice="Choose one-device to use another device",
             field="devices",
         )
     return (0,)
 
 
 def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
-    """Every GPU where there are any, else a few logical CPUs; one for strategies of one replica."""
+    """Every GPU, or a few logical CPUs without one; one for strategies of one replica."""
     gpus = inventory.count("GPU")
     count = gpus or AUTO_CPUS
     if strategy_catalog.row(spec.strategy).has_one_replica:
@@ -173,20 +177,19 @@ def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
 
 
 def _tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
-    """The cores of a real TPU, or the logical devices that stand for them."""
+    """The cores of a real TPU, or the logical devices that emulate them."""
     request, cores = spec.device_request, inventory.count("TPU")
     if request.kind == "tpu" and not cores:
         raise SpecError(
-            "devices=tpu asks for a real TPU, and this machine has none",
-            f"devices={spec.devices!r}",
-            f"Emulate one on virtual CPUs: cpu:{EMULATED_CORES}",
+            "devices='tpu' needs a real TPU; this machine has none",
+            advice=f"Emulate one on virtual CPUs (`--devices cpu:{EMULATED_CORES}`)",
             field="devices",
         )
     if request.indices and request.indices != tuple(range(len(request.indices))):
         raise SpecError(
-            "Emulated TPU cores are the first devices of their kind",
-            f"devices={spec.devices!r}",
-            f"Give a number, such as cpu:{EMULATED_CORES}",
+            f"devices={shown(spec.devices)} is not a range from device 0, which emulated TPU "
+            "cores need",
+            advice=f"Give a number of devices, such as cpu:{EMULATED_CORES}",
             field="devices",
         )
     if request.kind in ("tpu", "auto"):
@@ -203,9 +206,9 @@ def _pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     whole = _tpu(spec, inventory)
     if whole.kind != "CPU":
         raise SpecError(
-            "The hosts of an emulated pod have virtual CPUs for cores",
-            f"devices={spec.devices!r} with {spec.workers} hosts",
-            f"Take cpu:{EMULATED_CORES}, or one process for GPUs and for a real TPU",
+            f"devices={shown(spec.devices)} cannot be shared by {spec.workers} hosts: an "
+            "emulated pod uses virtual CPUs as cores",
+            advice=f"Choose cpu:{EMULATED_CORES}, or workers=1 for GPUs and for a real TPU",
             field="devices",
         )
     each = whole.indices[: len(whole.indices) // spec.workers]
@@ -215,17 +218,16 @@ def _pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
 def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:
     if cards == 0:
         raise SpecError(
-            "A GPU run needs a GPU that TensorFlow can use; this machine has none",
-            f"devices={spec.devices!r}",
-            "Take logical CPUs, such as cpu:4",
+            f"devices={shown(spec.devices)} needs a GPU that TensorFlow can use; this "
+            "machine has none",
+            advice="Choose virtual CPUs (`--devices cpu:4`)",
             field="devices",
         )
     wanted = max(indices) + 1
     if spec.gpu_memory_mb is None and wanted > cards:
         raise SpecError(
-            f"Without gpu_memory_mb a run takes whole cards, and this machine has {cards}",
-            f"devices={spec.devices!r}",
-            "Set gpu_memory_mb to put several logical GPUs on a card",
+            f"devices={shown(spec.devices)} needs {wanted} GPUs; this machine has {cards}",
+            advice="Choose fewer, or set gpu_memory_mb to put several logical GPUs on one GPU",
             field="devices",
         )
     return DevicePlan("GPU", indices, per_card=math.ceil(wanted / cards))

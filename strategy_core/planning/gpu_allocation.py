@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.user_input.text import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,9 @@ def share_out(spec: RunSpec, num_cards: int, local_rank: Seat) -> Share:
     request = spec.device_request
     if request.kind == "gpu" and len(request.indices) and local_rank.count > 1:
         raise SpecError(
-            "Workers on one machine have cards of their own: devices says how many each has",
-            f"devices={spec.devices!r} for {local_rank.count} workers",
-            f"Take gpu:{len(request.indices)}",
+            f"devices={shown(spec.devices)} names the GPUs of a machine that "
+            f"{local_rank.count} workers share; each needs its own",
+            advice=f"Give the number of GPUs per worker, such as gpu:{len(request.indices)}",
             field="devices",
         )
     if request.kind == "gpu" and request.indices:
@@ -55,10 +56,10 @@ def share_out(spec: RunSpec, num_cards: int, local_rank: Seat) -> Share:
         return Share(tuple(range(local_rank.rank * each, (local_rank.rank + 1) * each)))
     if spec.gpu_memory_mb is None:
         raise SpecError(
-            f"Without gpu_memory_mb every worker takes whole cards, and this machine has "
-            f"{num_cards}",
-            f"{local_rank.count} workers with {each} each",
-            "Set gpu_memory_mb to put several logical GPUs on a card, or take fewer workers",
+            f"{local_rank.count} workers on this machine need {each * local_rank.count} "
+            f"GPUs, {each} each; it has {num_cards}",
+            advice="Choose fewer workers, or set gpu_memory_mb to put several logical GPUs on "
+            "one GPU",
             field="devices",
         )
     whole = num_cards // local_rank.count
@@ -73,7 +74,7 @@ def _named(indices: tuple[int, ...], num_cards: int, spec: RunSpec) -> tuple[int
     if max(indices) < num_cards:
         return indices
     raise SpecError(
-        f"A worker's cards are among those of its machine, which has {num_cards}",
-        f"devices={spec.devices!r}",
+        f"devices={shown(spec.devices)} names GPU {max(indices)}; the machine has "
+        f"{num_cards}, numbered from 0",
         field="devices",
     )

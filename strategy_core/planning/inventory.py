@@ -73,9 +73,11 @@ def probe() -> Inventory:
             command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError("A child process names this machine's devices", error) from None
+        raise LabError(
+            f"TensorFlow could not be asked for this machine's devices: {error}"
+        ) from None
     try:
         return Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
     except (ValueError, KeyError, IndexError):
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise LabError("TensorFlow can start and name this machine's devices", said[-1]) from None
+        raise LabError(f"TensorFlow could not list this machine's devices: {said[-1]}") from None

@@ -13,8 +13,13 @@ from strategy_core.planning.reconfiguration import STEP_FIELDS, changed_spec
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-RULE = "On hosts of their own, the processes of a run stay, and change only what they can so"
 AGAIN = "Stop the run, and start it again on every host with the new flags and --resume"
+
+
+def why_not(fields: list[str]) -> str:
+    """Why a running process cannot take such a change."""
+    said = ", ".join(fields) or "these fields"
+    return f"A change of {said} needs new processes, which a run on several hosts cannot start"
 
 
 def changed_on_hosts(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpec:
@@ -22,7 +27,7 @@ def changed_on_hosts(spec: RunSpec, changes: Mapping[str, Any], step: int) -> Ru
     after = changed_spec(spec, changes, step)
     other = moving_fields(spec, after)
     if other:
-        raise SpecError(RULE, f"a change of {', '.join(other)}", AGAIN, field=other[0])
+        raise SpecError(why_not(other), advice=AGAIN, field=other[0])
     return after
 
 
@@ -38,10 +43,10 @@ def moving_fields(before: RunSpec, after: RunSpec) -> list[str]:
 
 
 def check_planned(spec: RunSpec) -> None:
-    """Raise SpecError where a scripted change is none that these processes can make."""
+    """Raise SpecError if these processes cannot make one of the scripted changes."""
     now = spec
     for planned in sorted(spec.reconfigure, key=lambda change: change.step):
         try:
             now = changed_on_hosts(now, planned.changes, planned.step)
         except SpecError as error:
-            raise SpecError(error.rule, error.received, error.advice, field="reconfigure") from None
+            raise SpecError(error.problem, advice=error.advice, field="reconfigure") from None

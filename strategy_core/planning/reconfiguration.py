@@ -8,6 +8,7 @@ from typing import Any
 from strategy_core.planning.spec_rules import check_fields, num_replicas
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import Delay, RunSpec
+from strategy_lab.profiles.user_input.text import shown
 
 FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Change one of these, and the training state or its data is another one's."""
@@ -25,22 +26,20 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
     that go away with the change, see `ended_delays`.
     """
     if not changes:
-        raise SpecError("A live change names at least one field", "no change")
+        raise SpecError("The change names no field", advice="Name at least one as KEY=VALUE")
     for path in changes:
         if path.split(".")[0] in FIXED_FIELDS:
             raise SpecError(
-                f"A live change keeps {', '.join(FIXED_FIELDS[1:])}",
-                f"{path}={changes[path]!r}",
-                "Start a new run for that",
+                f"{path}={shown(changes[path])} cannot change while a run goes on",
+                advice="Start a new run for that",
                 field=path,
             )
     changed = _with_delays_that_can_stay(spec, changes)
     check_fields(changed)
     if changed.steps <= step:
         raise SpecError(
-            "A run ends at a step that is still to come",
-            f"steps={changed.steps} at step {step}",
-            "Use stop to end it now",
+            f"steps={changed.steps} is not after step {step}, where the run is now",
+            advice="Stop the run to end it now",
             field="steps",
         )
     ahead = [planned.model_dump() for planned in changed.reconfigure if planned.step > step]
@@ -48,10 +47,10 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
 
 
 def ended_delays(before: RunSpec, after: RunSpec) -> list[str]:
-    """What to tell of delays that a change ended because their replica went away."""
+    """Notes about delays that a change ended because it removed their replica."""
     return [
         f"With this change the delay of {delay.ms:g} ms in replica {delay.replica} of worker "
-        f"{delay.worker} ends: there is no such replica any more"
+        f"{delay.worker} ends, because that replica no longer exists"
         for delay in before.inject
         if not _has_replica(after, delay)
     ]

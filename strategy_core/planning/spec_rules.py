@@ -8,6 +8,7 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.strategy_catalog import StrategyRow
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec, TpuLayout
+from strategy_lab.profiles.user_input.text import shown
 
 
 def check_fields(spec: RunSpec) -> None:
@@ -22,9 +23,8 @@ def check_fields(spec: RunSpec) -> None:
     check_delays(spec, replicas)
     if row.has_one_replica and not row.takes_first_device and count not in (None, 1):
         raise SpecError(
-            f"{row.name} runs on exactly one device",
-            f"devices={spec.devices!r}",
-            "Name one device, or choose mirrored",
+            f"{row.name} uses a single device, not devices={shown(spec.devices)}",
+            advice="Name one device, or choose mirrored",
             field="devices",
         )
 
@@ -53,16 +53,15 @@ def _check_processes(spec: RunSpec, row: StrategyRow) -> None:
     several = [each.name for each in strategy_catalog.rows() if each.runs_in != "one"]
     if spec.workers > 1 and not is_cluster:
         raise SpecError(
-            f"Several workers are for {', '.join(several)}",
-            f"workers={spec.workers} with {row.name}",
-            "Choose one of those, or leave workers at 1",
+            f"{row.name} runs in one process, not workers={spec.workers}",
+            advice=f"Choose {', '.join(several)}, or leave workers at 1",
             field="workers",
         )
     if spec.network.emulates and not is_cluster:
         raise SpecError(
-            "Links are emulated between the processes of a cluster",
-            f"network.rate_mbit, delay_ms or interfaces with {row.name}",
-            f"Choose {', '.join(several)} with several processes, or leave them out",
+            f"{row.name} runs in one process, so network.rate_mbit, delay_ms and interfaces "
+            "have no effect",
+            advice=f"Choose {', '.join(several)} with several processes, or leave them out",
             field="network",
         )
     if row.has_servers:
@@ -74,16 +73,14 @@ def _check_processes(spec: RunSpec, row: StrategyRow) -> None:
 def _check_servers(spec: RunSpec, row: StrategyRow) -> None:
     if not spec.parameter_servers:
         raise SpecError(
-            f"The {row.name} strategy keeps its variables on at least one parameter server",
-            "parameter_servers=0",
-            "Set parameter_servers",
+            f"{row.name} needs at least one parameter server, not parameter_servers=0",
+            advice="Set parameter_servers",
             field="parameter_servers",
         )
     if spec.loop == "fit":
         raise SpecError(
-            f"Keras 3 fit does not run under the {row.name} strategy",
-            "loop=fit",
-            "Choose loop=custom",
+            f"Keras 3 does not support fit under {row.name}, so loop=fit is not possible",
+            advice="Choose loop=custom",
             field="loop",
         )
 
@@ -91,16 +88,15 @@ def _check_servers(spec: RunSpec, row: StrategyRow) -> None:
 def _check_no_servers(spec: RunSpec, row: StrategyRow) -> None:
     if spec.parameter_servers:
         raise SpecError(
-            f"The {row.name} strategy has no parameter servers",
-            f"parameter_servers={spec.parameter_servers}",
-            "Choose parameter-server, or leave parameter_servers out",
+            f"{row.name} uses no parameter servers, not parameter_servers={spec.parameter_servers}",
+            advice="Choose parameter-server, or leave parameter_servers out",
             field="parameter_servers",
         )
     if spec.parameter_server.partitioner != "none":
         raise SpecError(
-            "Weights are cut into parts for parameter servers",
-            f"partitioner={spec.parameter_server.partitioner} with {row.name}",
-            "Choose parameter-server, or set parameter_server.partitioner to none",
+            f"{row.name} does not split weights, so "
+            f"parameter_server.partitioner={spec.parameter_server.partitioner} has no effect",
+            advice="Choose parameter-server, or set parameter_server.partitioner to none",
             field="parameter_server.partitioner",
         )
 
@@ -110,54 +106,59 @@ def check_delays(spec: RunSpec, num_replicas: int | None) -> None:
     row = strategy_catalog.row(spec.strategy)
     if spec.inject and row.has_cores and row.is_cluster(spec.workers):
         raise SpecError(
-            "A TPU's replica is slowed down by Python, which does not run on the hosts of a pod",
-            f"inject with workers={spec.workers}",
-            "Set workers=1, or leave inject out",
+            f"inject does not work on a TPU pod (workers={spec.workers}): the delay is "
+            "Python code, which the hosts of a pod do not run",
+            advice="Set workers=1, or leave inject out",
             field="inject",
         )
     for delay in spec.inject:
         if delay.worker >= spec.workers:
             raise SpecError(
-                f"A delay names a worker between 0 and {spec.workers - 1}",
-                f"worker={delay.worker}",
+                f"The delay names worker={delay.worker}, but "
+                f"{_have(spec.workers, 'the run', 'worker')}",
                 field="inject",
             )
         if num_replicas is not None and delay.replica >= num_replicas // spec.workers:
             raise SpecError(
-                f"A delay names a replica between 0 and {num_replicas // spec.workers - 1}",
-                f"replica={delay.replica}",
+                f"The delay names replica={delay.replica}, but "
+                f"{_have(num_replicas // spec.workers, 'each worker', 'replica')}",
                 field="inject",
             )
+
+
+def _have(number: int, owner: str, what: str) -> str:
+    """`the run has only worker 0`, `each worker has replicas 0 to 3`."""
+    return f"{owner} has " + (f"only {what} 0" if number == 1 else f"{what}s 0 to {number - 1}")
 
 
 def check_cores(layout: TpuLayout, num_cores: int, num_hosts: int = 1) -> None:
     """The cores fill their mesh, and hosts and replicas share them evenly; raises SpecError."""
     if num_cores % num_hosts:
         raise SpecError(
-            "Every host of a pod has the same number of cores",
-            f"{num_cores} cores on {num_hosts} hosts",
+            f"{num_cores} cores cannot be shared equally among {num_hosts} hosts",
+            advice="Choose a number of workers that divides the number of cores",
             field="workers",
         )
     if num_cores % layout.cores_per_replica:
         raise SpecError(
-            "The number of TPU cores is a multiple of the cores per replica",
-            f"{num_cores} cores, {layout.cores_per_replica} per replica",
+            f"{num_cores} cores cannot be divided into replicas of "
+            f"{layout.cores_per_replica} cores",
+            advice="Choose cores_per_replica so that it divides the number of cores",
             field="tpu.cores_per_replica",
         )
     per_host = num_cores // num_hosts
     if per_host % layout.cores_per_replica:
         raise SpecError(
-            "The cores of a replica are on one host",
-            f"{per_host} cores on each of {num_hosts} hosts, {layout.cores_per_replica} per "
-            "replica",
-            "Take fewer hosts, or fewer cores per replica",
+            f"A replica of {layout.cores_per_replica} cores does not fit on hosts of "
+            f"{per_host} cores each: a replica stays on one host",
+            advice="Use fewer hosts, or fewer cores per replica",
             field="workers",
         )
     if layout.topology is not None and math.prod(layout.topology) != num_cores:
         raise SpecError(
-            "A TPU topology has as many places as there are cores",
-            f"{layout.topology} for {num_cores} cores",
-            "Leave tpu.topology out for the usual mesh",
+            f"tpu.topology={layout.topology} has {math.prod(layout.topology)} cores, but the "
+            f"run has {num_cores}",
+            advice="Leave tpu.topology out for the default mesh",
             field="tpu.topology",
         )
 
@@ -167,14 +168,9 @@ def check_batch(global_batch_size: int, num_replicas: int | None) -> None:
     if num_replicas is None or global_batch_size % num_replicas == 0:
         return
     near = max(1, round(global_batch_size / num_replicas)) * num_replicas
-    rule = (
-        "The global batch holds at least one example per replica"
-        if global_batch_size < num_replicas
-        else "The global batch size is a multiple of the number of replicas"
-    )
     raise SpecError(
-        rule,
-        f"global_batch_size={global_batch_size} for {num_replicas} replicas",
-        f"The nearest that fits is {near}",
+        f"global_batch_size={global_batch_size} cannot be shared equally among "
+        f"{num_replicas} replicas",
+        advice=f"The nearest that fits is {near}",
         field="global_batch_size",
     )

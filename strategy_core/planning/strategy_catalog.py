@@ -18,6 +18,7 @@ import msgspec
 from strategy_core.planning.inventory import Inventory
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
+from strategy_lab.profiles.user_input.text import shown
 
 ALGORITHMS = tuple(name for name in CROSS_DEVICE_OPS if name != "auto")
 OWN_FOLDER = "STRATEGY_LAB_STRATEGIES"
@@ -90,7 +91,7 @@ def why_not(row: StrategyRow, inventory: Inventory) -> str | None:
     """Why a strategy cannot run on the devices that are there; None where it can."""
     if any(inventory.count(kind) for kind in row.kinds):
         return None
-    return f"It needs {row.needs}, and this machine has no {' and no '.join(row.kinds)}"
+    return f"it needs {row.needs}, and this machine has no {' and no '.join(row.kinds)}"
 
 
 @cache
@@ -121,14 +122,13 @@ def find(name: str | None) -> StrategyRow | None:
 
 
 def row(name: str) -> StrategyRow:
-    """The row of that name; raises SpecError where there is none."""
+    """The row of that name; raises SpecError for an unknown one."""
     found = find(name)
     if found is not None:
         return found
     raise SpecError(
-        "A strategy is one that the lab can run",
-        repr(name),
-        f"Those are {', '.join(names())}",
+        f"There is no strategy {shown(name)}",
+        advice=f"Choose one of {', '.join(names())}",
         field="strategy",
     )
 

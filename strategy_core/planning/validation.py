@@ -49,8 +49,8 @@ def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
     for planned in sorted(spec.reconfigure, key=lambda change: change.step):
         if planned.step >= now.steps:
             raise SpecError(
-                "A scripted change comes before the last step is done",
-                f"step {planned.step} of {now.steps}",
+                f"The change planned at step {planned.step} comes too late: the run has "
+                f"{now.steps} steps",
                 field="reconfigure",
             )
         now = changed_spec(now, planned.changes, planned.step)
@@ -93,7 +93,7 @@ def _check_syntax(path: Path) -> None:
 def _check_devices(spec: RunSpec, inventory: Inventory, local_rank: Seat | None) -> None:
     reason = strategy_catalog.why_not(strategy_catalog.row(spec.strategy), inventory)
     if reason is not None:
-        raise SpecError("The strategy can run on this machine", reason, field="strategy")
+        raise SpecError(f"{spec.strategy} cannot run on this machine: {reason}", field="strategy")
     planned = plan(spec, inventory, local_rank)
     num_replicas = planned.num_replicas
     check_batch(spec.global_batch_size, planned.num_in_step)

@@ -33,14 +33,14 @@ def available() -> list[Listed]:
 
 
 def find(name_or_path: str) -> Path:
-    """The file of a workload; raises SpecError where there is none."""
+    """The file of a workload; raises SpecError for an unknown one."""
     if name_or_path.endswith(".py"):
         return user_files.find_file(name_or_path, "The workload file", "workload").resolve()
     known = {listed.name: listed.path for listed in available()}
     if name_or_path not in known:
         raise SpecError(
             f"There is no workload {shown(name_or_path)}",
-            advice=f"Built in: {', '.join(known)}. Or name a .py file of your own",
+            advice=f"Name a .py file or one of the built-in workloads: {', '.join(known)}",
             field="workload",
         )
     return known[name_or_path]

@@ -87,7 +87,7 @@ def eager_seeds() -> Any:
     """
     context = private(
         "tensorflow.python.eager.context:context",
-        "the global seed is set again for each segment, which traces every step anew",
+        "the global seed is set again for each segment, which retraces every step",
     )
     if context is None:
         return object()  # unequal to any other: as if an op had drawn
@@ -101,7 +101,7 @@ def iterators_without_autotune() -> Iterator[None]:
 
     The end of such a thread is announced before the flag that it looks at is set
     (`CancellationManager::StartCancel`): on a busy machine it misses that, sleeps on for up to a
-    minute, and whoever drops the iterator waits for it with Python's lock held. A data set's
+    minute, and the thread that drops the iterator waits for it while it holds the GIL. A data set's
     options keep the thread from the host's part, but nothing public reaches the devices' parts.
     """
     path = "tensorflow.python.data.ops.multi_device_iterator_ops"
@@ -159,7 +159,7 @@ def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequen
 
 
 def stock_all_reduce(optimizer: Any, pairs: Iterable[Pair]) -> list[Pair]:
-    """The all-reduce that a Keras optimizer does when nobody replaced it."""
+    """The all-reduce of an unmodified Keras optimizer."""
     return list(type(optimizer)._all_reduce_sum_gradients(optimizer, list(pairs)))
 
 

@@ -45,7 +45,7 @@ anonymous_name = _tf("eager.context:anonymous_name")
 async_wait = _tf("eager.context:async_wait")
 context = _tf("eager.context:context")
 
-# Where a tf.function is told whether XLA compiles it: see `do_not_compile_callers`.
+# The attribute that says whether XLA compiles a tf.function: see `do_not_compile_callers`.
 XLA_COMPILE = _tf("eager.polymorphic_function.attributes:XLA_COMPILE")
 _create_concrete_function = _tf(
     "eager.polymorphic_function.tracing_compilation:_create_concrete_function"

@@ -85,8 +85,8 @@ def _killed_by_signal(ending: ExitEvidence, number: int) -> ExitReason:
 
 def _sentence(what: str, ending: ExitEvidence) -> str:
     if ending.last_words:
-        return f"{_where(what + '.', ending)} Its last words: {ending.last_words}"
-    return _where(f"{what} and said nothing.", ending)
+        return f"{_where(what + '.', ending)} The end of its error output: {ending.last_words}"
+    return _where(f"{what} without any output.", ending)
 
 
 def _where(what: str, ending: ExitEvidence) -> str:

@@ -43,10 +43,10 @@ def oom_evidence(
     if _grew(before.machine_oom_kills, after.machine_oom_kills):
         return (
             True,
-            f"The kernel counted an out-of-memory kill on this machine: most likely this.{seen}",
+            f"The kernel counted an out-of-memory kill on this machine, probably this one.{seen}",
         )
     if before.cgroup_oom_kills is None and before.machine_oom_kills is None:
-        return False, f"This system does not tell whether memory ran out.{seen}"
+        return False, f"This system does not report whether memory ran out.{seen}"
     return False, f"The kernel counted no out-of-memory kill.{seen}"
 
 

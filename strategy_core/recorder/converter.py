@@ -60,13 +60,13 @@ class Converter:
             except OSError as error:
                 self.is_given_up = True
                 self._notes.append(
-                    f"The process that converts captures cannot be started ({error.strerror}): "
-                    "this run captures no more windows."
+                    f"The process that converts captures cannot be started ({error.strerror}). "
+                    "This run captures no more windows."
                 )
 
     def take_import_ms(self) -> float:
-        """Processor time that the helper has used before its first job, beside the training; 0
-        where it was told before, or a helper was there already."""
+        """Processor time that the helper used before its first job, 0 if it was
+        reported before, or a helper was running already."""
         took_ms, self._import_ms = self._import_ms, 0.0
         return 0.0 if self._was_ready else took_ms
 
@@ -143,7 +143,7 @@ class Converter:
                 self._process.send(job)
 
     def _refuse_all(self) -> list[Answer]:
-        error = "No process converts captures any more; the raw capture is kept"
+        error = "The process that converts captures is gone; the raw capture is kept"
         refused, self._waiting = self._waiting, []
         return [{"number": job.number, "error": error} for job in refused]
 

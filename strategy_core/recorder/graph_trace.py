@@ -76,7 +76,8 @@ class GraphTrace:
         self._cost_ms += (time.thread_time() - begin) * 1e3
         if metadata is None:
             self._outcome = self._none(
-                "No tf.function was instantiated in the first recorded step: it had run before"
+                "No tf.function was instantiated in the first recorded step, because it had "
+                "run before"
             )
             return
         held = self._variables() if callable(self._variables) else self._variables
@@ -98,7 +99,7 @@ class GraphTrace:
             self._thread.start()
 
     def outcome(self, wait: bool = False) -> PlacementRecorded | None:
-        """The event to write, once; None while there is none (or where it was given already)."""
+        """The event to write, once; None before it is ready and after it was returned."""
         if wait:
             self.write()
         if wait and self._thread is not None:

@@ -121,7 +121,7 @@ class HelperProcess:
             self._popen.wait(_END_S)
 
     def _flush(self) -> None:
-        """Write what its pipe takes. Nobody reads a broken one: `why_lost` says so."""
+        """Write as much as the pipe takes; `why_lost` reports a broken pipe."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             while self._unsent:
                 self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]

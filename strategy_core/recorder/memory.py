@@ -11,7 +11,7 @@ from strategy_lab.profiles.run.events import MemorySampled
 
 
 def sample(devices: Iterable[str], step: int) -> list[MemorySampled]:
-    """One sample per accelerator among `devices`, or one of the process where there is none.
+    """One sample per accelerator among `devices`, or one of the process if there is no accelerator.
 
     Virtual CPU devices share one process: they have no memory of their own to tell.
     """

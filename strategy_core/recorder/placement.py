@@ -70,7 +70,7 @@ def write_placement(
 ) -> int:
     """Write the placement table of a segment, ops then variables; returns its rows.
 
-    What sits on a host of a pod is that host's, whoever (`worker`) writes.
+    Ops and variables on a host of a pod belong to that host, no matter which `worker` writes.
     """
     ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
     rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]

@@ -73,7 +73,7 @@ class WindowPlanner:
             return self._back_to_back_steps()
         if self._wants_early:
             return min(EARLY_NUM_STEPS, self.window_steps, self._affordable_early())
-        # Until the first one is converted, nobody knows what another costs.
+        # The cost of a window is unknown until the first one is converted.
         return self.window_steps if self._short_ms() <= 0 else 0
 
     @property
@@ -155,7 +155,7 @@ class WindowPlanner:
     def _longer(self, steps_ms: Sequence[float]) -> float:
         """How much longer these steps took together than as many bare ones; 0 if they did not.
 
-        Means, because what a few steps lose counts; without outliers, which are nobody's cost.
+        Means, because what a few steps lose counts; without outliers, which captures do not cause.
         """
         if not self._bare or not steps_ms:
             return 0.0

@@ -1,4 +1,4 @@
-"""`lab.record`: the recorder in a program that nobody here wrote.
+"""`lab.record`: the recorder in a program of the user's own.
 
 What the engine knows of its own runs is found out here from TensorFlow: the strategy in force, its
 replicas and their devices. What cannot be found out stays unknown.

@@ -44,7 +44,7 @@ class Recorder:
 
     Args:
       folder: the worker's folder; made if it is not there.
-      capture: how much to record; may be set anew before `open_segment`.
+      capture: how much to record; may be changed before `open_segment`.
       log: an event log that the caller has opened already.
       is_guest: True in somebody's own program: a disk that refuses an event ends the recording
         with one warning, not the training. Else RunFolderError is raised.
@@ -75,13 +75,13 @@ class Recorder:
         self._rested_ns: list[int] = []
         """What the steps since the rest began took."""
         self._attended: RecordedStep | None = None
-        """The step under way, where it is none of a rest."""
+        """The current step, unless it belongs to a rest."""
         self._ahead: RecordedStep | None = None
         """A step that began with asking for its batch, and waits to be entered."""
         self.links: LinkMeter | None = None
         """Counts the bytes between this process and its peers, where it has some."""
         self.clock: ClusterClock | None = None
-        """Exchanges messages with the peers' clocks, where there are any."""
+        """Exchanges messages with the peers' clocks, if the run has peers."""
         self.profilers: list[str] = []
         """Addresses of the profilers of a TPU pod's hosts, where the steps run on such."""
         self._sample_due_ns = 0

@@ -22,7 +22,7 @@ Told = tuple[float, list[list[int]] | None]
 
 
 class Around(Protocol):
-    """What is told of a step's begin and end: the recorder."""
+    """Receives step begin/end notifications; implemented by `Recorder`."""
 
     def enter_step(self, step: RecordedStep) -> None: ...
 

@@ -23,7 +23,7 @@ WRITE_EVERY_S = 0.05
 class StepWriter:
     """Writes one worker's event log: steps when it comes to them, other events at once.
 
-    Events keep the order in which they were told.
+    Events keep the order in which they were passed.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -61,7 +61,7 @@ class StepWriter:
             self._log.close()
 
     def catch_up(self) -> None:
-        """Write all steps so far; nobody waits: the next step, or event, raises what went wrong."""
+        """Write all steps so far without waiting; the next step or event raises its error."""
         if not self._steps:
             return
         with self._lock:
@@ -96,7 +96,7 @@ class StepWriter:
 
 
 def _write_on(owner: weakref.ref[StepWriter]) -> None:
-    """What the thread does, until its step_writer is closed or nobody holds it any more."""
+    """What the thread does, until its step_writer is closed or garbage-collected."""
     while True:
         time.sleep(WRITE_EVERY_S)
         step_writer = owner()

@@ -59,7 +59,7 @@ class TracingWatch:
         return [_num_traces(item()) for item, _ in self._functions]
 
     def _what_changed(self, at: int, function: Any) -> str | None:
-        """In words; asked anew as long as there are few signatures to compare."""
+        """The reason in words; computed again while there are few signatures to compare."""
         if 1 < _num_traces(function) <= MOST_COMPARED:
             try:
                 self._argument[at] = what_changed(function.pretty_printed_concrete_signatures())
@@ -97,12 +97,12 @@ def _told(name: str, values: list[str]) -> str:
     literals = [match[1] for value in values if (match := re.match(r"Literal\[(.*)\]$", value))]
     shown = ", ".join((literals or values)[-_SHOWN:])
     if literals:
-        return f"argument `{name}` is a Python value, and a new one each time ({shown})"
-    return f"argument `{name}` comes in another form ({shown})"
+        return f"argument `{name}` is a Python value that changes ({shown})"
+    return f"argument `{name}` changes its shape or type ({shown})"
 
 
 def _is_programs(function: Any) -> bool:
-    """Whether it was traced already, or is none of TensorFlow's own helpers."""
+    """Whether it was traced already, or is not one of TensorFlow's own helpers."""
     module = str(getattr(function.python_function, "__module__", ""))
     is_library = module.partition(".")[0] in ("tensorflow", "keras")
     return not is_library or _num_traces(function) > 0

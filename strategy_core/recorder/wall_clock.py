@@ -33,8 +33,8 @@ class WallClock:
         way = "forward" if jump_ns > 0 else "back"
         return Note(
             "warning",
-            f"The wall clock of this machine went {way} by {abs(jump_ns) / 1e9:.1f} s before the "
-            f"end of step {step}: it was set, or the machine was suspended. Times of day after "
-            "that cannot be compared with those before; lengths of steps stay right",
+            f"The wall clock of this machine went {way} by {abs(jump_ns) / 1e9:.1f} s before "
+            f"the end of step {step}: it was set, or the machine was suspended. Times of day "
+            "before and after cannot be compared. Step times are not affected",
             {"step": step, "jump_ns": jump_ns},
         )

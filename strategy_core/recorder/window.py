@@ -83,7 +83,7 @@ class Window:
         """Until the capture is written."""
 
     def xplane(self) -> Path | None:
-        """The capture; None, and `error` set, where there is none."""
+        """The capture; if there is no file, None, with `error` set."""
         found = None if self.error else next(self._own_scratch.rglob("*.xplane.pb"), None)
         if found is None and self.error is None:
             self.error = "The profiler left no file (is the disk full?)"

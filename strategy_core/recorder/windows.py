@@ -74,14 +74,14 @@ class Windows:
 
     @property
     def has_work(self) -> bool:
-        """Something is open, or on its way to where it is told."""
+        """Whether a window is open, or a result is not written yet."""
         is_told = self._trace is None or self._trace.is_told
         return self._open is not None or bool(self._to_submit or self._submitted) or not is_told
 
     @property
     def rest_ms(self) -> float:
-        """So long nothing is open or under way, and no window can begin: `passed` is all there is
-        to be told."""
+        """Time without an open window or pending work in which no window can begin, so that a
+        caller only needs to call `passed`."""
         if self.has_work or self._trace is None:
             return 0.0
         return self._planner.rest_ms if self._may_capture else LONGEST_REST_MS

@@ -36,13 +36,13 @@ def host() -> Host:
 
 
 def _device(device: Any) -> Device:
-    """A logical device, and the physical one it is a share of where there is no doubt."""
+    """A logical device, with its physical one if that is certain."""
     physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
     return Device(device.name, device.device_type, physical[0] if len(physical) == 1 else None)
 
 
 def _boot() -> str | None:
-    """Names the kernel that runs: whoever runs on it reads the same clock. None where unnamed."""
+    """The boot id of the kernel: processes on it read the same clock. None if unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
     except OSError:

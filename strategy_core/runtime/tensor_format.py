@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def described(structure: Any) -> str:
-    """A tensor, what stands for one, or a nest of them."""
+    """Type and shape of a tensor or spec, or of a nest of them."""
     if isinstance(structure, dict):
         inside = ", ".join(f"{name}: {described(part)}" for name, part in structure.items())
         return f"{{{inside}}}"

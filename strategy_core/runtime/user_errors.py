@@ -1,4 +1,4 @@
-"""Mistakes in a user's file, told in one sentence with file and line instead of a traceback."""
+"""Reports a mistake in a user's file as one sentence with its line, instead of a traceback."""
 
 from __future__ import annotations
 
@@ -13,30 +13,20 @@ from strategy_lab.profiles.errors import LabError, SpecError
 
 
 @contextmanager
-def explained(path: Path, rule: str, details: str = "", advice: str = "") -> Iterator[None]:
-    """Turn whatever the code of `path` raises into a SpecError that names file and line.
-
-    `details` are told after what it raised.
-    """
+def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
+    """Turn an exception of the code in `path` into a SpecError: `what` raised it, in which line."""
     try:
         yield
     except (LabError, MemoryError):  # a full machine is no mistake of the file
         raise
-    except SyntaxError as error:
-        where = f"{error.filename}:{error.lineno}"
-        raise SpecError(rule, f"{where}: {error.msg}", field="workload") from error
+
     except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
-        received = said(path, error).removesuffix(".") + details
-        raise SpecError(rule, received, advice, field="workload") from error
+        problem = f"{what} raised {said(path, error)}"
+        raise SpecError(problem, advice=advice, field="workload") from error
 
 
 def said(path: Path, error: BaseException) -> str:
-    """Where in the user's file an error came from, and what it says."""
-    return f"{_where(path, error)}: {_said(error)}"
-
-
-def _where(path: Path, error: BaseException) -> str:
-    """The innermost line of the user's own file that led to the error."""
+    """Type and message of an error, and the innermost line of the user's file that led to it."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -44,10 +34,11 @@ def _where(path: Path, error: BaseException) -> str:
     ]
     if not lines:  # TensorFlow's own errors, and Python's in a data set, have it in their text
         lines = re.findall(rf'File "{re.escape(str(path))}", line (\d+)', str(error))
-    return f"{path}:{lines[-1]}" if lines else str(path)
+    return f"{_said(error)} (line {lines[-1]})" if lines else _said(error)
 
 
 def _said(error: BaseException) -> str:
     """Type and the one line of the message that counts: TensorFlow's go on for pages."""
     has_words = bool(str(error).strip())
-    return f"{type(error).__name__}: {cause(error)}" if has_words else type(error).__name__
+    name = type(error).__name__
+    return f"{name}: {cause(error).removesuffix('.')}" if has_words else name

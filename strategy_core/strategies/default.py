@@ -18,7 +18,7 @@ TAKES_FIRST_DEVICE = True
 HAS_ONE_REPLICA = True
 ALGORITHMS = ("none",)
 KNOWN_AS = ("DefaultDistribution",)
-NO_CHOICE = "there is one replica, and nothing to reduce"
+NO_CHOICE = "a single replica has nothing to reduce"
 
 
 def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:

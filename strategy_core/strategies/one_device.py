@@ -16,7 +16,7 @@ LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrate
 PLACE = 2
 HAS_ONE_REPLICA = True
 ALGORITHMS = ("none",)
-NO_CHOICE = "there is one replica, and nothing to reduce"
+NO_CHOICE = "a single replica has nothing to reduce"
 
 
 def build(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:

@@ -1,4 +1,4 @@
-"""A replica on every TPU core or group of cores. Without a TPU, virtual devices stand for its
+"""A replica on every TPU core or group of cores. Without a TPU, virtual devices emulate its
 cores.
 """
 
@@ -12,7 +12,7 @@ from strategy_core.tpu import from_spec
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 TITLE = "TPUStrategy"
-NEEDS = "a TPU, or devices that stand for its cores"
+NEEDS = "a TPU, or devices that emulate its cores"
 LINK = "https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy"
 PLACE = 7
 RUNS_IN = "either"

@@ -1,4 +1,4 @@
-"""A DeviceAssignment whose cores are named by the devices that stand for them."""
+"""A DeviceAssignment that names cores by the devices that emulate them."""
 
 from __future__ import annotations
 

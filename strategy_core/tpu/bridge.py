@@ -99,7 +99,7 @@ def _inputs_by_replica(
             if tf.is_tensor(value) and not value.shape.is_fully_defined():
                 raise ValueError(
                     "With RunOptions(experimental_enable_dynamic_batch_size=False) only inputs "
-                    f"of static shape are allowed. Received: {value}."
+                    f"of static shape are allowed, not {value}."
                 )
     return _one_static_shape(inputs)
 

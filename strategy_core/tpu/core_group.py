@@ -42,7 +42,7 @@ REDUCTIONS: dict[str, Callable[[list[tf.Tensor]], tf.Tensor]] = {
 
 
 class CoreGroup:
-    """The cores of one replica; `devices[k]` stands for logical core k."""
+    """The cores of one replica; `devices[k]` emulates logical core k."""
 
     def __init__(self, replica: int, devices: Sequence[str], recorder: TrafficRecorder) -> None:
         self.replica = replica
@@ -157,7 +157,7 @@ class CoreGroup:
     def assemble(
         self, value: Sharded, core: int, wanted: Sequence[Want], reason: str, pad: Any = 0
     ) -> tf.Tensor:
-        """A box of a tensor on `core`, fetched from whoever holds its parts.
+        """A box of a tensor on `core`, fetched from the cores that hold its parts.
 
         Positions outside of the tensor, where spans reach beyond it, are filled with `pad`.
         """
@@ -232,7 +232,7 @@ class CoreGroup:
             return _dynamic_tile(box, dynamic)
 
     def _scatter(self, value: tf.Tensor, layout: Layout) -> Sharded:
-        """A tensor of one core spread over all; a constant is made anew where it is needed."""
+        """A tensor of one core spread over all; a constant is created again where it is needed."""
         shape = shape_of(value)
         constant = private_tf.constant_value(value) if value.op.type == "Const" else None
         source = self.devices.index(value.device) if value.device in self.devices else 0

@@ -1,4 +1,4 @@
-"""The devices that stand for TPU cores: virtual CPU devices, or logical GPUs."""
+"""The devices that emulate TPU cores: virtual CPU devices, or logical GPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _asked: list[int] = []
 def configure_virtual_cores(
     num_cores: int, kind: str = "CPU", memory_mb: int | None = None
 ) -> list[str]:
-    """Make `num_cores` logical devices to stand for TPU cores; call before TensorFlow starts.
+    """Create `num_cores` logical devices that emulate TPU cores; call before TensorFlow starts.
 
     Where TensorFlow has started already, the logical devices it has are the cores: enough of
     them is fine, too few raises `TPUSetupError`. `kind` is `CPU` or `GPU`; several GPUs share
@@ -29,8 +29,8 @@ def configure_virtual_cores(
     cards = tf.config.list_physical_devices(kind)
     if not cards or num_cores % len(cards):
         raise TPUSetupError(
-            f"{num_cores} cores are spread evenly over the {kind} devices of this machine",
-            f"{len(cards)} {kind} devices",
+            f"{num_cores} cores cannot be shared equally among {len(cards)} {kind} devices",
+            advice="Choose a number of cores that the devices divide",
             field="devices",
         )
     per_card = num_cores // len(cards)
@@ -46,9 +46,9 @@ def configure_virtual_cores(
     names = [device.name for device in tf.config.list_logical_devices(kind)]
     if len(names) < num_cores:
         raise TPUSetupError(
-            f"{num_cores} emulated cores need {num_cores} logical {kind} devices",
-            f"{len(names)}, fixed when TensorFlow started",
-            "Call configure_virtual_cores before the first TensorFlow operation",
+            f"{num_cores} emulated cores need {num_cores} logical {kind} devices; TensorFlow "
+            f"has started with {len(names)}",
+            advice="Call configure_virtual_cores before the first TensorFlow operation",
             field="devices",
         )
     return names
@@ -77,7 +77,7 @@ def has_real_tpu() -> bool:
 
 
 def backing_devices(kind: str | None = None) -> list[str]:
-    """Full names of the logical devices that can stand for cores, several GPUs before CPUs."""
+    """Full names of the logical devices that can emulate cores, several GPUs before CPUs."""
     if kind is None:
         kind = "GPU" if len(tf.config.list_logical_devices("GPU")) > 1 else "CPU"
     return [local_name(device.name) for device in tf.config.list_logical_devices(kind)]

@@ -1,6 +1,6 @@
 """Expansion: a traced TPU cluster re-emitted once per replica, on the devices of its cores.
 
-Every tensor of the cluster's graph stands for one value per replica (see `sharded.Value`); every
+Every tensor of the cluster's graph represents one value per replica (see `sharded.Value`); every
 op is looked at once, in dependency order, and emitted for each replica. What means more than
 itself has a module of its own: `collectives`, `control_flow`, `placement`, `partitioner`.
 """
@@ -67,14 +67,14 @@ class Expansion:
     # -- values ---------------------------------------------------------------------------------
 
     def value(self, tensor: tf.Tensor, replica: int) -> Value:
-        """What a traced tensor stands for on a replica."""
+        """The value of a traced tensor on a replica."""
         return self._values[id(tensor)][replica]
 
     def set_value(self, tensor: tf.Tensor, by_replica: list[Any]) -> None:
         self._values[id(tensor)] = by_replica
 
     def values_of(self, tensor: tf.Tensor) -> list[Any]:
-        """What a traced tensor stands for, by replica."""
+        """The values of a traced tensor, by replica."""
         return self._values[id(tensor)]
 
     def is_known(self, tensor: tf.Tensor) -> bool:
@@ -93,7 +93,7 @@ class Expansion:
         return value.handles[core] if isinstance(value, CoreHandles) else value
 
     def has_partitioned(self, tensors: Sequence[tf.Tensor]) -> bool:
-        """Whether any of the tensors stands for more than one tensor on an active replica."""
+        """Whether any of the tensors represents several tensors on an active replica."""
         return self.num_cores > 1 and any(
             isinstance(self.value(tensor, replica), Sharded | CoreHandles)
             for tensor in tensors
@@ -103,7 +103,7 @@ class Expansion:
     # -- control edges --------------------------------------------------------------------------
 
     def set_emitted(self, op: tf.Operation, by_replica: list[list[tf.Operation]]) -> None:
-        """What stands for `op` where another op must wait for it."""
+        """Set the ops that replace `op` as a control dependency."""
         self._emitted[id(op)] = by_replica
 
     def emitted(self, op: tf.Operation, replica: int) -> list[tf.Operation]:

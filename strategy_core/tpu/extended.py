@@ -119,7 +119,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         return tpu_function
 
     def _call_for_each_replica(self, fn: Any, args: Any, kwargs: Any) -> Any:
-        """Inside of a cluster, where one trace stands for all replicas, with the replica's id."""
+        """Inside of a cluster, where one trace serves all replicas, with the replica's id."""
         context = private_tf._TPUReplicaContext(
             self._container_strategy(), replica_id_in_sync_group=self.traced_replica_id
         )

@@ -51,15 +51,14 @@ class Mesh:
     def __post_init__(self) -> None:
         if len(self.shape) != 4 or any(int(size) < 1 for size in self.shape):
             raise TPUSetupError(
-                "A TPU topology has four axes (x, y, z, core) of at least 1",
-                self.shape,
-                "For example (1, 2, 2, 2) for 8 cores",
+                f"{self.shape} is not a TPU topology, which has four axes (x, y, z, core) of "
+                "at least 1",
+                advice="Give, for example, (1, 2, 2, 2) for 8 cores",
                 field="topology_shape",
             )
         if self.num_cores % self.num_tasks:
             raise TPUSetupError(
-                "Every host of a pod has the same number of cores",
-                f"{self.num_cores} cores on {self.num_tasks} hosts",
+                f"{self.num_cores} cores cannot be shared equally among {self.num_tasks} hosts",
                 field="topology_shape",
             )
 
@@ -86,21 +85,23 @@ def named_shape(shape: str | Sequence[int]) -> tuple[int, ...]:
     if name not in REAL_SHAPES:
         raise TPUSetupError(
             f"No TPU named {shape!r} is known",
-            advice=f"Known are {', '.join(sorted(REAL_SHAPES))}; any other mesh is given by its "
-            "shape, such as (2, 2, 1, 2)",
+            advice=f"Give one of {', '.join(sorted(REAL_SHAPES))}, or the shape of any other mesh, "
+            "such as (2, 2, 1, 2)",
             field="topology_shape",
         )
     return REAL_SHAPES[name]
 
 
 def default_shape(num_cores: int) -> Coordinates:
-    """The mesh that stands for `num_cores`: factors of two go to the last axes first.
+    """The default mesh of `num_cores`: factors of two go to the last axes first.
 
     Eight cores become (1, 2, 2, 2), on which every device assignment of TensorFlow's API pages
     fits: `[1, 1, 1, 2]` four times and `[1, 2, 2, 2]` once.
     """
     if num_cores < 1:
-        raise TPUSetupError("A TPU has at least one core", num_cores, field="devices")
+        raise TPUSetupError(
+            f"{num_cores} cores make no TPU", advice="Give at least one", field="devices"
+        )
     rest, tail = num_cores, [1, 1, 1]
     for axis in (2, 1, 0):
         if rest % 2 == 0:
@@ -120,8 +121,8 @@ def computation_shape(mesh_shape: Sequence[int], cores_per_replica: int) -> Coor
         shape[axis], rest = take, rest // take
     if rest != 1:
         raise TPUSetupError(
-            "The cores of a replica form a box that tiles the topology",
-            f"{cores_per_replica} cores per replica on a {tuple(mesh_shape)} mesh",
+            f"Replicas of {cores_per_replica} cores cannot tile a {tuple(mesh_shape)} mesh "
+            "as boxes",
             field="cores_per_replica",
         )
     return (shape[0], shape[1], shape[2], shape[3])

@@ -72,8 +72,8 @@ class Pod(ServedPod):
     def __init__(self, num_hosts: int, cores_per_host: int) -> None:
         if num_hosts < 1 or cores_per_host < 1:
             raise TPUSetupError(
-                "A pod has at least one host, and a host at least one core",
-                f"{num_hosts} hosts with {cores_per_host} cores",
+                f"{num_hosts} hosts with {cores_per_host} cores make no pod",
+                advice="Give at least one of each",
                 field="workers",
             )
         addresses = _free_addresses(num_hosts)
@@ -135,14 +135,13 @@ class Pod(ServedPod):
         if host.stdout is None or host.stdout.readline().strip() != "ready":
             self.close()
             raise TPUSetupError(
-                "Every host of a pod starts",
-                f"a host that ended with exit code {host.poll()}",
+                f"A host of the pod ended with exit code {host.poll()} before it was ready",
                 field="workers",
             )
 
 
 def _free_addresses(count: int) -> list[str]:
-    """Addresses on this machine whose ports nobody had a moment ago."""
+    """Addresses on this machine whose ports were free a moment ago."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -1,4 +1,4 @@
-"""TPUClusterResolver: TensorFlow's own where there is a TPU, emulated cores where there is none."""
+"""TPUClusterResolver: TensorFlow's own if the machine has a TPU, otherwise emulated cores."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         mesh = Mesh(self._topology_shape or default_shape(len(devices)), num_tasks)
         if mesh.num_cores > len(devices):
             raise TPUSetupError(
-                f"A {mesh.shape} topology needs {mesh.num_cores} devices",
+                f"A {mesh.shape} topology needs {mesh.num_cores} devices; TensorFlow has "
                 f"{len(devices)} logical devices",
-                f"Call configure_virtual_cores({mesh.num_cores}) before TensorFlow starts",
+                advice=f"Call configure_virtual_cores({mesh.num_cores}) before TensorFlow starts",
                 field="topology_shape",
             )
         return mesh
@@ -117,7 +117,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         return {"TPU": self.mesh.cores_per_task}
 
     def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
-        """The TPU that the emulation stands for: hosts, cores, and a TPU device name per core."""
+        """The emulated TPU: hosts, cores, and a TPU device name per core."""
         self._refuse_the_stock_strategy()
         mesh, job = self.mesh, self.task_type
         return tf.tpu.experimental.TPUSystemMetadata(
@@ -152,8 +152,8 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         if asking == STOCK_MODULE and not self._emulating:
             raise TPUSetupError(
                 "tf.distribute.TPUStrategy cannot run on emulated TPU cores",
-                advice="Create strategy_core.tpu.TPUStrategy(resolver) in its place; on a real TPU "
-                "that is tf.distribute.TPUStrategy",
+                advice="Create strategy_core.tpu.TPUStrategy(resolver) instead; on a real TPU that "
+                "is tf.distribute.TPUStrategy",
             )
 
     def initialize(self, *, again: bool = False) -> tf.tpu.experimental.Topology:

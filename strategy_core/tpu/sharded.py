@@ -102,7 +102,7 @@ class Sharded:
 
 
 Value: TypeAlias = tf.Tensor | Sharded | CoreHandles
-"""What a traced tensor stands for on one replica."""
+"""The value of a traced tensor on one replica."""
 
 
 def bounds(size: int, splits: int, index: int) -> tuple[int, int]:

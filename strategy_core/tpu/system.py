@@ -52,8 +52,8 @@ def connect_to_cluster(resolver: Any) -> None:
 def initialize_tpu_system(resolver: Any = None) -> Any:
     """As `tf.tpu.experimental.initialize_tpu_system`: the Topology, inside a tf.function a tensor.
 
-    `None` stands for the TPU of this machine. Raises `TPUSetupError` where the devices cannot
-    fill the topology that was asked for.
+    `None` is the TPU of this machine. Raises `TPUSetupError` if the devices cannot fill the
+    requested topology.
     """
     resolver = TPUClusterResolver("") if resolver is None else resolver
     if not isinstance(resolver, TPUClusterResolver):

@@ -52,7 +52,8 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         shutil.rmtree(before, ignore_errors=True)
     except OSError as error:
         raise LabError(
-            "The run folder takes the checkpoint", f"{path} ({error.strerror})", "Free some space"
+            f"The checkpoint cannot be written to {path}: {error.strerror}",
+            advice="Free some space",
         ) from error
 
 
@@ -64,7 +65,7 @@ def load(path: Path) -> Checkpoint:
             arrays = [archive[f"arr_{index}"] for index in range(len(archive.files))]
         loaded = Checkpoint(state=arrays, **position)
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise LabError("A checkpoint can be read", f"{path} ({error})") from error
+        raise LabError(f"The checkpoint {path} cannot be read: {error}") from error
     if state.checksum(loaded.state) != loaded.checksum:
-        raise LabError("A checkpoint holds what was saved", f"{path}, changed since")
+        raise LabError(f"The checkpoint {path} changed since it was saved: its checksum differs")
     return loaded

@@ -33,7 +33,7 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches
     else:
         dataset = work.build_dataset(size, spec.seed)
     if not isinstance(dataset, tf.data.Dataset):
-        raise _nonsense(work, "a tf.data.Dataset", type(dataset).__name__)
+        raise _wrong(work, f"returned {type(dataset).__name__}, not a tf.data.Dataset")
     _check_structure(work, dataset)
     is_begun = work.can_start_anywhere and first_example > 0
     first = None if work.is_built_in else _first_batch(work, dataset, size, is_begun)
@@ -73,9 +73,9 @@ def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> I
 def _check_can_leave(dataset: tf.data.Dataset) -> None:
     if as_graph(dataset) is None:
         raise SpecError(
-            "The hosts of a pod read for themselves: their data set is made of tf.data ops",
-            "a data set that runs Python code (from_generator, py_function, numpy_function)",
-            "Set workers=1: then all cores are in one process",
+            "The data set runs Python code (from_generator, py_function or numpy_function), "
+            "which the hosts of a pod cannot run",
+            advice="Build it from tf.data ops, or set workers=1",
             field="data",
         )
 
@@ -122,15 +122,15 @@ def _check_structure(work: Workload, dataset: tf.data.Dataset) -> None:
     spec = dataset.element_spec
     is_pair = isinstance(spec, tuple) and len(spec) == 2
     if work.train_step is None and not is_pair:
-        raise _nonsense(work, "(features, labels) pairs", described(spec))
+        raise _wrong(work, f"yields {described(spec)}, not (features, labels) pairs")
     for part in tf.nest.flatten(spec):
         is_ragged = isinstance(part, tf.RaggedTensorSpec) and work.train_step is not None
         if not isinstance(part, tf.TensorSpec) and not is_ragged:
             advice = "Make them dense: .to_tensor(), tf.sparse.to_dense()"
-            raise _nonsense(work, "dense tensors", described(spec), advice)
+            raise _wrong(work, f"yields {described(spec)}, not dense tensors", advice)
         if part.shape.rank == 0:
             advice = "End it with .batch(global_batch_size)"
-            raise _nonsense(work, "batches, not single examples", described(spec), advice)
+            raise _wrong(work, f"yields single examples {described(spec)}, not batches", advice)
 
 
 def _first_batch(work: Workload, dataset: tf.data.Dataset, size: int, is_begun: bool) -> Any:
@@ -139,27 +139,26 @@ def _first_batch(work: Workload, dataset: tf.data.Dataset, size: int, is_begun: 
     Only the last batch of an epoch may be smaller; where the stream `is_begun`, it may be that.
     Raises SpecError.
     """
-    with explained(work.path, "The first batch of the data set can be computed"):
+    with explained(work.path, f"The first batch of {work.path.name}"):
         batches = iter(dataset)
         first = next(batches, None)
     if first is None:
-        raise _nonsense(work, "at least one batch", "an empty data set")
+        raise _wrong(work, "returned an empty data set")
     examples = {int(part.shape[0]) for part in tf.nest.flatten(first)}
     if len(examples) > 1:
         sizes = " and ".join(map(str, sorted(examples)))
-        raise _nonsense(work, "as many labels as features", f"batches of {sizes}")
+        raise _wrong(work, f"yields features and labels of different numbers: {sizes}")
     (num_examples,) = examples
     is_whole = num_examples == size or is_begun or (0 < num_examples < size and not _any(batches))
     if num_examples > size or not is_whole:
-        raise _nonsense(
+        raise _wrong(
             work,
-            f"batches of global_batch_size={size} examples, but for the last of an epoch",
-            f"a first batch of {num_examples}",
-            "End it with .batch(global_batch_size)",
+            f"yields a first batch of {num_examples} examples, not of global_batch_size={size}",
+            "End it with .batch(global_batch_size): only the last batch of an epoch may be smaller",
         )
     for part in tf.nest.flatten(first, expand_composites=True):
         if part.dtype.is_floating and not bool(tf.reduce_all(tf.math.is_finite(part))):
-            raise _nonsense(work, "finite numbers", "NaN or infinity in the first batch")
+            raise _wrong(work, "yields NaN or infinity in the first batch")
     return first
 
 
@@ -167,6 +166,5 @@ def _any(batches: Iterator[Any]) -> bool:
     return next(batches, None) is not None
 
 
-def _nonsense(work: Workload, expected: str, received: str, advice: str = "") -> SpecError:
-    rule = f"build_dataset of {work.path.name} gives {expected}"
-    return SpecError(rule, received, advice, field="data")
+def _wrong(work: Workload, problem: str, advice: str = "") -> SpecError:
+    return SpecError(f"build_dataset of {work.path.name} {problem}", advice=advice, field="data")

@@ -48,9 +48,8 @@ class FitLoop:
     ) -> None:
         if work.train_step is not None:
             raise SpecError(
-                "fit brings its own train_step",
-                f"{work.path.name} with one of its own",
-                "Choose the custom loop",
+                f"fit cannot use the train_step of {work.path.name}: it has its own",
+                advice="Choose the custom loop",
                 field="loop",
             )
         with strategy.scope():

@@ -23,23 +23,23 @@ def default_loss(labels: Any, outputs: Any) -> tf.Tensor:
     Raises SpecError.
     """
     if not isinstance(labels, tf.Tensor) or not isinstance(outputs, tf.Tensor):
-        rule = "Without a loss_fn in the file, labels and outputs are one tensor each"
-        raise _wrong(rule, labels, outputs, "Write loss_fn(labels, outputs)")
+        problem = "The default loss takes labels and outputs of one tensor each"
+        raise _wrong(problem, labels, outputs, "Write loss_fn(labels, outputs)")
     if not outputs.dtype.is_floating or not (labels.dtype.is_floating or labels.dtype.is_integer):
-        rule = "Without a loss_fn in the file, labels are numbers, and outputs are of a float type"
-        raise _wrong(rule, labels, outputs, "Turn them into numbers in build_dataset")
+        problem = "The default loss takes numbers as labels and outputs of a float type"
+        raise _wrong(problem, labels, outputs, "Convert them in build_dataset, or write a loss_fn")
     if labels.dtype.is_integer:
         if not outputs.shape[:-1].is_compatible_with(labels.shape) or outputs.shape.rank == 1:
-            rule = "Whole-number labels are class numbers: (n,) for outputs (n, number of classes)"
-            advice = "Take that shape, write a loss_fn, or make labels that are values floats"
-            raise _wrong(rule, labels, outputs, advice)
+            problem = "The default loss takes class numbers (n,) for outputs (n, classes)"
+            advice = "Use these shapes, write a loss_fn, or make labels that are values floats"
+            raise _wrong(problem, labels, outputs, advice)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
     if outputs.shape[-1:] == [1] and outputs.shape.rank - 1 == labels.shape.rank:
         outputs = tf.squeeze(outputs, axis=-1)
     if not labels.shape.is_compatible_with(outputs.shape):  # else they would be broadcast
-        rule = "Labels that are values have the shape of the model's outputs"
-        advice = "Take that shape, write a loss_fn, or make labels that are class numbers integers"
-        raise _wrong(rule, labels, outputs, advice)
+        problem = "The default loss takes float labels of the shape of the outputs"
+        advice = "Use this shape, write a loss_fn, or make labels that are class numbers integers"
+        raise _wrong(problem, labels, outputs, advice)
     return tf.math.squared_difference(tf.cast(labels, outputs.dtype), outputs)
 
 
@@ -48,36 +48,37 @@ def explaining(path: Path, loss_fn: Loss) -> Loss:
     that, or where `loss_fn` raises."""
 
     def call(labels: Any, outputs: Any) -> tf.Tensor:
-        received = f"labels {described(labels)} and outputs {described(outputs)}"
-        advice = "Change it, the labels, or the outputs of the model"
-        with explained(path, "loss_fn takes labels and outputs", f", for {received}", advice):
+        given = f"labels {described(labels)} and outputs {described(outputs)}"
+        advice = "Change loss_fn, the labels, or the outputs of the model"
+        with explained(path, f"loss_fn of {path.name}, for {given},", advice):
             losses = loss_fn(labels, outputs)
-        return _losses(losses, tf.nest.flatten(labels)[0], received)
+        return _losses(losses, tf.nest.flatten(labels)[0], given)
 
     return call
 
 
-def _losses(losses: Any, labels: Any, received: str) -> tf.Tensor:
+def _losses(losses: Any, labels: Any, given: str) -> tf.Tensor:
     """The losses as a tensor, one row per example; raises SpecError."""
     if not tf.is_tensor(losses) and not isinstance(losses, int | float):
-        raise _no_losses(type(losses).__name__, "Let it return a tensor")
+        raise _no_losses(type(losses).__name__, "Return a tensor")
     losses = tf.convert_to_tensor(losses)
     if losses.shape.rank in (None, 0):
-        advice = "Leave the mean to the lab: with Keras losses, reduction='none'"
+        advice = "Return no mean: the lab computes it. Give Keras losses reduction='none'"
         raise _no_losses(f"shape {losses.shape}", advice)
     if not losses.dtype.is_floating:
-        raise _no_losses(f"{losses.dtype.name}, which has no gradient", "Compute it in floats")
+        advice = "Compute floats: whole numbers have no gradient"
+        raise _no_losses(f"type {losses.dtype.name}", advice)
     if not losses.shape[:1].is_compatible_with(tf.TensorShape(labels.shape)[:1]):
-        told = f"shape {losses.shape} for {received}"
-        raise _no_losses(told, "Keep the first axis: that of the examples")
+        told = f"shape {losses.shape} for {given}"
+        raise _no_losses(told, "Keep the first axis, that of the examples")
     return tf.cast(losses, tf.float32)
 
 
-def _no_losses(received: str, advice: str) -> SpecError:
-    rule = "loss_fn gives one loss per example, shape (n,)"
-    return SpecError(rule, received, advice, field="workload")
+def _no_losses(returned: str, advice: str) -> SpecError:
+    problem = f"loss_fn returned {returned}, not one loss per example, shape (n,)"
+    return SpecError(problem, advice=advice, field="workload")
 
 
-def _wrong(rule: str, labels: Any, outputs: Any, advice: str) -> SpecError:
-    received = f"labels {described(labels)} and outputs {described(outputs)}"
-    return SpecError(rule, received, advice, field="workload")
+def _wrong(problem: str, labels: Any, outputs: Any, advice: str) -> SpecError:
+    given = f"labels {described(labels)} and outputs {described(outputs)}"
+    return SpecError(f"{problem}, not {given}", advice=advice, field="workload")

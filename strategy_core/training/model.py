@@ -78,27 +78,28 @@ def _build(work: Workload, model: Any, dataset: tf.data.Dataset | None) -> None:
     """Create the weights of a model that waits for its first input."""
     if dataset is None:
         raise SpecError(
-            "A model for data of your own names its input shape",
-            f"build_model of {work.path.name} without one",
-            "Begin it with keras.Input(shape)",
+            f"build_model of {work.path.name} names no input shape, which data from a file needs",
+            advice="Begin the model with keras.Input(shape)",
             field="workload",
         )
     features = tf.nest.map_structure(
         lambda part: tf.zeros([1, *part.shape[1:]], part.dtype), dataset.element_spec[0]
     )
-    with explained(work.path, "The model takes the features of the data set"):
+    with explained(work.path, f"The model of {work.path.name}, called with the data's features,"):
         model(features)
 
 
 def _check(work: Workload, function: str, expected: str, is_fine: bool, received: Any) -> None:
     if is_fine:
         return
-    told, advice = type(received).__name__, ""
+    told, advice = f"{type(received).__name__}, not {expected}", ""
     if received is None:
-        told, advice = "None", "Let it return what it makes"
+        told, advice = f"None, not {expected}", "Return what it builds"
     elif isinstance(received, type):
-        told, advice = f"the class {received.__name__}", "Call it"
+        told, advice = f"the class {received.__name__}, not {expected}", "Call it"
     elif isinstance(received, keras.Model):
-        told, advice = f"a {told} without", "Add a layer that has some, or set trainable = True"
-    rule = f"{function} of {work.path.name} gives {expected}"
-    raise SpecError(rule, told, advice, field="workload")
+        told = f"a {type(received).__name__} without {expected}"
+        advice = "Add a layer that has some, or set trainable = True"
+    raise SpecError(
+        f"{function} of {work.path.name} returned {told}", advice=advice, field="workload"
+    )

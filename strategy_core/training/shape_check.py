@@ -65,9 +65,9 @@ def _outputs(work: Workload, model: Any, features: Any) -> Any:
         traced = outputs_of.get_concrete_function(features).structured_outputs
     except Exception as error:  # whatever a layer may raise
         raise SpecError(
-            f"The model of {work.path.name} takes the features of the data",
-            f"features {described(features)}, {_wanted(work, model, features, error)}",
-            "Let the data have the shape and type that the model takes, or change its input",
+            f"The model of {work.path.name} does not take features {described(features)}: "
+            f"{_wanted(work, model, features, error)}",
+            advice="Change the shape or type of the data, or the input of the model",
             field="workload",
         ) from error
     return tf.nest.map_structure(lambda part: tf.TensorSpec(part.shape, part.dtype), traced)
@@ -82,8 +82,8 @@ def _wanted(work: Workload, model: Any, features: Any, error: Exception) -> str:
         for part, taken in zip(parts, inputs, strict=True)
     )
     if inputs and (are_others or isinstance(features, dict)):
-        return f"for a model of {described(inputs[0] if len(inputs) == 1 else list(inputs))}"
-    return f"and {said(work.path, error)}"
+        return f"it takes {described(inputs[0] if len(inputs) == 1 else list(inputs))}"
+    return said(work.path, error)
 
 
 def _inputs(model: Any) -> list[Any]:
@@ -96,16 +96,16 @@ def _check_words(model: Any, features: Any) -> None:
     takes_words = any(taken.dtype == "string" for taken in _inputs(model))
     has_words = any(part.dtype == tf.string for part in tf.nest.flatten(features))
     if has_words and _inputs(model) and not takes_words:
-        raise TypeError("words are no numbers")
+        raise TypeError("words are not numbers")
 
 
 def _check_for_fit(work: Workload, labels: Any, outputs: Any) -> None:
     if len(tf.nest.flatten(outputs)) == 1 and isinstance(labels, tf.TensorSpec):
         return
     raise SpecError(
-        "Under fit, labels and outputs are one tensor each",
-        f"labels {described(labels)} and outputs {described(outputs)} of {work.path.name}",
-        "Choose the custom loop, or put them together",
+        f"fit needs labels and outputs of one tensor each; {work.path.name} has labels "
+        f"{described(labels)} and outputs {described(outputs)}",
+        advice="Choose the custom loop, or join the tensors",
         field="loop",
     )
 
@@ -128,22 +128,21 @@ def _check_loss(work: Workload, labels: Any, outputs: Any) -> None:
     try:
         concrete = loss_of.get_concrete_function(*map(_many, (labels, outputs)))
     except SpecError as error:
-        received = str(error.received).replace(str(_MANY), "n")
-        raise SpecError(error.rule, received, error.advice, field=error.field) from error
+        raise SpecError(
+            error.problem.replace(str(_MANY), "n"), advice=error.advice, field=error.field
+        ) from error
     losses, gradients = concrete.structured_outputs
     if is_free and _MANY in losses.shape.as_list()[1:]:
         raise SpecError(
-            "loss_fn gives one loss per example, shape (n,)",
-            f"one per pair of examples, (n, n), for labels {described(labels)} and "
-            f"outputs {described(outputs)}",
-            "Give both the same shape: TensorFlow broadcasts them else",
+            f"loss_fn of {work.path.name} returned one loss per pair of examples, (n, n), "
+            f"for labels {described(labels)} and outputs {described(outputs)}",
+            advice="Give both the same shape; otherwise TensorFlow broadcasts them",
             field="workload",
         )
     if not gradients:
         raise SpecError(
-            "The loss depends on the model's outputs",
-            f"no gradient from loss_fn of {work.path.name}",
-            "Compute it from the outputs with ops that have one: argmax and casts to int do not",
+            f"The loss of {work.path.name} has no gradient for the model's outputs",
+            advice="Compute it with differentiable ops: argmax and casts to int are not",
             field="workload",
         )
 

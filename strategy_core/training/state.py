@@ -37,9 +37,9 @@ def put(held: Sequence[Any], state: State) -> None:
     given = [array.shape for array in state]
     if shapes != given:
         raise LabError(
-            "Training state fits a model with the same variables",
-            f"{len(given)} arrays for {len(shapes)} variables, or other shapes",
-            "Keep the model's options, or start a new run",
+            f"The saved state does not fit this model: {len(given)} arrays for {len(shapes)} "
+            "variables, or other shapes",
+            advice="Keep the model's options, or start a new run",
         )
     for variable, array in zip(held, state, strict=True):
         variable.assign(array)

@@ -1,6 +1,6 @@
-"""What a batch or a workload's own code did wrong while steps go on, as a sentence.
+"""Explains errors that a batch or a workload's own code causes during the steps.
 
-TensorFlow tells it from inside a graph: without a rule, and for whoever knows its ops.
+TensorFlow reports them from inside a graph, in terms of its ops.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from strategy_core.data import images
 from strategy_core.planning import workload_catalog
 from strategy_core.private_tf import error_texts
 from strategy_core.runtime.user_errors import said
+from strategy_core.training.train_step import NO_GRADIENT
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -38,10 +39,12 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
     name = Path(spec.workload).name
     is_own = spec.workload.endswith(".py")
     if isinstance(error, ValueError) and str(error).startswith(error_texts.NO_GRADIENTS):  # in fit
-        return SpecError("The loss depends on the model's weights", "no gradient", field="workload")
+        return SpecError(NO_GRADIENT, field="workload")
     if isinstance(error, tf.errors.InvalidArgumentError) and FINITE in str(error):
-        received = f"NaN or infinity in the batch of step {step}"
-        return SpecError(f"build_dataset of {name} gives finite numbers", received, field="data")
+        return SpecError(
+            f"build_dataset of {name} yields NaN or infinity in the batch of step {step}",
+            field="data",
+        )
     told = wrong_number(error, f"the batch of step {step}", name)
     if told is not None:
         return told
@@ -51,8 +54,8 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
         images.check_every_file(Path(spec.data).expanduser())
     if not is_own:
         return None
-    received = f"{said(workload_catalog.find(spec.workload), error)}, in step {step}"
-    return SpecError("A workload's steps run without an error", received, field="workload")
+    raised = said(workload_catalog.find(spec.workload), error)
+    return SpecError(f"Step {step} of {name} raised {raised}", field="workload")
 
 
 def _is_broken(error: Exception) -> bool:
@@ -71,19 +74,17 @@ def wrong_number(error: BaseException | None, where: str, workload: str) -> Spec
     index = error_texts.INDEX_OUT_OF_RANGE.search(str(error))
     if label is not None:
         return SpecError(
-            f"Labels are class numbers from 0 to {int(label[2]) - 1}, for the {label[2]} outputs "
-            f"of the model",
-            f"label {label[1]} in {where} of {workload}",
-            "Number the classes from 0, give the model an output for each, or make labels that "
-            "are values floats",
+            f"Label {label[1]} in {where} of {workload} is outside 0 to {int(label[2]) - 1}, "
+            f"the classes of a model with {label[2]} outputs",
+            advice="Number the classes from 0, give the model an output for each, or make labels "
+            "that are values floats",
             field="data",
         )
     if index is not None:
         return SpecError(
-            f"Numbers that look up a row of a table (Embedding, gather) are from 0 to "
-            f"{int(index[2]) - 1}, for its {index[2]} rows",
-            f"{index[1]} in {where} of {workload}",
-            "Give the table a row for each, or the data smaller numbers",
+            f"Index {index[1]} in {where} of {workload} is outside 0 to {int(index[2]) - 1}, "
+            f"the {index[2]} rows of its table (Embedding, gather)",
+            advice="Give the table more rows, or the data smaller numbers",
             field="data",
         )
     return None

@@ -31,6 +31,8 @@ ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
 
 NUM_MARKS = 3
 
+NO_GRADIENT = "The loss does not depend on the model's weights: none of them has a gradient"
+
 Clock = Callable[..., tf.Tensor]
 """The time, float64 seconds, at which the tensors that it is given are there."""
 
@@ -183,5 +185,5 @@ def _present(
     pairs = zip(tape.gradient(loss, weights), weights, strict=True)
     kept = [(gradient, weight) for gradient, weight in pairs if gradient is not None]
     if not kept:
-        raise SpecError("The loss depends on the model's weights", "no gradient", field="workload")
+        raise SpecError(NO_GRADIENT, field="workload")
     return [gradient for gradient, _ in kept], [weight for _, weight in kept]

@@ -89,7 +89,7 @@ class Training:
             self._go_back()
             if isinstance(error, LabError):
                 raise
-            raise LabError("The first step of a change succeeds", _said(error)) from error
+            raise LabError(f"The first step after the change failed: {_said(error)}") from error
         if self._left is not None:
             self._left.loop.close()
             if self._left.model is not self._current.model:
@@ -116,9 +116,10 @@ class Training:
         except LabError as error:
             refusal = error
         if self._agreement is not None and not all_can(before.strategy, refusal is None):
-            raise refusal or LabError("Every worker can make the change", "another one could not")
+            raise refusal or LabError("Another worker cannot make the change")
         if built is None:
-            raise refusal or LabError("A change has a segment", "none")
+            assert refusal is not None
+            raise refusal
         self._enter(built, state.checksum(carried), "same-worker")
         self._left, self._left_state = before, carried
 
@@ -139,11 +140,9 @@ class Training:
         except LabError:
             raise
         except (tf.errors.ResourceExhaustedError, MemoryError) as error:
-            rule = "The devices can hold the run as it is asked for"
-            raise LabError(rule, _said(error)) from error
+            raise LabError(f"The devices have no room for the run: {_said(error)}") from error
         except Exception as error:  # layers of the user's own are built outside of his functions
-            rule = "The run can be built as it is asked for"
-            raise LabError(rule, _said(error)) from error
+            raise LabError(f"The run cannot be built: {_said(error)}") from error
 
     def settle(self) -> None:
         """Do the steps that have begun elsewhere, so that nothing changes the state any more."""

@@ -24,6 +24,7 @@ from strategy_core.runtime.tensor_format import described
 from strategy_core.runtime.user_errors import explained
 from strategy_core.training.loss import default_loss, explaining
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.user_input.text import shown
 
 Function = Callable[..., Any]
 _BUILDERS = ("build_model", "build_dataset", "build_optimizer")
@@ -83,14 +84,14 @@ def _import(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # AutoGraph looks a function's module up there
-    with explained(path, "A workload file can be imported"):
+    with explained(path, f"Importing {path.name}"):
         spec.loader.exec_module(module)
     return module
 
 
 def _explaining(path: Path, name: str, function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with explained(path, f"{name} runs without an error"):
+        with explained(path, f"{name} of {path.name}"):
             return function(*args, **kwargs)
 
     return call
@@ -105,9 +106,10 @@ def _train_step(path: Path, function: Function) -> Function:
         is_number = isinstance(loss, int | float) or (tf.is_tensor(loss) and loss.shape.rank == 0)
         if not is_number:
             raise SpecError(
-                f"train_step of {path.name} gives one scalar loss",
-                described(loss) if tf.is_tensor(loss) else type(loss).__name__,
-                "Let it return the mean loss of its replica's examples",
+                f"train_step of {path.name} returned "
+                f"{described(loss) if tf.is_tensor(loss) else type(loss).__name__}, not one "
+                "scalar loss",
+                advice="Return the mean loss of the replica's examples",
                 field="workload",
             )
         return loss
@@ -121,9 +123,8 @@ def _function(module: ModuleType, name: str, path: Path) -> Function:
         return default_optimizer
     if not callable(function):
         raise SpecError(
-            "A workload file has the functions build_model() and "
-            "build_dataset(global_batch_size, seed)",
-            f"{path} without {name}",
+            f"{path} has no function {name}",
+            advice="Define build_model() and build_dataset(global_batch_size, seed)",
             field="workload",
         )
     return function
@@ -133,8 +134,7 @@ def _own(module: ModuleType, name: str, path: Path) -> Function | None:
     """A function that a file may leave out."""
     function = getattr(module, name, None)
     if function is not None and not callable(function):
-        rule = "loss_fn and train_step of a workload file are functions"
-        raise SpecError(rule, f"{name} = {function!r} in {path}", field="workload")
+        raise SpecError(f"{name} = {function!r} of {path} is not a function", field="workload")
     return function
 
 
@@ -147,8 +147,8 @@ def _fill_options(
     for option in options:
         if option not in known:
             raise SpecError(
-                f"'{workload}' has the options: {', '.join(known) or 'none'}",
-                option,
+                f"{workload} has no option {shown(option)}",
+                advice=f"Its options: {', '.join(known) or 'none'}",
                 field=f"workload_options.{option}",
             )
     return {

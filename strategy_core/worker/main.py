@@ -55,8 +55,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="strategy_core.worker.main")
     parser.add_argument("--parent", type=int, required=True, help="pid of the launcher")
-    parser.add_argument("--nice", type=int, default=0, help="how far to step back behind it")
-    parser.add_argument("--enter", default="", help="descriptors of namespaces to live in")
+    parser.add_argument("--nice", type=int, default=0, help="increase of niceness relative to it")
+    parser.add_argument("--enter", default="", help="descriptors of namespaces to join")
     return parser.parse_args(argv)
 
 

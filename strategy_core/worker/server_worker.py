@@ -81,7 +81,7 @@ class ServerRun:
         return protocol.EXIT_DONE
 
     def _start(self) -> None:
-        # Nobody has kept the port free for a process that its launcher started alone.
+        # The port is not reserved for a process with its own launcher.
         os.environ |= REPORT_LOST_PEERS | ({} if self._has_own_launcher else REUSE_PORT)
         os.environ["TF_CONFIG"] = self._cluster.tf_config(self._process)
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()

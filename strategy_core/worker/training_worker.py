@@ -107,7 +107,7 @@ class WorkerRun:
         except _RunEnded as over:
             return over.code
         except (MemoryError, tf.errors.ResourceExhaustedError) as error:
-            self._fail(f"The worker ran out of memory. Received: {cause(error)}")
+            self._fail(f"The worker ran out of memory: {cause(error)}")
             return protocol.EXIT_OUT_OF_MEMORY
         except LabError as error:
             self._fail(str(error))
@@ -242,19 +242,20 @@ class WorkerRun:
             said = self._share(str(refusal or ""))
             told = [f"worker {number}: {text}" for number, text in enumerate(said) if text]
             if told and refusal is None:
-                refusal = LabError("All workers can make a change, or none does", told[0])
+                refusal = LabError(
+                    f"The change needs all workers, and one cannot make it: {told[0]}"
+                )
         if refusal is not None:
             raise refusal
 
     def _refuse_with_checkpoint(self, spec: RunSpec) -> NoReturn:
-        """Fresh processes on every host are for whoever started these: they can begin here."""
+        """Save a checkpoint for new processes, which only the engine of these can start."""
         self._training.save(self._folder.checkpoint if self._is_leader else None)
         fields = multi_host_reconfiguration.moving_fields(self._training.spec, spec)
         raise LabError(
-            multi_host_reconfiguration.RULE,
-            f"a change of {', '.join(fields) or 'more than one process can make'}",
-            f"{multi_host_reconfiguration.AGAIN} {self._folder.checkpoint}, where the state after "
-            f"step {self._training.step} is now",
+            multi_host_reconfiguration.why_not(fields),
+            advice=f"{multi_host_reconfiguration.AGAIN} {self._folder.checkpoint}, which holds the "
+            f"state after step {self._training.step}",
         )
 
     def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:

@@ -31,7 +31,7 @@ def build_model(*, filters: int = 24, batch_norm: bool = True) -> Any:
 
 
 def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
-    """An endless stream of (pixels, digit) batches, shuffled anew in every epoch."""
+    """An endless stream of (pixels, digit) batches, reshuffled in every epoch."""
     images, numbers = load_digits()
     pixels = tf.constant(images[..., None])
     labels = tf.constant(numbers)

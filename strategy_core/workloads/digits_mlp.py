@@ -24,7 +24,7 @@ def build_model(*, hidden: int = 128, dropout: float = 0.0) -> Any:
 
 
 def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
-    """An endless stream of (pixels, digit) batches, shuffled anew in every epoch."""
+    """An endless stream of (pixels, digit) batches, reshuffled in every epoch."""
     images, numbers = load_digits()
     pixels = tf.constant(images.reshape(-1, 64))
     labels = tf.constant(numbers)

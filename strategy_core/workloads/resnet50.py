@@ -25,7 +25,7 @@ def build_model(*, image_size: int = 64) -> Any:
 def build_dataset(
     global_batch_size: int, seed: int, *, first_example: int = 0, image_size: int = 64
 ) -> tf.data.Dataset:
-    """An endless stream of (image, digit) batches, shuffled anew in every epoch."""
+    """An endless stream of (image, digit) batches, reshuffled in every epoch."""
     images, numbers = load_digits()
     small = tf.constant(images[..., None])
     labels = tf.constant(numbers)

@@ -95,7 +95,7 @@ def test_without_the_token_a_form_asks_for_it(context: BrowserContext, server: S
     server.write_run("asked-for", steps=20, windows=1)
     page = context.new_page()
     page.goto(f"{server.url}/overview?run=asked-for&token=of-an-earlier-launch")
-    expect(page.get_by_text("not the one of this launch")).to_be_visible()
+    expect(page.get_by_text("not valid for the running")).to_be_visible()
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button", name="Open the lab").click()
     page.locator(".lab-headline").wait_for()

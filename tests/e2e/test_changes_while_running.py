@@ -104,7 +104,10 @@ def test_changes_in_the_worker(launch: Launch) -> None:
 
 
 REFUSED = {
-    "a batch that does not divide": ({"global_batch_size": 63}, "multiple of the number"),
+    "a batch that does not divide": (
+        {"global_batch_size": 63},
+        "batch_size=63 cannot be shared equally",
+    ),
     "a strategy that is none": ({"strategy": "mirrord"}, "strategy"),
     "a cluster without all of its parts": (
         {"strategy": "parameter-server"},
@@ -112,7 +115,7 @@ REFUSED = {
     ),
     "devices that are none": ({"devices": "cpu2"}, "devices='cpu2' is not valid"),
     "a device that is not there": ({"devices": "gpu:7,gpu:8"}, "GPU"),
-    "another workload": ({"workload": "digits-cnn"}, "A live change keeps"),
+    "another workload": ({"workload": "digits-cnn"}, "workload='digits-cnn' cannot change while"),
     "a field that is none": ({"batch": 3}, "no field 'batch'"),
     "an algorithm that cannot run here": ({"cross_device_ops": "nccl"}, "NCCL"),
 }

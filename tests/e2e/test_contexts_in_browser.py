@@ -97,7 +97,7 @@ def test_a_third_program_waits_for_its_turn_and_says_its_place(
     expect(pages[2].get_by_text("number 1 in the queue")).to_be_visible()
     pages[0].get_by_role("button", name="Stop").click()
     expect(pages[0].get_by_text("You stopped the recording")).to_be_visible()
-    expect(pages[2].get_by_text("TensorFlow starts in a process of its own")).to_be_visible()
+    expect(pages[2].get_by_text("TensorFlow is starting in its own process")).to_be_visible()
     pages[1].goto(server.address("runs"))  # another page counts as leaving, too
     pages[2].close()
     wait_until(lambda: not recorders(server))

@@ -148,7 +148,7 @@ def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None
 
     devices.fill("3")
     devices.press("Enter")
-    expect(page.get_by_text("The global batch size is a multiple")).to_be_visible()
+    expect(page.get_by_text("cannot be shared equally among 3 replicas")).to_be_visible()
     expect(live(page)).to_have_attribute("data-mounts", "1")
 
     second = open_page(server.address())

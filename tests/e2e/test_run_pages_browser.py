@@ -69,7 +69,7 @@ def test_the_overview_names_the_straggler_and_defines_its_numbers(visit: Visit) 
     tile = page.locator(".lab-tile").first
     expect(tile.locator(".definition")).to_be_hidden()
     tile.hover()
-    expect(tile.locator(".definition")).to_contain_text("From asking for the batch")
+    expect(tile.locator(".definition")).to_contain_text("From requesting the batch")
     box = tile.locator(".definition").bounding_box()
     assert box is not None
     assert box["height"] > 30

@@ -50,5 +50,7 @@ def test_both_injected_delays_are_told_and_nothing_is_guessed(run: Path) -> None
     assert found["straggler"].sentence.endswith(
         "The lab injected 60.0 ms into replica 1 and 30.0 ms into replica 2."
     )
-    assert found["straggler"].advice == "Remove the injected delay to see the program alone."
+    assert (
+        found["straggler"].advice == "Remove the injected delay to measure the program without it."
+    )
     assert "python-op" not in found

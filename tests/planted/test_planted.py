@@ -76,8 +76,8 @@ def test_a_slow_generator_under_fit_is_told_as_the_stage_that_limits(
 ) -> None:
     told = first(recorded(kind))
     assert told.key == "input-bound"
-    assert "asks for inside the step" in told.sentence
-    assert "The stage that limits is the Python generator (from_generator)" in told.sentence
+    assert "reads inside the step" in told.sentence
+    assert "The limiting stage is the Python generator (from_generator)" in told.sentence
     assert told.evidence["stage_ms"] >= 50.0
     assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
 

@@ -51,19 +51,22 @@ def test_cores_are_those_of_all_hosts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "rule", "field"),
+    ("fields", "said", "field"),
     [
-        ({"workers": 3}, "same number of cores: 8 cores on 3 hosts", "workers"),
-        ({"workers": 4, "tpu": {"cores_per_replica": 4}}, "replica are on one host", "workers"),
-        ({"strategy": "mirrored"}, "Several workers are for", "workers"),
-        ({"inject": [{"replica": 0, "ms": 1}]}, "does not run on the hosts of a pod", "inject"),
+        ({"workers": 3}, "8 cores cannot be shared equally among 3 hosts", "workers"),
+        (
+            {"workers": 4, "tpu": {"cores_per_replica": 4}},
+            "4 cores does not fit on hosts of 2",
+            "workers",
+        ),
+        ({"strategy": "mirrored"}, "mirrored runs in one process", "workers"),
+        ({"inject": [{"replica": 0, "ms": 1}]}, "does not work on a TPU pod (workers=2)", "inject"),
     ],
 )
-def test_what_no_pod_can_be(fields: dict[str, Any], rule: str, field: str) -> None:
+def test_what_no_pod_can_be(fields: dict[str, Any], said: str, field: str) -> None:
     with pytest.raises(SpecError) as refused:
         validation.check(pod(**fields))
-    said = f"{refused.value.rule}: {refused.value.received}"
-    assert rule in said
+    assert said in str(refused.value)
     assert refused.value.field == field
 
 
@@ -71,7 +74,7 @@ def test_what_no_pod_can_be(fields: dict[str, Any], rule: str, field: str) -> No
 def test_hosts_have_virtual_cpus(devices: str) -> None:
     cards = (PhysicalDevice("GPU", "/physical_device:GPU:0"),) * 2
     core = PhysicalDevice("TPU", "/physical_device:TPU:0")
-    with pytest.raises(SpecError, match="virtual CPUs for cores"):
+    with pytest.raises(SpecError, match=f"devices='{devices}' cannot be shared by 2 hosts"):
         plan(
             pod(devices=devices),
             Inventory((*CPU.physical, *cards, core, core), "2.21.0"),

@@ -1,4 +1,4 @@
-// Where each replica's step went: one stacked bar per replica, all on one scale.
+// The phases of each replica's step: one stacked bar per replica, all on one scale.
 
 import { joined, units } from "../shared/format.js";
 import { textOn } from "../shared/colour.js";

@@ -5,7 +5,7 @@ import { joined, units } from "../shared/format.js";
 import { Chart } from "./chart.js";
 import { buttonGroup, chartBlock } from "./layout.js";
 
-const FEW_REPLICAS = 4; // so many lines can be told apart; more become a band
+const FEW_REPLICAS = 4; // with more replicas, the lines become a band
 const SPANS = [
   [30, "30 s"],
   [120, "2 min"],

@@ -16,7 +16,7 @@ const COLUMNS = [
 const trimmed = (value) => (Number.isInteger(value) ? String(value) : number(value));
 
 export function collectivesTable(rows, definitions) {
-  if (!rows.length) return el("p", { class: "quiet", text: "No collective in this capture: nothing crossed the replicas." });
+  if (!rows.length) return el("p", { class: "quiet", text: "No collective in this capture: nothing was exchanged between replicas." });
   const head = COLUMNS.map(([title, , definition]) => el("th", { text: title, scope: "col", title: definitions[definition] }));
   const body = rows.map((row) => el("tr", {}, ...COLUMNS.map(([, text]) => el("td", { text: text(row) }))));
   return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));

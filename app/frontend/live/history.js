@@ -49,7 +49,7 @@ export class History {
     this.changeOthers(step, others, localReplicas);
   }
 
-  // What a row shows of the workers that told of the step before it: they waited longer.
+  // Corrects earlier rows of a step: the workers that reported it first waited longer.
   changeOthers(step, others, localReplicas) {
     for (const [worker, marks] of others ?? []) this.setOther(step, worker, marks, localReplicas);
   }
@@ -95,7 +95,7 @@ export class History {
     [this.low[at], this.middle[at], this.high[at]] = [rank(0.1), rank(0.5), rank(0.9)];
   }
 
-  // The newest step that every worker has told of: their rows come one by one.
+  // The newest step that every worker has reported; their rows arrive one by one.
   settled() {
     const last = this.length - 1;
     let [found, most] = [last, last < 0 ? 0 : this.present(last).length];

@@ -2,10 +2,10 @@
 
 import { joined, units } from "../shared/format.js";
 
-// What people asked for; that it was stopped is told by the end.
+// Commands of users. A stop is reported with the end of the run.
 const CALLED = { reconfigure: "The change" };
 const SENTENCES = {
-  launched: (n) => `${takers(n)} ${n.generation ? "started again" : "took the run"}.`,
+  launched: (n) => `${takers(n)} ${n.generation ? "restarted" : "started"}.`,
   segment: (n) =>
     n.segment === 0
       ? `${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
@@ -21,12 +21,12 @@ const SENTENCES = {
   note: (n) => n.message,
 };
 
-// Of a group only the first is told of, for all; one that comes back alone is named.
+// A group is reported once, by its first process; a single restarted process is named.
 const takers = ({ task, worker }) => (!task ? `Worker ${worker}` : worker ? task.charAt(0).toUpperCase() + task.slice(1) : "The processes");
 const isGood = ({ verdict }) => ["finished", "stopped", "replaced"].includes(verdict);
-// One that ended because another was lost: the loss is told once, with the processes.
+// A process that ended because another was lost: the loss is reported once, with the processes.
 const isFollower = ({ follows, worker }) => Number.isInteger(follows) && follows !== worker;
-const moved = (n) => (n.moved === "fresh-worker" ? `, in ${n.num_workers > 1 ? "fresh workers" : "a fresh worker"}` : "");
+const moved = (n) => (n.moved === "fresh-worker" ? `, in ${n.num_workers > 1 ? "new workers" : "a new worker"}` : "");
 const took = (n) => (n.took_ms ? ` after ${joined(n.took_ms < 1000 ? units.ms(n.took_ms) : units.seconds(n.took_ms / 1000))}` : "");
 
 export function sentence(news) {

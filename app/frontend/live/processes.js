@@ -1,11 +1,11 @@
-// The processes of a run: who each is, how far it came, and a way to kill one to see what follows.
+// The processes of a run: role and progress of each, and a button that kills one to see the effect.
 
 import { el, setText } from "../shared/dom.js";
 import { joined, units } from "../shared/format.js";
 
 const AGAIN_AFTER_MS = 10_000;
 const MANY = 6; // more processes get smaller cards
-const SURE_FOR_MS = 6000; // so long does a first click stay half of a kill
+const SURE_FOR_MS = 6000; // a second click within this time kills
 const STATES = {
   starting: "starting",
   running: "running",
@@ -14,10 +14,10 @@ const STATES = {
   ended: "ended",
   replaced: "left",
   arriving: "getting ready",
-  keeping: "waits, and keeps its state",
-  silent: "no word of its end",
+  keeping: "waiting, state kept",
+  silent: "no further event",
 };
-const GETTING_READY = "It imports TensorFlow, then the processes find each other.";
+const GETTING_READY = "It imports TensorFlow, then connects to the other processes.";
 const SERVES = "It serves the others.";
 
 export class Processes {
@@ -71,8 +71,8 @@ export class Processes {
 
   drawArrival(processes, arriving) {
     this.arrival.hidden = !arriving.length;
-    const fresh = arriving.length === 1 ? "A fresh process is" : `${arriving.length} fresh processes are`;
-    const text = `${fresh} getting ready to go on from a checkpoint. Until their first step is done, the run stands still and ${processes.length === 1 ? "the process" : "the processes"} before keep its state.`;
+    const fresh = arriving.length === 1 ? "A new process is" : `${arriving.length} new processes are`;
+    const text = `${fresh} starting from a checkpoint. Until the first step is done, training pauses and the old ${processes.length === 1 ? "process keeps" : "processes keep"} the state.`;
     setText(this.arrival, arriving.length ? text : "");
   }
 
@@ -121,7 +121,7 @@ export class Processes {
       button.disabled = true;
       setText(button, "Killed");
       this.onKill(worker);
-      // Still there after a while: whoever had it killed may try again.
+      // The process still runs after a while, so the button works again.
       setTimeout(() => {
         button.disabled = false;
         setText(button, "Kill");

@@ -1,4 +1,4 @@
-// What the run is doing, in a chip and, where something is wrong, in a sentence.
+// The state of the run as a chip and, after an error, as a sentence.
 
 import { el, setText } from "../shared/dom.js";
 import { processesOf } from "./hosts.js";
@@ -10,17 +10,17 @@ const WORDS = {
   failed: "Failed",
   incomplete: "Incomplete",
 };
-const GETTING_READY = "The worker is getting ready; the first step is traced and compiled.";
-const GATHERING = "The processes import TensorFlow and find each other; the first step is traced and compiled.";
+const GETTING_READY = "The worker is starting; then the first step is traced and compiled.";
+const GATHERING = "The processes import TensorFlow and connect; then the first step is traced and compiled.";
 const CONNECTION = {
-  lost: "Connection to the lab lost; trying again.",
+  lost: "Connection to the lab lost; reconnecting.",
   gone: "This run is no longer in the runs folder.",
-  forbidden: "The lab was started anew. Open the address that it printed.",
+  forbidden: "The lab was restarted. Open the address that it printed.",
 };
 const KEPT = "Everything recorded until then is kept.";
 const ADVICE = {
   failed: `${KEPT} Change what the message names, then run again.`,
-  incomplete: "What was recorded can be read; start a new run to go on.",
+  incomplete: "The recorded part can be read. Start a new run to continue.",
 };
 
 export class Status {

@@ -20,8 +20,8 @@ const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
 const LEVEL_MS = 0.01; // a worker of parameter servers that takes less longer is level
-const NOT_TOLD = "The workload's own train_step pulls and pushes as it goes: its parts cannot be told apart.";
-const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can end the others.";
+const NOT_TOLD = "The workload's own train_step pulls and pushes during the step, so its parts are not known separately.";
+const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can crash the others.";
 
 export class LiveView {
   constructor(host, data) {
@@ -49,7 +49,7 @@ export class LiveView {
       .add("slowest", "Slowest replica");
     this.processes = new Processes((worker) => this.trigger?.("kill", worker));
     this.charts = new Charts(this.history, this.axis, data.replicaColours, () => this.redraw());
-    this.marksBars = this.bars("phases", "Where the step went");
+    this.marksBars = this.bars("phases", "Time of the step");
     this.captureBars = this.bars("capture", "Latest full capture");
     this.servedBars = this.bars("served", "Each worker's step", data.servedParts, data.servedColours);
     this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, definitions), this.marksBars.canvas);
@@ -89,7 +89,7 @@ export class LiveView {
     return { ...made, canvas, hint, bars, phases };
   }
 
-  // Called again on every rerun of the page: only another run starts anew.
+  // Called on every rerun of the page; only another run resets the view.
   show(data, trigger) {
     this.data = data;
     this.trigger = trigger;
@@ -242,7 +242,7 @@ export class LiveView {
     return this.segment?.has_servers ?? false;
   }
 
-  // In a pod the coordinator tells of all replicas, wherever they run.
+  // In a pod the coordinator reports for the replicas of all hosts.
   processOf(replica) {
     return hostProcess(this.segment, replica) ?? this.history.workerOf[replica];
   }
@@ -262,7 +262,7 @@ export class LiveView {
     const { tiles, capture } = this;
     const whole = this.numbers?.of === "all" ? this.numbers : null;
     const moved = capture?.collectives ?? [];
-    const reason = this.hasServers ? "no collectives here" : capture ? "nothing was moved" : "after the first full capture";
+    const reason = this.hasServers ? "no collectives here" : capture ? "no bytes were sent" : "after the first full capture";
     // Of the newest capture; once the run is over, of all captures of its last segment.
     const isKnown = moved.length > 0 && moved.every((row) => row.bytes !== null);
     const bytes = whole ? whole.collective_bytes : isKnown ? sum(moved.map((row) => row.bytes)) : null;
@@ -277,7 +277,7 @@ export class LiveView {
     const single = this.axis.cursor !== null;
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : at < 0 ? "Comes with the first step." : "This run has no marks: turn them on in the capture settings.");
+    setText(bars.hint, present.length ? "" : at < 0 ? "Available after the first step." : "This run has no timestamps: turn them on in the capture settings.");
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
@@ -299,7 +299,7 @@ export class LiveView {
     bars.canvas.hidden = !told.length;
     setText(bars.source, told.length ? `each one's last ${AVERAGED} steps, timestamps` : "");
     const isDone = Object.keys(this.served).length > 0;
-    setText(bars.hint, told.length ? "" : isDone ? NOT_TOLD : "Comes with the first step.");
+    setText(bars.hint, told.length ? "" : isDone ? NOT_TOLD : "Available after the first step.");
     if (!told.length) return;
     this.drawRows(bars, told.map(([worker, { parts }]) => ({ replica: worker - 1, label: this.titleOf(Number(worker)), parts })));
   }
@@ -308,10 +308,10 @@ export class LiveView {
     const { capture, captureBars: bars } = this;
     bars.canvas.hidden = !capture;
     const isOver = this.state && this.state.state !== "running";
-    const none = isOver ? "This run has no full capture." : "Comes with the first capture window.";
+    const none = isOver ? "This run has no full capture." : "Available after the first capture window.";
     const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
     const isMarked = capture && capture.replicas.some(({ source }) => source === "marks");
-    const hint = isMarked ? `${LEADER_ONLY} The others' times of these steps are from marks.` : isPart ? LEADER_ONLY : "";
+    const hint = isMarked ? `${LEADER_ONLY} The times of the others are from in-graph timestamps.` : isPart ? LEADER_ONLY : "";
     setText(bars.hint, capture ? hint : none);
     if (capture) {
       const lastStep = capture.first_step + capture.num_steps - 1;
@@ -325,7 +325,7 @@ export class LiveView {
     const shown = capture ?? none;
     if (this.shownCapture === shown) return;
     this.shownCapture = shown;
-    const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed come with the first capture window." });
+    const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed are available after the first capture window." });
     this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
   }
 

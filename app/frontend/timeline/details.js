@@ -12,7 +12,7 @@ export function lengthText(ns) {
 
 export function tooltipLines(span, track, category) {
   if (span.index < 0) {
-    return [`Many spans, mostly ${category}`, `${Math.round(span.covered * 100)} % of ${lengthText(span.duration)} busy`, "Zoom in to tell them apart"];
+    return [`Many spans, mostly ${category}`, `${Math.round(span.covered * 100)} % of ${lengthText(span.duration)} busy`, "Zoom in to see each"];
   }
   return [span.op || span.label, span.op ? span.label : "", `${lengthText(span.duration)} · ${category}`, `${who(track)} · step ${span.step}`].filter(Boolean);
 }

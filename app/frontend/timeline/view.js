@@ -10,9 +10,9 @@ import { Search } from "./search.js";
 import { Viewport } from "./viewport.js";
 
 const REFRESH_MS = 3000;
-const STALE_ZOOM = 1.6; // fetched detail may be so much too coarse before it is fetched anew
+const STALE_ZOOM = 1.6; // fetch again when the detail is coarser than needed by this factor
 const MOST_STEPS = 20;
-const HELP = "Arrow keys pan and zoom, brackets go to the capture before and after, Home shows the whole run, Enter selects, N and P go through the search's hits.";
+const HELP = "Arrow keys pan and zoom, brackets go to the previous and next capture, Home shows the whole run, Enter selects, N and P step through the search results.";
 
 export class TimelineView {
   constructor(host, data) {
@@ -40,8 +40,8 @@ export class TimelineView {
       "div",
       { class: "toolbar" },
       el("div", { class: "buttons", role: "group", "aria-label": "Move the view" },
-        button("‹ capture", "Capture window before ([)", () => this.step(-1)),
-        button("capture ›", "Capture window after (])", () => this.step(1)),
+        button("‹ capture", "Previous capture window ([)", () => this.step(-1)),
+        button("capture ›", "Next capture window (])", () => this.step(1)),
         button("−", "Zoom out (S or Down)", () => this.zoom(1.5)),
         button("+", "Zoom in (W or Up)", () => this.zoom(1 / 1.5)),
         button("whole run", "Whole run (Home)", () => this.go(0, this.viewport.length)),
@@ -106,7 +106,7 @@ export class TimelineView {
     this.viewport.length = described.length_ns;
     this.viewport.setTracks(described.tracks);
     this.root.dataset.spans = String(described.num_spans);
-    const none = described.running ? "No full capture yet: the first comes soon after the run's start." : "This run has no full capture: nothing to show in time. Turn captures on in the Lab and run it again.";
+    const none = described.running ? "No full capture yet: the first one follows soon after the start of the run." : "This run has no full capture to show. Turn captures on in the Lab and run it again.";
     this.advice = described.num_spans ? "" : none;
     setText(this.message, this.advice);
     this.canvas.hidden = !described.num_spans;
@@ -184,7 +184,7 @@ export class TimelineView {
     return this.go(start - margin, target.end + margin);
   }
 
-  // The span under a point of the canvas, as plain values; null where there is none.
+  // The span under a point of the canvas, as plain values; null if it is empty.
   spanAt(x, y) {
     const { data } = this.scene;
     const row = this.viewport.rowAt(y);
@@ -275,7 +275,7 @@ export class TimelineView {
   }
 
   close() {
-    this.run = null; // an answer under way finds nobody
+    this.run = null; // ignores an answer that arrives later
     clearTimeout(this.timer);
     this.resizes.disconnect();
     cancelAnimationFrame(this.frame);

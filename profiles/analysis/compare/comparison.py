@@ -43,11 +43,11 @@ spread included; see `repetitions.LEVEL`."""
 _IN_TURNS = 0.75
 """Runs count as taken in turns if at least this share of the smaller side has a neighbour."""
 
-ONE_RUN = "one run a side: how much two runs of one spec differ is not known from it"
-TOO_FEW = f"an answer needs {MIN_PAIRS} or more runs a side, taken in turns"
+ONE_RUN = "one run a side does not show how much two runs of one spec differ"
+TOO_FEW = f"an answer needs {MIN_PAIRS} or more runs a side, recorded alternately"
 NOT_IN_TURNS = (
-    "the runs of A and B were not taken in turns, so a slow change of the machine would look the "
-    "same as a difference between A and B"
+    "the runs of A and B did not alternate, so a slow change of the machine would look like a "
+    "difference between A and B"
 )
 
 

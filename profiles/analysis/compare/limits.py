@@ -52,10 +52,10 @@ def parse_limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text.strip())
     if not match:
         raise AnalysisError(
-            f"{shown(text)} is no limit",
-            advice="Write METRIC:+N% or METRIC:-N%, or leave out the % for an absolute size. "
-            f"For instance 'step_time_ms:+5%'. Metrics: {', '.join(METRICS)}, or a dotted path "
-            "of a segment's summary",
+            f"{shown(text)} is not a limit",
+            advice="Write METRIC:+N% or METRIC:-N%, or leave out the % for an absolute "
+            "change, for instance 'step_time_ms:+5%'. "
+            f"Metrics: {', '.join(METRICS)}, or a dotted path of a segment's summary",
         )
     is_relative = bool(match["unit"])
     return Limit(
@@ -72,7 +72,7 @@ def check_limit(compared: RunComparison, limit: Limit) -> LimitCheck:
     found = compared.metric(limit.metric)
     if found.a is None or found.b is None:
         raise AnalysisError(
-            f"{limit.metric} is not known of every run: {found.reason}",
+            f"Not every run has the metric {limit.metric}: {found.reason}",
             advice=f"Metrics: {', '.join(METRICS)}",
         )
     moved = (found.b - found.a) * limit.direction

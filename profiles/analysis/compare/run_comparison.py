@@ -196,8 +196,8 @@ def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened,
 
 def _no_steps(run: Profile, side: str) -> AnalysisError:
     return AnalysisError(
-        f"Run {run.path} of side {side} has no step whose time is known",
-        advice="Runs are compared by their step times: record a few steps first",
+        f"Run {run.path} of side {side} has no step with a measured time",
+        advice="Record at least a few steps: runs are compared by their step times",
     )
 
 
@@ -236,7 +236,9 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
         if run.state != "finished":
             found.append(f"{name} is {run.state}, not finished.")
         if run.timed.time.uses_captured:
-            found.append(f"{name} has few steps outside of captures: captured steps count, too.")
+            found.append(
+                f"{name} has few steps outside of captures, so captured steps are counted too."
+            )
     if not all(run.has_spec for _, run in runs):
         found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found

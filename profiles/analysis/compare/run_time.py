@@ -62,7 +62,7 @@ def time_of(times_ms: Floats, *, num_captured: int = 0, uses_captured: bool = Fa
     Raises ValueError if there is no step, or one is not positive.
     """
     if not len(times_ms) or times_ms.min() <= 0:
-        raise ValueError("a step time needs at least one step, and steps take more than 0 ms")
+        raise ValueError("a step time needs at least one step, and steps of more than 0 ms")
     warm_up = warm_up_length(times_ms)
     steady = times_ms[warm_up:]
     logs = np.log(steady)

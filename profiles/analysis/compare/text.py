@@ -64,7 +64,7 @@ def counted(times: Comparison) -> str:
         f"{_numbers(times)} runs."
     )
     if times.pairs:
-        text += f" The interval is of {len(times.pairs)} pairs of runs that followed each other."
+        text += f" The interval comes from {len(times.pairs)} pairs of consecutive runs."
     if times.num_left_out:
         text += f" {units.counted(times.num_left_out, 'run')} without such a neighbour is left out."
     return text
@@ -93,8 +93,8 @@ def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
     is_small = abs(times.ratio - 1) <= spread.usual_difference
     return (
         f"{spread.num_runs} other runs of these specs on this machine differ by "
-        f"{units.share(spread.spread)} (standard deviation), so 97 of 100 pairs of equal runs "
-        f"differ by less than {usual}: this difference is "
+        f"{units.share(spread.spread)} (standard deviation), so 97 of 100 pairs of runs with "
+        f"equal specs differ by less than {usual}: this difference is "
         f"{'within' if is_small else 'larger than'} that. {_repeat(number)}"
     )
 
@@ -103,8 +103,8 @@ def _repeat(number: int) -> str:
     """What it takes to find the difference that repetitions are planned for."""
     if number > _TOO_MANY:
         return (
-            f"To find {_AIM} with {_SURE} probability would take {number:,} runs of each: find out "
-            "first what makes runs of one spec differ so much."
+            f"To find {_AIM} with {_SURE} probability would take {number:,} runs of each. "
+            "First find out why runs of one spec differ so much."
         )
     return (
         f"To find {_AIM} with {_SURE} probability, repeat each {number} times, in turns: "
@@ -134,7 +134,7 @@ def _power(times: Comparison) -> str:
 
 def _differs(ratio: float) -> str:
     if abs(ratio - 1) < _EQUAL:
-        return "a step takes as long in B as in A"
+        return "a step takes equally long in A and B"
     size = units.share(abs(ratio - 1))
     return f"a step takes {size} {'longer' if ratio > 1 else 'less'} in B than in A"
 

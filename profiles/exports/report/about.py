@@ -31,9 +31,9 @@ def environment(facts: RunFacts) -> Section:
         ("Devices", ", ".join(device.name for device in found.devices) if found else None),
     ]
     body = join(
-        None if found else note("The run ended before TensorFlow told what it runs on."),
+        None if found else note("The run ended before TensorFlow reported its devices."),
         tag("dl", *(_line(term, value) for term, value in lines), class_="terms"),
-        tag("h3", "What was asked (RunSpec)"),
+        tag("h3", "Requested configuration (RunSpec)"),
         tag("pre", json.dumps(profile.spec, indent=2, ensure_ascii=False), tabindex="0")
         if profile.spec
         else note("This run was recorded without a RunSpec."),
@@ -57,9 +57,9 @@ def definitions() -> Section:
         ]
     body = join(
         note(
-            "Measured: read from a capture or a clock. Measured by marks: timestamps in the graph, "
-            "on every step. Derived: computed from other numbers or the graph. "
-            "Host times and device times are never added."
+            "Measured: read from a capture or a clock. Measured by marks: timestamps in the "
+            "graph of every step. Derived: computed from other numbers or the graph. Host "
+            "times and device times are never added."
         ),
         tag("dl", *entries, class_="terms"),
     )

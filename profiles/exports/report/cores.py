@@ -1,4 +1,4 @@
-"""Where each core's step went, for a TPU program whose replicas have several."""
+"""Step time of each core, for a TPU program whose replicas have several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def core_times(facts: RunFacts) -> Section | None:
     for item in with_cores:
         parts.append(tag("h3", title_of(item.segment)) if len(with_cores) > 1 else None)
         parts.append(_segment(facts, item))
-    return Section("cores", "Where each core's step went", join(*parts))
+    return Section("cores", "Step time of each core", join(*parts))
 
 
 def _segment(facts: RunFacts, item: Facts) -> Markup:

@@ -41,7 +41,7 @@ def drift(facts: RunFacts) -> dict[str, Any] | None:
     size = max(-(-len(number) // budget) for number, _ in parts)
     about = f"Each point is the median of up to {size} steps. " if size > 1 else ""
     if most > FEW_REPLICAS:
-        about += "The band reaches from the quickest to the slowest replica that keeps together."
+        about += "The band covers all replicas that are not drawn separately."
     return {
         "x_label": "step",
         "y_label": "compute, ms",

@@ -45,7 +45,7 @@ def _where_it_went(facts: Facts) -> str:
     wall = facts.breakdown.mean_ms("wall")
     lengths = {phase: facts.breakdown.mean_ms(phase) for phase in CATEGORIES}
     if not wall:
-        return "What limits it cannot be said without a capture window or per-replica marks."
+        return "What limits it is unknown without a capture window or per-replica timestamps."
     known = sorted(((v, phase) for phase, v in lengths.items() if v is not None), reverse=True)
     parts = [
         f"{units.share(value / wall)} {phase}" for value, phase in known if value / wall >= 0.05

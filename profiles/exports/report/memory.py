@@ -51,9 +51,7 @@ def memory(facts: RunFacts) -> Section | None:
     }
     body = join(
         chart("memory", "Memory in use over steps"),
-        note(f"The band reaches from the lowest to the highest of {len(used)}.")
-        if len(used) > FEW
-        else None,
+        note(f"The band covers the range of all {len(used)}.") if len(used) > FEW else None,
         _table(names, used),
         formulas("bytes_in_use", "peak_bytes"),
     )

@@ -58,4 +58,4 @@ def _findings(facts: RunFacts) -> Markup | None:
         )
         for (sentence, advice), where in found.items()
     ]
-    return join(tag("h3", "What explains it, and what to try"), tag("ul", *rows, class_="found"))
+    return join(tag("h3", "Findings and advice"), tag("ul", *rows, class_="found"))

@@ -19,7 +19,7 @@ def processes(facts: RunFacts) -> Section | None:
     heads = ("Process", "State", "Pid", "Address", "Generation", "Its clock", "Its end")
     clocks = {item.worker: item.sentence for item in worker_clocks(facts.profile)}
     rows = [_row(process, clocks.get(process.worker)) for process in found]
-    body = join(table("As they were when the run was last heard of", heads, rows), _story(facts))
+    body = join(table("State at the last event of the run", heads, rows), _story(facts))
     return Section("processes", "Processes", body)
 
 

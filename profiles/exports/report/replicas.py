@@ -1,4 +1,4 @@
-"""Where each replica's step went, and how the replicas drift apart over the steps."""
+"""The phases of each replica's step, and how the replicas drift apart over the steps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replicas(facts: RunFacts) -> Section | None:
             note(band.pop("note")),
         ]
     charts = {"drift": band} if band else {}
-    return Section("replicas", "Where a replica's step went", join(*parts), charts)
+    return Section("replicas", "Step time of each replica", join(*parts), charts)
 
 
 def _breakdown(facts: RunFacts, item: Facts) -> Markup:
@@ -97,7 +97,7 @@ def _efficiency(item: Facts) -> Markup:
 def _what_if(item: Facts) -> Markup:
     found = item.stragglers
     if found.slowdown is None or found.replay_error is None:
-        return note(f"What if every replica were typical? Unavailable: {found.reason}.")
+        return note(f"Time with only typical replicas: unavailable, {found.reason}.")
     worst = found.straggler
     alone = f" Replica {worst.replica} alone: {worst.slowdown:.2f} times." if worst else ""
     return note(

@@ -114,7 +114,7 @@ def chart(key: str, label: str, *, height: int = 240) -> Markup:
     """The place of a chart; the script draws it from the section's `charts[key]`."""
     return tag(
         "div",
-        tag("noscript", tag("p", "This chart is drawn by a script.", class_="note")),
+        tag("noscript", tag("p", "This chart needs JavaScript.", class_="note")),
         class_="chart",
         data_chart=key,
         data_height=height,

@@ -39,7 +39,7 @@ def segment_table(facts: RunFacts) -> Markup:
         f"Scaling against {facts.segments[0].segment.segment}",
         "Training state",
     )
-    return table("Each live reconfiguration opened a segment", heads, rows)
+    return table("Each live reconfiguration starts a segment", heads, rows)
 
 
 def _batch(size: int | None) -> Cell:

@@ -78,8 +78,8 @@ def _servers(found: ParameterServing) -> Markup:
         )
         for index, item in enumerate(found.servers)
     ]
-    heads = ("Server", "Weights", "Model", "Optimizer", "Pulled a step", "Pushed a step")
-    return table("What each server holds and moves", heads, rows, source="derived")
+    heads = ("Server", "Weights", "Model", "Optimizer", "Pulled per step", "Pushed per step")
+    return table("Variables and traffic of each server", heads, rows, source="derived")
 
 
 def _variables(found: ParameterServing) -> Markup:

@@ -114,8 +114,8 @@ def _about_wall(timed: list[Facts], wall: Series) -> str:
         )
     if wall["steps_per_point"] > 1:
         parts.append(
-            f"Each point stands for {wall['steps_per_point']} steps: the line is their median, "
-            "the band reaches from the lowest to the highest."
+            f"Each point covers {wall['steps_per_point']} steps: the line is their median, the "
+            "band their range."
         )
     parts.append("Ticks at the bottom of the chart: steps captured in full.")
     parts.append("Drag over a chart to zoom in, double-click to see all.")

@@ -21,7 +21,7 @@ from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
 MAX_STEPS = 20
-"""Of one stretch: more cannot be told apart."""
+"""Of one stretch: more spans would be too narrow to see."""
 
 PHASES = ("compute", "wait", "transfer", "input", "other")
 
@@ -120,8 +120,10 @@ def _about(found: list[Stretch], shown: list[Stretch], packed: Packed) -> str:
             f"{packed.num_spans:,} of {all_spans:,} spans, the slowest and the typical among them."
         )
     if packed.num_dropped:
-        parts.append(f"{packed.num_dropped:,} of the shortest spans are left out of them.")
-    parts.append("Times are those of the first worker's clock, where the others' are known by it.")
+        parts.append(f"{packed.num_dropped:,} of the shortest spans are omitted.")
+    parts.append(
+        "Times are in the first worker's clock, as far as the offsets of the others are known."
+    )
     return " ".join(parts)
 
 

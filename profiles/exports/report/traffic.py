@@ -18,7 +18,7 @@ def traffic(facts: RunFacts, item: Facts) -> Markup:
     """Of one segment; says so where nothing was sent."""
     found = item.communication.traffic
     if not found:
-        return note("Nothing was sent from one device to another.")
+        return note("No tensor was sent from one device to another.")
     return join(_matrix(facts, found), _sends(facts, item))
 
 

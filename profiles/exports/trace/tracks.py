@@ -1,4 +1,4 @@
-"""Tracks: a process per replica (per worker where there are several), a thread per lane.
+"""Tracks: a process per replica (per worker if there are several), a thread per lane.
 
 Each with its name and its place.
 """

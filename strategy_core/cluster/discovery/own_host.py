@@ -20,11 +20,11 @@ def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int
     found = [index for index, address in enumerate(addresses) if here & _numbers_of(address)]
     if len(found) == 1:
         return found[0]
-    what = "none of them is" if not found else f"{len(found)} of them are"
+    what = "none is" if not found else f"{len(found)} are"
     raise SpecError(
-        "One of the cluster's addresses is this host's",
-        f"{', '.join(addresses)}: {what}",
-        "Say which task this is with --index N",
+        "Exactly one of the cluster's addresses must be this host's; of "
+        f"{', '.join(addresses)} {what}",
+        advice="Name this task with --index N",
         field="index",
     )
 

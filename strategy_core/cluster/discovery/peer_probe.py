@@ -66,7 +66,7 @@ class PeerProbe:
         if now < self._deadline:
             return None
         if self.wanted:
-            return f"waited {self._timeout_s:.0f} s in vain for {self.missing}."
+            return f"waited {self._timeout_s:.0f} s for {self.missing} without success."
         return (
             f"every task of the cluster answers, but TensorFlow did not bring them together within "
             f"{self._timeout_s:.0f} s. Do all of them have the same TensorFlow and the same spec, "
@@ -90,8 +90,8 @@ class ProbeTimeouts:
         if since is None or now - since < (BUILDING_FACTOR + 1) * hang_timeout_s:
             return None
         return (
-            f"waited {now - since:.0f} s in vain for {self._peers}, which had come, to do its part "
-            "of a step."
+            f"waited {now - since:.0f} s without success for {self._peers}, which had "
+            "connected, to do its part of a step."
         )
 
     def sentence(self, since: float, now: float) -> str:
@@ -171,9 +171,10 @@ def check_own_port(place: Place) -> None:
             probe.bind(("", port))
         except OSError as error:
             raise LabError(
-                f"The server of {place.task.title} listens on port {port} of this host",
-                error.strerror or error,
-                "End what has it, or give the task another port in all descriptions of the cluster",
+                f"The server of {place.task.title} cannot listen on port {port} of this "
+                f"host: {error.strerror or error}",
+                advice="End the process that uses it, or change the port in every description of "
+                "the cluster",
             ) from None
 
 
@@ -199,8 +200,8 @@ def wait_for_names(
         if clock() >= until:
             names = " and ".join(_named(task) for task in unknown)
             raise LabError(
-                f"The name of every host of a cluster is known within {timeout_s:.0f} s",
-                f"no address for {names}",
+                f"No address was found within {timeout_s:.0f} s for {names}",
+                advice="Check the host names of the cluster",
             )
         wait(PROBE_EVERY_S)
 

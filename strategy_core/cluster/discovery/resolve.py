@@ -91,7 +91,9 @@ def resolve(
         addresses = [part.strip() for part in text.split(",")]
         process = own_index(addresses) if index is None else index
         return place_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
-    raise SpecError(f"--cluster is {FORMS}", repr(text), field="cluster")
+    raise SpecError(
+        f"--cluster {shown(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
+    )
 
 
 def _found(told: Mapping[str, str]) -> str:
@@ -101,9 +103,9 @@ def _found(told: Mapping[str, str]) -> str:
     if "SLURM_PROCID" in told:
         return "slurm"
     raise SpecError(
-        "The environment tells of a cluster by TF_CONFIG, or Slurm's by SLURM_PROCID",
-        "neither is set",
-        "Set TF_CONFIG, start this with srun, or say --cluster host:port,host:port --index N",
+        "The environment names no cluster: neither TF_CONFIG nor SLURM_PROCID is set",
+        advice="Set TF_CONFIG, start this with srun, or give --cluster host:port,host:port "
+        "--index N",
         field="cluster",
     )
 
@@ -111,7 +113,7 @@ def _found(told: Mapping[str, str]) -> str:
 def _of_tf_config(told: Mapping[str, str], index: int | None) -> Place:
     text = told.get("TF_CONFIG", "").strip()
     if not text:
-        raise SpecError("TF_CONFIG tells of the cluster", "it is not set", field="cluster")
+        raise SpecError("TF_CONFIG is not set", field="cluster")
     return _of_document(text, "TF_CONFIG", index, told.get(JOB, ""))
 
 
@@ -128,8 +130,8 @@ def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
     cluster = document.get("cluster") if isinstance(document, dict) else None
     if not isinstance(cluster, dict) or not cluster:
         raise SpecError(
-            f'{source} is {{"cluster": {{"worker": ["host:port", ...]}}, "task": {{...}}}}',
-            text[:120],
+            f"{source} holds no cluster: {shown(text, 120)}",
+            advice='Write {"cluster": {"worker": ["host:port", ...]}, "task": {...}}',
             field="cluster",
         )
     task = document.get("task")
@@ -171,7 +173,9 @@ def _whole(value: object, source: str) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise SpecError(f"The task in {source} has an index", repr(value)) from None
+        raise SpecError(
+            f"The task index {shown(value)} in {source} is not a whole number"
+        ) from None
 
 
 def _request(kind: str, text: str, wanted: Wanted) -> dict[str, Any]:
@@ -180,7 +184,10 @@ def _request(kind: str, text: str, wanted: Wanted) -> dict[str, Any]:
     for part in filter(None, text.split(",")):
         key, sign, value = part.partition("=")
         if not sign:
-            raise SpecError(f"--cluster {kind} takes KEY=VALUE options", repr(part))
+            raise SpecError(
+                f"--cluster {kind} has the option {shown(part)} without a value",
+                advice="Write KEY=VALUE",
+            )
         options[key.strip()] = value.strip()
     return {"engine": kind, "options": options, "jobs": wanted.jobs}
 
@@ -200,13 +207,13 @@ def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any
             env=worker_environment(os.environ),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError("TensorFlow's resolver names the cluster", error) from None
+        raise LabError(f"TensorFlow's resolver could not be started: {error}") from None
     try:
         answer = json.loads(done.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError):
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise LabError("TensorFlow's resolver names the cluster", said[-1]) from None
+        raise LabError(f"TensorFlow's resolver failed: {said[-1]}") from None
     if "error" in answer:
-        raise LabError(**answer["error"])
+        raise LabError(answer["error"], advice=answer["advice"])
     found: Mapping[str, Any] = answer
     return found

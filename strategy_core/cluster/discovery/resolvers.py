@@ -22,6 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.user_input.text import shown
 
 Answer = dict[str, Any]
 _POLL_S = 1.0
@@ -78,9 +79,8 @@ def kubernetes(
     missing = [role for role in jobs if role not in options]
     if missing:
         raise LabError(
-            "--cluster kubernetes names the pods of each role by a label selector",
-            f"none for {', '.join(missing)}",
-            "kubernetes:worker=app=lab,port=2222",
+            f"--cluster kubernetes has no label selector for {', '.join(missing)}",
+            advice="Write it as in kubernetes:worker=app=lab,port=2222",
         )
     client = _PodsOfNamespace(api or _kubernetes_api(), _namespace(options))
     resolver = tf.distribute.cluster_resolver.KubernetesClusterResolver(
@@ -99,9 +99,10 @@ def gce(
     missing = [name for name in ("project", "zone", "group") if name not in options]
     if missing or set(jobs) != {"worker"}:
         raise LabError(
-            "--cluster gce names one instance group, of workers",
-            f"no {', '.join(missing)}" if missing else f"roles {', '.join(jobs)}",
-            "gce:project=p,zone=z,group=g,port=2222",
+            f"--cluster gce lacks {', '.join(missing)}"
+            if missing
+            else f"--cluster gce finds workers only, not {', '.join(jobs)}",
+            advice="Write gce:project=p,zone=z,group=g,port=2222",
         )
     if service is None and importlib.util.find_spec("googleapiclient") is None:
         raise _no_client("Compute Engine", "google-api-python-client oauth2client")
@@ -135,9 +136,9 @@ def _complete(
         if time.monotonic() >= until:
             wanted = ", ".join(f"{count} {role}" for role, count in jobs.items())
             raise LabError(
-                f"The cluster is complete within {timeout_s:.0f} s: {wanted}",
-                state,
-                "Say with --workers how many there are",
+                f"The cluster was not complete within {timeout_s:.0f} s: {wanted} expected; "
+                f"{state}",
+                advice="Check --workers, the number that is expected",
             )
         sleep(_POLL_S)
 
@@ -201,27 +202,29 @@ def _slurm_number(name: str) -> int:
     text = os.environ.get(name)
     if not text:
         raise LabError(
-            "A Slurm step tells of its tasks", f"{name} is not set", "Start it with srun"
+            f"{name} is not set, so this is not a Slurm step", advice="Start it with srun"
         )
     try:
         return max(int(part.partition("(")[0]) for part in text.split(","))
     except ValueError:
-        raise LabError("A Slurm step tells of its tasks", f"{name}={text}") from None
+        raise LabError(f"{name}={text} is not a number of tasks") from None
 
 
 def _take_options(options: Mapping[str, str], known: set[str]) -> None:
     unknown = sorted(set(options) - known)
     if unknown:
-        raise LabError(f"Options of this engine are {', '.join(sorted(known))}", unknown[0])
+        raise LabError(
+            f"This engine has no option {shown(unknown[0])}",
+            advice=f"Its options: {', '.join(sorted(known))}",
+        )
     if not options.get("port", "1").isdigit():
-        raise LabError("A port is a number", options["port"])
+        raise LabError(f"port={shown(options['port'])} is not a number")
 
 
 def _no_client(engine: str, packages: str) -> LabError:
     return LabError(
-        f"TensorFlow's resolver asks {engine} through its Python client",
-        "it is not installed",
-        f"pip install {packages}, or set TF_CONFIG, which needs nothing",
+        f"The Python client of {engine} is not installed, which TensorFlow's resolver needs",
+        advice=f"Run pip install {packages}, or set TF_CONFIG, which needs no client",
     )
 
 
@@ -235,12 +238,9 @@ def answer(request: Mapping[str, Any]) -> Answer:
         engine = {"kubernetes": kubernetes, "gce": gce}[request["engine"]]
         return engine(options, jobs, timeout_s)
     except LabError as error:
-        received = None if error.received is None else str(error.received)
-        return {"error": {"rule": error.rule, "received": received, "advice": error.advice}}
+        return {"error": error.problem, "advice": error.advice}
     except (RuntimeError, ValueError) as error:
-        return {
-            "error": {"rule": "TensorFlow's resolver names the cluster", "received": str(error)}
-        }
+        return {"error": f"TensorFlow's resolver failed: {error}", "advice": ""}
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ def place_from_roles(
     unknown = sorted(set(lists) - set(_ROLES))
     if unknown:
         raise SpecError(
-            f"The tasks of a run are {', '.join(_ROLES)}", f"{', '.join(unknown)} in {engine}"
+            f"{engine} names unknown tasks: {', '.join(unknown)}",
+            advice=f"The tasks of a run are {', '.join(_ROLES)}",
         )
     ordered = _by_process(lists)
     tasks = [Task(*task) for task in ordered]
@@ -87,7 +88,7 @@ def place_from_roles(
         if (task.role, task.index) == wanted:
             return Place(Cluster(tuple(tasks)), process, engine, **more)
     sizes = ", ".join(f"{len(found)} {job}" for job, found in lists.items())
-    raise SpecError("This task is one of its cluster's", f"{role} {index} of {sizes} in {engine}")
+    raise SpecError(f"{engine} has no task {role} {index}; it has {sizes}")
 
 
 def place_from_addresses(
@@ -113,7 +114,9 @@ def at_process(place: Place, process: int) -> Place:
     """The place of another process of the same cluster; raises SpecError."""
     last = len(place.cluster) - 1
     if not 0 <= process <= last:
-        raise SpecError(f"The index of a task is between 0 and {last}", process, field="index")
+        raise SpecError(
+            f"--index {process} is outside 0 to {last}, the tasks of the cluster", field="index"
+        )
     return replace(place, process=process)
 
 
@@ -134,10 +137,12 @@ def _in_order(job: str, tasks: Any) -> list[str]:
         except ValueError:
             by_index = {}
         if sorted(by_index) != list(range(len(tasks))):
-            raise SpecError(f"The {job} tasks are numbered from 0 on", ", ".join(map(str, tasks)))
+            raise SpecError(
+                f"The {job} tasks are not numbered from 0 on: {', '.join(map(str, tasks))}"
+            )
         tasks = [by_index[index] for index in sorted(by_index)]
     if not isinstance(tasks, list) or not all(isinstance(address, str) for address in tasks):
-        raise SpecError(f"The {job} tasks are a list of host:port", repr(tasks))
+        raise SpecError(f"The {job} tasks are {shown(tasks)}, not a list of host:port")
     return tasks
 
 
@@ -145,16 +150,16 @@ def _by_process(lists: Mapping[str, list[str]]) -> list[tuple[Role, int, str]]:
     """Role, index and address of every task by process number; raises SpecError."""
     chiefs, workers, servers = (lists.get(role, []) for role in _ROLES)
     if len(chiefs) > 1:
-        raise SpecError("A cluster has at most one chief", f"{len(chiefs)}")
+        raise SpecError(f"The cluster has {len(chiefs)} chiefs; at most one is possible")
     if servers and not chiefs:
         raise SpecError(
-            "A cluster with parameter servers has a coordinator: a task of role chief",
-            f"{len(workers)} workers, {len(servers)} parameter servers",
+            f"The cluster has {len(servers)} parameter servers but no coordinator, a task of "
+            "role chief"
         )
     if not servers:
         workers, chiefs = chiefs + workers, []
     if not workers:
-        raise SpecError("A cluster has at least one worker", ", ".join(lists) or "no tasks")
+        raise SpecError(f"The cluster has no worker, only {', '.join(lists) or 'no task at all'}")
     found: list[tuple[Role, int, str]] = [("chief", 0, address) for address in chiefs]
     found += [("worker", index, address) for index, address in enumerate(workers)]
     found += [("ps", index, address) for index, address in enumerate(servers)]
@@ -173,5 +178,7 @@ def _check_addresses(addresses: Sequence[str]) -> None:
     for address in addresses:
         split_address(address)
         if address in seen:
-            raise SpecError("Every task of a cluster has an address of its own", f"{address} twice")
+            raise SpecError(
+                f"Two tasks of the cluster have the address {address}", advice="Give each its own"
+            )
         seen.add(address)

@@ -87,32 +87,31 @@ def lay_network(options: NetworkOptions, num_processes: int) -> Network:
         why = error.strerror or str(error)
         if options.emulates:
             raise LabError(
-                "Emulated links need network namespaces",
-                why,
-                "Run on Linux as root or where user namespaces are allowed, or leave network.rate_"
-                "mbit, network.delay_ms and network.interfaces out",
+                f"Emulated links need network namespaces, which this system refuses: {why}",
+                advice="Run on Linux as root or where user namespaces are allowed, or leave "
+                "network.rate_mbit, network.delay_ms and network.interfaces out",
             ) from error
         return _open_network(num_processes, why)
 
 
 @functools.cache
 def why_not_emulated() -> str | None:
-    """Why links cannot be emulated on this machine; None where they can. Tried once, for real."""
-    try:
-        lay_network(NetworkOptions(interfaces=True), 1).close()
-    except LabError as error:
-        return str(error.received)
-    return None
+    """Why links cannot be emulated on this machine; None if they can. Tried once, for real."""
+    return _why_not(NetworkSetup(1, None, None))
 
 
 @functools.cache
 def why_not_contained() -> str | None:
-    """Why a cluster on this machine gets no network of its own; None where it gets one.
+    """Why a cluster on this machine gets no network of its own; None if it gets one.
 
     Tried once, for real.
     """
+    return _why_not(NetworkSetup(0, None, None))
+
+
+def _why_not(wanted: NetworkSetup) -> str | None:
     try:
-        _contained_network(NetworkSetup(0, None, None), 1).close()
+        _contained_network(wanted, 1).close()
     except OSError as error:
         return error.strerror or str(error)
     return None
@@ -124,8 +123,9 @@ def _open_network(num_processes: int, why: str) -> Network:
         reserved = held.enter_context(reserved_ports(2 * num_processes))
         ports, second = reserved[:num_processes], reserved[num_processes:]
         said = (
-            "The cluster's ports are open on every interface of this host: TensorFlow's servers "
-            f"ask nobody who they are, and the cluster has no network of its own ({why})"
+            "The cluster's ports are open on every interface of this host: TensorFlow's "
+            "servers do not authenticate clients, and the cluster has no network of its own "
+            f"({why})"
         )
         return Network(
             [f"{LOCAL_HOST}:{port}" for port in ports],
@@ -178,7 +178,7 @@ def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequenc
         held.callback(os.close, descriptor)
     answer = protocol.parse_line(data)
     if "networks" not in answer:
-        raise OSError(answer.get("error", "the helper that lays the network ended early"))
+        raise OSError(answer.get("error", "the helper that sets up the network ended early"))
     user = descriptors[0] if answer["user"] else None
     return user, descriptors[1:] if answer["user"] else descriptors
 

@@ -13,11 +13,11 @@ class Advice(NamedTuple):
 
 _PYTHON = Advice(
     "it calls Python",
-    "Write it with TensorFlow ops, or move it into the input pipeline; a TPU on another machine "
-    "cannot call this program's Python at all",
+    "Write it with TensorFlow ops, or move it to the input pipeline: a TPU on another machine "
+    "cannot call this program's Python",
 )
 _ITERATOR = Advice(
-    "it takes the next batch inside of the replicas' function",
+    "it reads the next batch inside the replicas' function",
     "Call next(iterator) before strategy.run and pass the batch as an argument",
 )
 _TABLE = Advice(
@@ -30,13 +30,14 @@ _TEXT = Advice(
 )
 _SUMMARY = Advice(
     "it writes for the host",
-    "That is fine now and then; guard it (tf.summary.record_if), or return the value from the "
-    "step and write it outside of strategy.run",
+    "Do it rarely (tf.summary.record_if), or return the value from the step and write it "
+    "outside strategy.run",
 )
 _DECODE = Advice(None, "Decode in the input pipeline (Dataset.map)")
 _SPARSE = Advice(None, "Make it dense (tf.sparse.to_dense), or gather and sum the rows instead")
 _RANDOM = Advice(
-    None, "Draw the numbers in the input pipeline, or with tf.random.uniform, normal or stateless_*"
+    None,
+    "Generate the numbers in the input pipeline, or with tf.random.uniform, normal or stateless_*",
 )
 _ANY = Advice(None, "Do this part in the input pipeline or outside of strategy.run")
 
@@ -52,21 +53,21 @@ _BY_PART = (
 )
 
 NEEDS_SIZE = Advice(
-    "a shape depends on values that only the running step knows",
-    "Use a size that is known when the function is traced, and mask what is too many; shapes of "
+    "a shape depends on values that are only known during the step",
+    "Use a size that is known when the function is traced, and mask the surplus; shapes of "
     "arguments (tf.shape) are known",
 )
 NEEDS_LOOP_BOUND = Advice(
-    "what the loop keeps for its gradient, or collects, has no fixed length",
+    "the values that the loop collects, or keeps for its gradient, have no fixed number",
     "Give the loop a bound: tf.while_loop(..., maximum_iterations=n), or `for _ in tf.range(n)` "
     "with n a Python number",
 )
 BOUNDED = Advice(
-    "the size of its result depends on the data, so XLA pads it to the largest it can be",
+    "the size of its result depends on the data, so XLA pads it to the largest possible size",
     "Use a mask (tf.where with three arguments) if that costs too much",
 )
 FLOAT64 = Advice(
-    "a TPU has no float64 unit; XLA does each operation as several of float32",
+    "a TPU has no float64 unit; XLA emulates each operation with several float32 operations",
     "Cast to float32",
 )
 UNKNOWN = Advice(None, "See https://www.tensorflow.org/xla/known_issues")

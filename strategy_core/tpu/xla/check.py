@@ -72,7 +72,7 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
 def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> Finding | None:
     """What the type of an op tells."""
     if "_xla_outside_compilation" in node.attr:
-        told = Advice("the program puts it there", "It costs a transfer in each step")
+        told = Advice("the program puts it there", "It adds a transfer to each step")
         return replace(_finding("on_host", op, told), is_asked_for=True)
     why = kernels.unsupported(node)
     if why is not None:

@@ -209,7 +209,7 @@ class _Rewriter:
         del new.input[1:]
 
     def _changes_shape(self, node: Any) -> bool:
-        """Whether a node is an exchange between replicas that no Identity can stand for."""
+        """Whether a node is an exchange between replicas that no Identity can replace."""
         if node.op not in TPU_ONLY:
             return False
         op = self._scope.ops[node.name]

@@ -18,7 +18,7 @@ MAX_ERRORS = 8
 """XLA names one error at a time; after each, the op is replaced and XLA asked again."""
 
 MAX_SHADOW_BYTES = 2**30
-"""Of variables that stand for those of other devices, while XLA looks at the step."""
+"""Of variables that replace those of other devices while XLA checks the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,20 @@ def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lo
         if guessed and not is_about_shapes(message):
             return Lowering(
                 tuple(refusals),
-                f"a size is known only when it runs, and with {guessed} XLA says: "
+                f"a size is only known when the step runs, and with {guessed} XLA reports: "
                 f"{first_line(message)}",
             )
         if any(stubs.values()) and not is_about_shapes(message):
             return Lowering(
                 tuple(refusals),
-                f"with stand-ins for what runs on the host XLA says: {first_line(message)}",
+                "with placeholders for the ops that run on the host XLA reports: "
+                f"{first_line(message)}",
             )
         refusals.append(refusal)
         if refusal.scope is None or refusal.op.name in stubs.get(refusal.scope.name, ()):
             break
         stubs.setdefault(refusal.scope.name, set()).add(refusal.op.name)
-    return Lowering(tuple(refusals), "XLA told too many errors to go on")
+    return Lowering(tuple(refusals), "XLA reported too many errors")
 
 
 def is_about_shapes(message: str) -> bool:
@@ -146,7 +147,7 @@ class _Inputs:
         return found
 
     def bound(self, arguments: Sequence[tf.Tensor], read: set[str]) -> dict[str, tf.Tensor]:
-        """By the names of the cluster's placeholders, what stands for them in the new graph."""
+        """What replaces the cluster's placeholders in the new graph, by their names."""
         found = {}
         for argument, inner in zip(arguments, self._arguments(read), strict=True):
             found[inner.name] = argument
@@ -172,7 +173,7 @@ class _Inputs:
         source = inner if private_tf.variable_spec(inner) is not None else outer
         spec = private_tf.variable_spec(source)
         if spec is None:
-            raise NotLowerableError(f"{inner.name} is a resource that is no variable")
+            raise NotLowerableError(f"{inner.name} is a resource other than a variable")
         with tf.init_scope():
             is_here = handle is not None and handle.device == self._device
             if is_here and tf.raw_ops.VarIsInitializedOp(resource=handle):

@@ -24,7 +24,7 @@ from strategy_core.training.parameter_server.injected_delay import delayed
 from strategy_core.training.parameter_server.push_accounting import Pushes, answered, updates
 from strategy_core.training.parameter_server.result_encoding import Answer, Carried, carry
 from strategy_core.training.parameter_server.sharded_weights import Held
-from strategy_core.training.train_step import per_example
+from strategy_core.training.train_step import NO_GRADIENT, per_example
 from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import ClosureMarks
@@ -124,9 +124,7 @@ def _lesson(
             loss += tf.add_n(own_losses or [0.0])
         gradients = tape.gradient(loss, weights)
         if all(gradient is None for gradient in gradients):
-            raise SpecError(
-                "The loss depends on the model's weights", "no gradient", field="workload"
-            )
+            raise SpecError(NO_GRADIENT, field="workload")
         pairs = held.cut(gradients)
         own = delayed([gradient for gradient, _ in pairs], delays_ms)
         ready = mark(own)

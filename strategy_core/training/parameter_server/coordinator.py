@@ -18,16 +18,16 @@ from strategy_lab.profiles.run.events import VariablesServed
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 COUNT_NOTE = (
-    "The optimizer counts its steps on the server: Keras 3 reads the counter and writes it back, "
-    "which loses steps of workers that push at the same time."
+    "The optimizer's step counter may be too low: Keras 3 reads it from the server and writes "
+    "it back, which loses steps of workers that push at the same time."
 )
 FEED_NOTE = (
-    "The data set runs Python code, which cannot leave the coordinator: it reads every batch and "
-    "sends it with its closure. Of tf.data ops alone, each worker would read for itself."
+    "The data set runs Python code, so the coordinator reads every batch and sends it with "
+    "its closure. With tf.data ops only, each worker would read its own batches."
 )
 SPLIT_NOTE = (
-    "Each of {num_workers} workers reads its own part of the batches, and starts it anew where it "
-    "was lost and is back."
+    "Each of {num_workers} workers reads its own part of the batches, and starts it from the "
+    "beginning after a restart."
 )
 
 

@@ -130,9 +130,9 @@ def check_parts(work: Workload) -> None:
     """Raise SpecError where the model's own variables have to be those on the servers."""
     if work.train_step is not None:
         raise SpecError(
-            "Weights are cut into parts by the lab's own step",
-            f"{work.name} with a train_step of its own",
-            "Leave train_step out, or take parameter_server.partitioner=none",
+            f"{work.name} has a train_step of its own; only the lab's own step can split "
+            "weights over parameter servers",
+            advice="Remove train_step, or set parameter_server.partitioner to none",
             field="parameter_server.partitioner",
         )
 
@@ -198,9 +198,11 @@ def _check_elementwise(optimizer: Any) -> None:
     name = type(optimizer).__name__
     if name not in ELEMENTWISE or optimizer.clipnorm is not None:
         raise SpecError(
-            "Weights are cut into parts only for optimizers that look at one number at a time",
-            f"{name}{' with clipnorm' if optimizer.clipnorm is not None else ''}",
-            f"Take one of {', '.join(ELEMENTWISE)}, or parameter_server.partitioner=none",
+            f"{name}{' with clipnorm' if optimizer.clipnorm is not None else ''} does not "
+            "update weights elementwise, so they cannot be split over parameter servers",
+            advice=f"Choose one of {', '.join(ELEMENTWISE)}, or set "
+            "parameter_server.partitioner to "
+            "none",
             field="parameter_server.partitioner",
         )
 
@@ -221,9 +223,9 @@ def _slots(
         own = [name] if weight is None else [p + name[len(weight) :] for p in names[weight]]
         if not all(key in served for key in own):
             raise SpecError(
-                "Weights are cut into parts only for optimizers that keep their state per weight",
-                f"{type(whole).__name__} with {variable.path}",
-                "Take parameter_server.partitioner=none",
+                f"{type(whole).__name__} keeps the variable {variable.path} for no single "
+                "weight, so weights cannot be split over parameter servers",
+                advice="Set parameter_server.partitioner to none",
                 field="parameter_server.partitioner",
             )
         found.append((variable, [served[key] for key in own]))

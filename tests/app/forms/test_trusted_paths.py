@@ -35,7 +35,7 @@ def test_a_link_that_names_a_workload_file_waits_for_the_person(
 ) -> None:
     at = open_page("lab", lab, workload=OWN, workload_file=str(file))
     assert not run_button(at)
-    assert "came with the link" in text_of(at)
+    assert "path from the link" in text_of(at)
     assert file.name.replace(".", "\\.") in text_of(at)
     press(at, "Use this workload file")
     assert run_button(at)

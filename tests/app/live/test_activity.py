@@ -49,7 +49,7 @@ def test_then_its_graph_is_read() -> None:
 
 def test_a_capture_is_named_while_it_lasts_and_while_it_is_converted() -> None:
     assert after(*START, step(2, True)) == "Capturing step 2 in full."
-    beside = "Converting the capture of steps 2 to 3 beside the training."
+    beside = "Converting the capture of steps 2 to 3 while training continues."
     assert after(*START, step(2, True), step(3, True), step(4)) == beside
 
 

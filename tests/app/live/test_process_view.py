@@ -112,5 +112,5 @@ def test_a_loss_is_still_told_when_the_lost_one_is_back(cluster: Cluster) -> Non
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
     assert cluster.told()[0]["group"]["loss"] == [
         "Worker 1 was lost. Killed on request.",
-        "A fresh worker 1 was started: generation 1.",
+        "worker 1 was restarted (generation 1).",
     ]

@@ -70,7 +70,7 @@ def test_several_runs_a_side_have_an_answer(repeated: Path) -> None:
     rerun(at)
     text = text_of(at)
     assert "<b>A is faster</b>: a step takes 9.1 % longer" in text
-    assert "4 pairs of runs that followed each other" in text
+    assert "4 pairs of consecutive runs" in text
     assert "Run by run" in text
     assert at.query_params["more_a"] == ["x-a-2", "x-a-3", "x-a-4"]
     at.button("swap").click()
@@ -99,7 +99,7 @@ def test_runs_of_two_workloads_are_not_comparable_and_still_laid_side_by_side(ru
     assert "cannot be compared" in at.warning[0].value
     text = text_of(at)
     assert "Loss" in text
-    assert "What was asked differently" in text
+    assert "Differences between the specs" in text
 
 
 def test_a_run_without_steps_says_so(runs: Path) -> None:

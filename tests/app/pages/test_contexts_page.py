@@ -44,14 +44,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pretended]]:
 
 def test_a_running_recording_can_be_stopped(started: list[Pretended], tmp_path: Path) -> None:
     at = open_page("contexts", tmp_path)
-    assert "TensorFlow starts in a process of its own" in text_of(at)
+    assert "TensorFlow is starting in its own process" in text_of(at)
     at.button("context_stop_mirrored").click()
     rerun(at)
     assert "You stopped the recording" in text_of(at)
     assert not started[0].is_running
     at.button("context_again_mirrored").click()
     rerun(at)
-    assert "TensorFlow starts in a process of its own" in text_of(at)
+    assert "TensorFlow is starting in its own process" in text_of(at)
     assert len(started) == 2
 
 
@@ -70,7 +70,7 @@ def test_another_program_is_recorded_at_once_in_the_place_of_the_first(
     at.text_area[0].set_value("def demonstrate(strategy): pass")
     rerun(at)
     assert [each.is_running for each in started] == [False, True]
-    assert "TensorFlow starts in a process of its own" in text_of(at)
+    assert "TensorFlow is starting in its own process" in text_of(at)
 
 
 def test_a_program_that_waits_says_its_place(started: list[Pretended], tmp_path: Path) -> None:

@@ -51,4 +51,4 @@ def test_what_a_real_tpu_would_do_is_on_the_page(tmp_path: Path) -> None:
 def test_a_run_without_a_check_says_why(tmp_path: Path) -> None:
     write_run(tmp_path / "cores", strategy="tpu", replicas=2)
     page = open_page("cores", tmp_path, run="cores")
-    assert "Not checked: the run has no check of its step" in text_of(page)
+    assert "Not checked: the run ended before its first step" in text_of(page)

@@ -45,7 +45,7 @@ def test_cores_that_hosts_cannot_share_are_refused(lab: Path, launcher: Pretende
     at = press(open_page("lab", lab), "TPUStrategy")
     at.number_input(key="cluster_hosts").set_value(3)
     press(at, "Run")
-    assert "Every host of a pod has the same number of cores" in errors(at)
+    assert "8 cores cannot be shared equally among 3 hosts" in errors(at)
     assert not launcher.launched
 
 

@@ -90,7 +90,7 @@ def test_every_strategy_has_its_card_and_says_why_it_cannot_run(
     buttons = {button.label: button for button in at.button}
     for row in rows:
         assert buttons[row.title].disabled == (row.name == "tpu")
-    assert "Not here.** It needs a moon, and this machine has no TPU." in text_of(at)
+    assert "Not here:** it needs a moon, and this machine has no TPU." in text_of(at)
 
 
 @pytest.mark.slow
@@ -110,8 +110,8 @@ def test_run_launches_what_was_chosen_and_shows_it(lab: Path, launcher: Pretende
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("batch", 255, "multiple of the number of replicas"),
-        ("devices_many_cpu", 3, "multiple of the number of replicas"),
+        ("batch", 255, "shared equally among"),
+        ("devices_many_cpu", 3, "shared equally among"),
         ("data", "/nowhere/data.npz", "does not exist"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_workload_file_of_ones_own_must_be_there(
     at = open_page("lab", lab)
     at.selectbox(key="workload").set_value("My own file")
     rerun(at)
-    assert "has a path" in errors(at)
+    assert "path of the workload file is empty" in errors(at)
     at.text_input(key="workload_file").set_value(str(tmp_path / "mine.py"))
     rerun(at)
     assert "does not exist" in errors(at)
@@ -144,9 +144,9 @@ def test_a_workload_file_of_ones_own_must_be_there(
 
 
 def test_what_the_launcher_refuses_is_said(lab: Path, launcher: PretendedLauncher) -> None:
-    launcher.refuses = LabError("A disk has space", HOSTILE)
+    launcher.refuses = LabError(f"No space for {HOSTILE}")
     at = press(open_page("lab", lab), "Run")
-    assert "A disk has space" in errors(at)
+    assert "No space for" in errors(at)
     assert "<script>" not in errors(at)
 
 

@@ -26,7 +26,7 @@ def test_the_list_shows_every_run_and_names_what_is_none(runs: Path) -> None:
     table = at.dataframe[0].value
     assert set(table["run"]) == {"first", "second"}
     assert dict(zip(table["run"], table["status"], strict=True))["second"] == "✕ failed"
-    assert "1 folder holds nothing of a run: thesis" in text_of(at)
+    assert "1 folder holds no run: thesis" in text_of(at)
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_deleting_asks_back_once_and_then_deletes(runs: Path) -> None:
     at.button("delete").click()
     rerun(at)
     assert (runs / "second").exists()
-    assert "will be gone for good" in text_of(at)
+    assert "will be deleted permanently" in text_of(at)
     # A dialog is a fragment; here, without a browser, its button counts while it is open.
     at.button("delete").click()
     at.button("delete_yes").click()
@@ -115,7 +115,7 @@ def test_a_run_gets_another_name(runs: Path) -> None:
     at.button("rename").click()
     next(item for item in at.button if item.label == "Rename it").click()
     rerun(at)
-    assert "is there already" in text_of(at).replace("\\", "")
+    assert "first exists already" in text_of(at).replace("\\", "")
     at.text_input("rename_to_second").set_value("third")
     at.button("rename").click()
     next(item for item in at.button if item.label == "Rename it").click()

@@ -33,4 +33,4 @@ def test_a_run_with_servers_is_told_worker_by_worker(tmp_path: Path) -> None:
 def test_a_step_without_parts_is_said_to_have_none(tmp_path: Path) -> None:
     write_served_run(tmp_path / "own", own_step=True)
     text = text_of(open_page("servers", tmp_path, run="own"))
-    assert "The workload's own train_step pulls and pushes as it goes" in text
+    assert "The workload's own train_step pulls and pushes during the step" in text

@@ -80,7 +80,7 @@ def test_spans_come_as_columns(client: Client) -> None:
 def test_a_range_that_is_none_is_refused_with_the_rule(query: str, client: Client) -> None:
     answer = client.get(f"/api/runs/one/spans?{query}")
     assert answer.status == 400
-    assert "is a number" in answer.json()["error"]
+    assert "is not a finite number" in answer.json()["error"]
 
 
 def test_a_run_without_captures_has_no_tracks(client: Client) -> None:

@@ -76,7 +76,7 @@ def test_all_runs_of_a_before_all_of_b_have_an_interval_and_no_answer() -> None:
     assert found.low is not None
     assert found.low > 1.4
     assert found.verdict == "cannot tell"
-    assert "not taken in turns" in (found.reason or "")
+    assert "did not alternate" in (found.reason or "")
 
 
 def test_two_runs_a_side_are_too_few() -> None:

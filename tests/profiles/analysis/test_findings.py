@@ -99,7 +99,7 @@ def test_a_delay_that_the_lab_injected_is_named_and_nothing_else_is_blamed(tmp_p
     delay = {"replica": 1, "ms": 30.0}
     found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
     assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
-    assert found.advice == "Remove the injected delay to see the program alone."
+    assert found.advice == "Remove the injected delay to measure the program without it."
 
 
 def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
@@ -145,7 +145,7 @@ def test_input_that_only_some_steps_wait_for_is_told_of_those(tmp_path: Path) ->
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
     assert found.share is None, "it is in no headline"
-    assert found.advice.startswith("This is not a fault")
+    assert found.advice.startswith("This is normal")
 
 
 CALL = {"kind": "call", "name": "train.py:7", "detail": "loss = step(batch)", "count": 9}
@@ -159,7 +159,9 @@ def _idle_for(*causes: tuple[dict[str, Any], float]) -> dict[str, Any]:
 
 def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", **_idle_for())["idle"]
-    assert found.sentence.endswith("no replica runs anything, and this recording does not say why.")
+    assert found.sentence.endswith(
+        "no replica runs an op, for a reason that this run does not record."
+    )
     assert "Timeline" in found.advice
 
 
@@ -202,7 +204,7 @@ def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
     options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
     found = found_in(tmp_path / "run", **options)["input-bound"]
-    assert "The stage that limits is the function of map(), Prefetch > Rebatch" in found.sentence
+    assert "The limiting stage is the function of map(), Prefetch > Rebatch" in found.sentence
     assert "12.0 ms for each element" in found.sentence
 
 
@@ -212,7 +214,7 @@ def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_p
     row |= {"device": device, "count": 1, "total_ms": 28.0, "held_ms": 28.0, "bytes": 8_192}
     found = found_in(tmp_path / "run", replicas=2, straggler=(1, 30.0), causes=[row])
     assert list(found)[:2] == ["detour", "straggler"]
-    assert "8.19 kB cross between" in found["detour"].sentence
+    assert "8.19 kB are moved between" in found["detour"].sentence
     assert found["straggler"].advice.startswith("Its device runs MatMul for replica 0")
 
 
@@ -237,4 +239,4 @@ def test_input_that_only_captures_can_see_is_told_as_asked_for_in_the_step(tmp_p
     facts = gather_facts(profile, profile.segments[0])
     unknown = InputShare(0, 0, None, None, "no step recorded it")
     found = {item.key: item for item in findings(replace(facts, input=unknown))}
-    assert "asks for inside the step (as Keras fit does)" in found["input-bound"].sentence
+    assert "reads inside the step (as Keras fit does)" in found["input-bound"].sentence

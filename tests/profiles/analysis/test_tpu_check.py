@@ -17,7 +17,7 @@ FINDING = {
     "outcome": "refused",
     "op": "Fill",
     "name": "zeros",
-    "reason": "a shape depends on values that only the running step knows",
+    "reason": "a shape depends on values that are only known during the step",
     "advice": "Use a size that is known when the function is traced",
     "file": "/home/me/model.py",
     "line": 12,

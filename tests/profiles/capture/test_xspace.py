@@ -62,7 +62,7 @@ def test_asynchronous_marks_carry_their_node() -> None:
 
 
 def test_bytes_that_are_no_capture_say_so() -> None:
-    with pytest.raises(LabError, match="A capture is an XSpace file"):
+    with pytest.raises(LabError, match=r"capture \(18 bytes\) is not an XSpace message"):
         xspace.decode(b"\xff\xff\xff not a protobuf")
 
 

@@ -142,7 +142,7 @@ def test_ten_thousand_steps_stay_small_and_say_what_was_shortened(tmp_path: Path
     run = write_run(tmp_path / "run", replicas=4, steps=10_000, ops_per_step=200, windows=12)
     report = _report(profiles.load(run), tmp_path / "r.html")
     assert len(report.encode()) < 3_000_000
-    assert "Each point stands for 5 steps" in _section(report, "steps")
+    assert "Each point covers 5 steps" in _section(report, "steps")
     assert re.search(r"\d+ of 12 captured stretches are in this file", _section(report, "timeline"))
 
 

@@ -52,5 +52,5 @@ def test_a_file_that_holds_no_command_is_an_empty_one(tmp_path: Path, text: str)
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="can be written"):
+    with pytest.raises(RunFolderError, match=r"cannot be written to the run folder .*no-run"):
         leave_command(tmp_path / "no-run", "stop")

@@ -48,7 +48,7 @@ def test_without_a_workers_folder_waits_are_unknown_and_not_0(tmp_path: Path) ->
     assert segment["collectives"][0]["busbw_gbps"] is None
     assert set(profile.table("marks")["wait_ms"].to_pylist()) == {None}
     text = "\n".join(profile.notes)
-    assert "worker-1-0 is missing, although launcher.jsonl tells of that process" in text
+    assert "worker-1-0 is missing, although launcher.jsonl mentions that process" in text
     assert "Segment 0 has 2 workers, and the records of 1 are not in this folder" in text
 
 
@@ -132,7 +132,7 @@ def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -
     shutil.copyfile(other / "launcher.jsonl", run / "launcher.jsonl")
     profile = profiles.load(run)
     assert {source.worker for source in profile.sources} == {0}
-    assert profile.notes == ("launcher.jsonl belongs to another run: it is left out",)
+    assert profile.notes == ("launcher.jsonl belongs to another run and is ignored",)
 
 
 def test_a_run_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
@@ -163,4 +163,4 @@ def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -
     profile = profiles.load(run)
     assert {source.worker for source in profile.sources} == {None, 0}
     assert set(profile.table("spans")["worker"].to_pylist()) == {0}
-    assert "worker-1-0 belongs to another run: it is left out" in profile.notes
+    assert "worker-1-0 belongs to another run and is ignored" in profile.notes

@@ -137,7 +137,7 @@ def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
     assert told.sentences == [
         "Worker 1 was lost. Killed on request.",
         "Worker 0 noticed 1.00 s later by UnavailableError (its connection was gone).",
-        "Worker 2 had said nothing; the launcher ended it.",
+        "Worker 2 reported nothing; the launcher ended it.",
         losses.WHY_PEERS,
     ]
 
@@ -145,7 +145,7 @@ def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
 def test_whoever_was_lost_first_is_the_one() -> None:
     told = found(*CREW, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
     assert told.worker == 2
-    assert told.message == "Nobody said why."
+    assert told.message == "No process reported the reason."
 
 
 def test_what_was_noticed_before_the_end_was_seen_is_said_so() -> None:

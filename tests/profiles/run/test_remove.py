@@ -39,7 +39,7 @@ def test_a_run_in_use_stays(tmp_path: Path) -> None:
     log = EventLog(run / LAUNCHER_EVENTS)
     log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
     log.close()
-    with pytest.raises(RunFolderError, match="in use is never deleted"):
+    with pytest.raises(RunFolderError, match="live is in use and cannot be deleted"):
         remove_run(run)
     assert (run / "run.json").exists()
 

@@ -48,8 +48,9 @@ def test_the_same_name_changes_nothing(tmp_path: Path) -> None:
 )
 def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     run = write_run(tmp_path / "run", steps=5, windows=0)
-    with pytest.raises(RunFolderError, match="A run's name"):
+    with pytest.raises(RunFolderError) as refused:
         rename_run(run, name)
+    assert repr(name.strip()) in str(refused.value) or "has 201 bytes" in str(refused.value)
     assert run.is_dir()
 
 
@@ -62,7 +63,7 @@ def test_nothing_is_ever_replaced(tmp_path: Path, taken: str) -> None:
         other.write_text("mine")
     else:
         other.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(RunFolderError, match="is there already"):
+    with pytest.raises(RunFolderError, match="other exists already"):
         rename_run(run, "other")
 
 
@@ -74,6 +75,6 @@ def test_a_run_in_use_keeps_its_name(tmp_path: Path) -> None:
     log = EventLog(run / LAUNCHER_EVENTS)
     log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
     log.close()
-    with pytest.raises(RunFolderError, match="in use is never renamed"):
+    with pytest.raises(RunFolderError, match="live is in use and cannot be renamed"):
         rename_run(run, "dead")
     assert run.is_dir()

@@ -42,7 +42,7 @@ def test_a_host_that_fell_silent_is_named() -> None:
         host(0, "a", exited("failed")), host(1, "b"), worker(HEARD), worker(number=1), later_s=600
     )
     assert found.state == "failed"
-    assert found.message == "Nothing was heard again of worker 1 on b. Its peers: Socket closed"
+    assert found.message == "No further event came from worker 1 on b. Its peers: Socket closed"
 
 
 def test_a_process_elsewhere_runs_as_long_as_it_writes() -> None:

@@ -129,12 +129,12 @@ def test_a_damaged_parquet_file_is_noted_and_the_others_are_read(tmp_path: Path)
 
 
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="not there"):
+    with pytest.raises(RunFolderError, match=r"No run folder at .*nowhere"):
         profiles.load(tmp_path / "nowhere")
-    with pytest.raises(RunFolderError, match=r"holds run\.json or a worker's folder"):
+    with pytest.raises(RunFolderError, match=r"neither run\.json nor a worker's folder"):
         profiles.load(tmp_path)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(RunFolderError, match="a file"):
+    with pytest.raises(RunFolderError, match="file is a file, not a run folder"):
         profiles.load(tmp_path / "file")
 
 
@@ -158,13 +158,13 @@ def test_a_half_written_run_json_is_a_note(tmp_path: Path, text: str) -> None:
 
 def test_an_unknown_table_names_the_known_ones(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", steps=30))
-    with pytest.raises(LabError, match="A table is one of segments, steps"):
+    with pytest.raises(LabError, match=r"no table 'step'. Choose one of segments, steps"):
         profile.table("step")
 
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     create_run_file(tmp_path / "run")
-    with pytest.raises(RunFolderError, match="A run folder holds one run"):
+    with pytest.raises(RunFolderError, match="run holds another run already"):
         create_run_file(tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
 

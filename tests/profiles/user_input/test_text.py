@@ -26,9 +26,9 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 WRONG_YAML = {
-    "a list that holds itself": ("&a [*a]", "inside of what it stands for"),
-    "a mapping that holds itself": ("&a {b: *a}", "inside of what it stands for"),
-    "a kilobyte of aliases": (BOMB, "stands for more than 20,000 values"),
+    "a list that holds itself": ("&a [*a]", "has an alias that contains itself"),
+    "a mapping that holds itself": ("&a {b: *a}", "has an alias that contains itself"),
+    "a kilobyte of aliases": (BOMB, "has more than 20,000 values after alias expansion"),
     "merge keys of aliases": (
         "a: &a {x: 1}\nb: {<<: [" + "*a," * 30_000 + "]}",
         "more than 20,000",

@@ -47,11 +47,11 @@ def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         (["summary"], "the following arguments are required: RUN"),
-        (["summary", "nowhere"], "A run is read from its folder. Received: nowhere (not there)."),
+        (["summary", "nowhere"], "No run folder at nowhere."),
         (["summary", "RUN", "--jsn"], "unrecognized arguments: --jsn"),
         (["sql", "RUN", "select * from nope"], "Table with name nope does not exist"),
         (["sql", "RUN", "drop table steps"], "Write one SELECT"),
-        (["compare", "RUN", "RUN", "--fail-on", "loss"], "is no limit. Write METRIC:+N%"),
+        (["compare", "RUN", "RUN", "--fail-on", "loss"], "is not a limit. Write METRIC:+N%"),
         (["compare", "RUN", "RUN", "--segment-a", "7"], "has no segment 7"),
     ],
 )

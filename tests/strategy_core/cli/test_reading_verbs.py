@@ -122,7 +122,7 @@ def test_several_runs_a_side_say_which_is_faster(tmp_path: Path, capsys: Capture
     assert main(["compare", *runs, "--fail-on", "step_time_ms:+5%"]) == 1
     text = one_line(capsys)
     assert "A is faster: a step takes 8." in text
-    assert "4 pairs of runs that followed each other" in text
+    assert "4 pairs of consecutive runs" in text
     assert "beyond step_time_ms:+5%" in text
     assert main(["compare", *runs, "--json"]) == 0
     found = document(capsys)

@@ -41,7 +41,7 @@ def test_both_sides_are_recorded_in_turns_and_compared(
     out, err = capsys.readouterr()
     assert folders(tmp_path) == [f"x-{side}-{n}" for side in "ab" for n in (1, 2, 3)]
     assert profiles.load(tmp_path / "x-b-1").spec["devices"] == "cpu:4"
-    assert "3 pairs of runs that followed each other" in " ".join(out.split())
+    assert "3 pairs of consecutive runs" in " ".join(out.split())
     assert "A, run 1 of 3" in err
     plan = json.loads((tmp_path / "x.repeat.json").read_text())
     assert plan["b"]["devices"] == "cpu:4"
@@ -64,7 +64,7 @@ def test_ctrl_c_keeps_what_is_there_and_the_same_command_goes_on(
     thread.start()
     assert main(asked) == 130
     thread.join()
-    assert "The same command goes on from here" in capsys.readouterr().err
+    assert "Repeat the command to continue" in capsys.readouterr().err
     assert folders(tmp_path) == ["x-a-1"]
     (tmp_path / "x.repeat.json").write_text(
         (tmp_path / "x.repeat.json").read_text().replace('"steps": 2000', '"steps": 20')

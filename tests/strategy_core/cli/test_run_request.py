@@ -44,7 +44,7 @@ def test_values_are_yaml() -> None:
 
 
 WRONG = {
-    "an unknown workload": (["--workload", "nope"], "Built in: digits-cnn"),
+    "an unknown workload": (["--workload", "nope"], "There is no workload 'nope'. Name a .py file"),
     "a workload file that is not there": (["--workload", "nope.py"], "nope.py does not exist"),
     "an unknown strategy": (["--strategy", "mirrord"], "invalid choice"),
     "devices that are none": (["--devices", "cpu2"], "Write 'auto'"),
@@ -52,25 +52,28 @@ WRONG = {
     "too many devices": (["--devices", "cpu:65"], "at most 64"),
     "a batch smaller than the replicas": (
         ["--devices", "cpu:4", "--global-batch-size", "2"],
-        "at least one example per replica",
+        "cannot be shared equally",
     ),
     "a batch that does not divide": (
         ["--devices", "cpu:3", "--global-batch-size", "64"],
-        "multiple of the number of replicas. Received: global_batch_size=64 for 3",
+        "global_batch_size=64 cannot be shared equally among 3 replicas",
     ),
     "no steps": (["--steps", "0"], "steps"),
-    "a delay of nobody": (["--devices", "cpu:2", "--inject", "delay:replica=2,ms=3"], "0 and 1"),
+    "a delay of nobody": (
+        ["--devices", "cpu:2", "--inject", "delay:replica=2,ms=3"],
+        "replica=2, but each worker has replicas 0 to 1",
+    ),
     "a delay that is none": (["--inject", "slow:replica=2"], "Write delay:replica=R,ms=M"),
     "a field that is none": (["--set", "batch=3"], "no field 'batch'"),
     "a --set without value": (["--set", "steps"], "Write KEY=VALUE"),
     "a change after the end": (
         ["--steps", "10", "--reconfigure", "10:devices=cpu:2"],
-        "before the last step",
+        "planned at step 10 comes too late: the run has 10 steps",
     ),
-    "a change of what must stay": (["--reconfigure", "10:seed=2"], "A live change keeps"),
+    "a change of what must stay": (["--reconfigure", "10:seed=2"], "seed=2 cannot change while"),
     "a change that is wrong": (
         ["--devices", "cpu:2", "--reconfigure", "10:global_batch_size=3"],
-        "multiple of the number",
+        "cannot be shared equally",
     ),
     "data that is not there": (["--data", "/nope/data.npz"], "does not exist"),
     "a date for a number": (
@@ -78,7 +81,7 @@ WRONG = {
         "capture.window_steps='2020-13-45' is not valid: it must be a whole number",
     ),
     "a YAML tag": (["--set", "steps=!!int x"], "cannot be read: invalid literal"),
-    "a recursive alias": (["--set", "steps=&a [*a]"], "alias inside of what it stands for"),
+    "a recursive alias": (["--set", "steps=&a [*a]"], "alias that contains itself"),
     "a step of 5,000 digits": (["--reconfigure", "9" * 5000 + ":steps=1"], "is more than"),
     "a value of 5,000 digits": (["--set", "steps=" + "9" * 5000], "cannot be read: Exceeds"),
     "5,000 digits in a flag": (["--steps", "9" * 5000], "invalid int value: '999"),
@@ -125,10 +128,13 @@ def test_a_folder_in_use_is_told_before_anything_starts(
 
 
 REPEATED_WRONG = {
-    "no number": (["--repeat", "often"], "'often' is no number of runs"),
+    "no number": (["--repeat", "often"], "'often' is not a number of runs"),
     "none at all": (["--repeat", "0"], "Give 1 to 1000, or auto"),
     "auto without another spec": (["--repeat", "auto"], "nothing to compare with"),
-    "another spec without a number": (["--interleave", "devices=cpu:4"], "without --repeat"),
+    "another spec without a number": (
+        ["--interleave", "devices=cpu:4"],
+        "--interleave needs --repeat",
+    ),
     "two other files": (
         ["--repeat", "2", "--interleave", "x.yaml", "--interleave", "y.yaml"],
         "names 2 spec files",

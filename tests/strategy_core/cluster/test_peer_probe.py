@@ -29,7 +29,7 @@ def test_who_was_never_seen_is_named_at_the_deadline_and_not_before() -> None:
     assert found.too_late(159.0) is None
     assert found.missing == "worker 0 (a:1) and worker 2 (c:3)"
     found.note({2})
-    assert found.too_late(160.0) == "waited 60 s in vain for worker 0 (a:1)."
+    assert found.too_late(160.0) == "waited 60 s for worker 0 (a:1) without success."
 
 
 def test_where_all_are_there_tensorflow_is_what_it_waits_for() -> None:
@@ -77,7 +77,7 @@ def test_a_port_that_is_taken_is_known_before_anything_starts() -> None:
         taken.bind(("", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(LabError, match=f"worker 1 listens on port {port}"):
+        with pytest.raises(LabError, match=f"worker 1 cannot listen on port {port}"):
             check_own_port(place("a:1", f"b:{port}", own=1))
     check_own_port(place("a:1", f"b:{port}", own=1))
 
@@ -93,7 +93,7 @@ def test_names_come_late_or_never() -> None:
     where = place("a:1", "b:2")
     wait_for_names(where, 10.0, is_known=known.__contains__, clock=lambda: now[0], wait=wait)
     assert now[0] == 5.0
-    with pytest.raises(LabError, match=r"within 10 s.*no address for worker 2 \(c:3\)"):
+    with pytest.raises(LabError, match=r"No address was found within 10 s for worker 2 \(c:3\)"):
         wait_for_names(
             place("a:1", "b:2", "c:3"),
             10.0,
@@ -108,8 +108,8 @@ def test_peers_that_have_come_have_a_limit_of_their_own_and_are_named() -> None:
     assert patience.too_late(None, 1e6, 60.0) is None
     assert patience.too_late(100.0, 759.0, 60.0) is None
     assert patience.too_late(100.0, 760.0, 60.0) == (
-        "waited 660 s in vain for worker 0 (a:1) or worker 2 (c:3), which had come, to do its part "
-        "of a step."
+        "waited 660 s without success for worker 0 (a:1) or worker 2 (c:3), which had "
+        "connected, to do its part of a step."
     )
     assert "for 30 s waiting for worker 0 (a:1)" in patience.sentence(100.0, 130.0)
 

@@ -122,11 +122,11 @@ def test_kubernetes_waits_until_all_pods_run(monkeypatch: pytest.MonkeyPatch) ->
 def test_kubernetes_says_what_is_missing() -> None:
     from strategy_core.cluster.discovery import resolvers
 
-    with pytest.raises(LabError, match=r"2 worker.*Received: 1 worker.*--workers"):
+    with pytest.raises(LabError, match=r"2 worker expected; 1 worker.*--workers"):
         resolvers.kubernetes(OPTIONS, {"worker": 2}, 0.0, Pods([pod("lab-0", "10.1.0.1")]))
-    with pytest.raises(LabError, match="label selector"):
+    with pytest.raises(LabError, match="no label selector for worker"):
         resolvers.kubernetes({}, {"worker": 2}, 0.0, Pods([]))
-    with pytest.raises(LabError, match="Options of this engine"):
+    with pytest.raises(LabError, match="no option 'where'"):
         resolvers.kubernetes({"where": "here"}, {"worker": 2}, 0.0, Pods([]))
 
 
@@ -160,7 +160,7 @@ def test_compute_engine_names_the_instances_of_a_group() -> None:
     options = {"project": "p", "zone": "z", "group": "g", "port": "2222"}
     answer = resolvers.gce(options, {"worker": 2}, 0.0, Instances("10.0.0.2", "10.0.0.1"))
     assert answer == {"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}}
-    with pytest.raises(LabError, match="no zone, group"):
+    with pytest.raises(LabError, match="lacks zone, group"):
         resolvers.gce({"project": "p"}, {"worker": 2}, 0.0, Instances())
 
 

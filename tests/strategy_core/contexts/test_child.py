@@ -143,7 +143,7 @@ def test_a_killed_guard_takes_the_program_with_it() -> None:
         program = psutil.Process(recording.pid).children()[0]
         os.kill(recording.pid, signal.SIGKILL)
         wait_until(lambda: not is_living(program.pid))
-        with pytest.raises(LabError, match="watches over the recording was killed"):
+        with pytest.raises(LabError, match="supervises the recording was killed"):
             recording.result()
     finally:
         recording.close()
@@ -176,5 +176,5 @@ def test_a_strategy_that_is_none_is_refused_before_anything_starts() -> None:
 
 
 def test_a_program_of_any_length_is_refused_before_anything_starts() -> None:
-    with pytest.raises(LabError, match="300,000 characters"):
+    with pytest.raises(LabError, match="has 300,000 characters, more than"):
         child.start("#" * 300_000, strategy="default", devices="cpu:1")

@@ -84,7 +84,7 @@ def test_only_one_is_on_at_a_time() -> None:
 
     with (
         trace_contexts(),
-        pytest.raises(RuntimeError, match="One context tracer is on at a time"),
+        pytest.raises(RuntimeError, match=r"A trace_contexts\(\) is active already"),
         trace_contexts(),
     ):
         pass

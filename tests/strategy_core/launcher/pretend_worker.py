@@ -49,7 +49,7 @@ class PretendedRun:
     def go(self) -> int:
         accident = self.spec["workload_options"].get("accident")
         if accident == "refuse":
-            return self.fail("A workload is what it should be. Received: nonsense.", 2)
+            return self.fail("There is no workload 'nonsense'.", 2)
         if accident == "fresh worker fails" and self.run.asked:
             return self.fail("The fresh worker cannot open.", 2)
         self.open_segment()
@@ -225,7 +225,7 @@ def main() -> None:
 
 
 def _is_full(error: Exception) -> bool:
-    return "takes every event" in str(error)
+    return "An event cannot be written" in str(error)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     claim_part(run, SPEC, FIRST)
     with pytest.raises(RunFolderError, match="has worker 0 already"):
         claim_part(run, SPEC, FIRST)
-    with pytest.raises(RunFolderError, match="say the same on every host"):
+    with pytest.raises(RunFolderError, match="give the same flags on every host"):
         claim_part(run, SPEC.with_changes({"steps": 7}), at_process(FIRST, 1))
     claim(tmp_path / "other", SPEC)
     with pytest.raises(RunFolderError, match="holds another run"):

@@ -191,10 +191,16 @@ def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"devices": "cpu:2"}, "one replica on its CPU"),
-        ({"cross_device_ops": "hierarchical-copy"}, "reduce by collectives"),
-        ({"global_batch_size": 25}, "multiple of the number of replicas"),
-        ({"inject": [{"worker": 2, "replica": 0, "ms": 5}]}, "A delay names a worker"),
+        ({"devices": "cpu:2"}, "devices='cpu:2' is more than one CPU per worker"),
+        (
+            {"cross_device_ops": "hierarchical-copy"},
+            "cannot use cross_device_ops=hierarchical-copy",
+        ),
+        ({"global_batch_size": 25}, "batch_size=25 cannot be shared equally"),
+        (
+            {"inject": [{"worker": 2, "replica": 0, "ms": 5}]},
+            "The delay names worker=2, but the run has workers 0 to 1",
+        ),
     ],
 )
 def test_a_cluster_that_cannot_be_is_refused_before_anything_starts(

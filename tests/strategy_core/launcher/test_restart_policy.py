@@ -79,5 +79,5 @@ def test_the_note_names_who_is_missing_and_leaves_its_end_to_the_event_that_tell
 ) -> None:
     group = group_of("parameter-server", tmp_path)
     note = note_of(group, group.members[2])
-    assert note.message.startswith("Training goes on without worker 1 until")
+    assert note.message.startswith("Training continues without worker 1 until")
     assert note.fields == {"worker": 2, "generation": 0}

@@ -95,13 +95,15 @@ def test_while_a_step_is_built_waiting_is_none(worker: WorkerMonitor) -> None:
 def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="step", step=0)
     assert worker.why_late(19.0, 20.0, 15.0) is None
-    assert worker.why_late(21.0, 20.0, 15.0) == "Stop was asked, but no step ended within 15 s."
+    assert (
+        worker.why_late(21.0, 20.0, 15.0) == "A stop was requested, but no step ended within 15 s."
+    )
     happens(worker, 21.0, kind="answer", number=1, command="reconfigure", status="applied")
     assert worker.why_late(22.0, 20.0, 15.0) is not None
     happens(worker, 22.0, kind="answer", number=1, command="stop", status="applied")
     assert worker.why_late(22.0, 20.0, 15.0) is None
     late = worker.why_late(20.5 + CLOSING_S, 20.0, 15.0)
-    assert late == "Stop was obeyed, but its books were not closed within 120 s."
+    assert late == "The run stopped, but its record was not complete within 120 s."
 
 
 def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WorkerMonitor) -> None:

@@ -58,11 +58,11 @@ def test_workers_have_whole_cards_of_their_own(
 @pytest.mark.parametrize(
     ("workers", "devices", "cards", "rule"),
     [
-        (3, "gpu:1", 2, "every worker takes whole cards, and this machine has 2"),
-        (3, "auto", 2, "every worker takes whole cards"),
-        (2, "gpu:2", 2, "every worker takes whole cards"),
-        (2, "gpu:0,gpu:1", 4, "says how many each has"),
-        (1, "gpu:7,gpu:8", 2, "among those of its machine"),
+        (3, "gpu:1", 2, "3 workers on this machine need 3 GPUs, 1 each; it has 2"),
+        (3, "auto", 2, "3 workers on this machine need 3 GPUs"),
+        (2, "gpu:2", 2, "2 workers on this machine need 4 GPUs, 2 each"),
+        (2, "gpu:0,gpu:1", 4, "GPUs of a machine that 2 workers share.* such as gpu:2"),
+        (1, "gpu:7,gpu:8", 2, "names GPU 8; the machine has 2"),
         (2, "gpu:1", 0, "this machine has none"),
     ],
 )
@@ -91,7 +91,7 @@ def test_with_memory_shared_out_workers_have_parts_of_cards(
     assert planned.shares_cards
     assert len(planned.indices) == expected[0].count
     assert collective_algorithms.decide(spec, planned).name == "collective-ring"
-    with pytest.raises(SpecError, match="NCCL wants one card per rank"):
+    with pytest.raises(SpecError, match="NCCL needs a GPU for each rank"):
         collective_algorithms.decide(
             asked(workers, devices=devices, cross_device_ops="nccl"), planned
         )

@@ -22,8 +22,8 @@ def test_other_strategies_have_no_cores() -> None:
 @pytest.mark.parametrize(
     ("layout", "message"),
     [
-        ({"cores_per_replica": 3}, "multiple of the cores per replica"),
-        ({"topology": [2, 2, 1, 1]}, "as many places as there are cores"),
+        ({"cores_per_replica": 3}, "8 cores cannot be divided into replicas of 3"),
+        ({"topology": [2, 2, 1, 1]}, "has 4 cores, but the run has 8"),
         ({"topology": [2, 2, 2]}, "topology"),
         ({"split_axis": -1}, "split_axis"),
     ],

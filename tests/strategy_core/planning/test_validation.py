@@ -12,16 +12,16 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 @pytest.mark.parametrize(
-    ("text", "received"),
+    ("text", "problem"),
     [
         (b"def build_model(:\n", r"mine.py:1: invalid syntax"),
         (b"x = 1\n  y = 2\n", r"mine.py:2: unexpected indent"),
         (b"x = 1\0", r"mine.py: .*null bytes"),
     ],
 )
-def test_a_workload_file_that_is_no_python(text: bytes, received: str, tmp_path: Path) -> None:
+def test_a_workload_file_that_is_no_python(text: bytes, problem: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_bytes(text)
-    with pytest.raises(SpecError, match=f"The workload file .*.*{received}"):
+    with pytest.raises(SpecError, match=f"The workload file .*{problem}"):
         validation.check(RunSpec(workload=str(tmp_path / "mine.py")))
 
 
@@ -35,7 +35,7 @@ def test_data_that_there_are_none_of(tmp_path: Path) -> None:
     (tmp_path / "nothing.csv").touch()
     for name, rule in {
         "absent.csv": "absent.csv does not exist",
-        "notes.txt": "has no reader for the data .*ends in .npz, .csv, .parquet, .tfrecord",
+        "notes.txt": "in the format of .*notes.txt.* ends in .npz, .csv, .parquet, .tfrecord",
         "nothing.csv": "nothing.csv is empty",
     }.items():
         with pytest.raises(SpecError, match=rule) as refused:

@@ -38,7 +38,7 @@ CASES = [
     (ExitEvidence(-9, memory_note="Not counted."), "killed", "outside the lab.*Not counted"),
     (ExitEvidence(-signal.SIGTERM), "killed", "SIGTERM"),
     (ExitEvidence(-signal.SIGSEGV, last_words="at 0x0"), "crashed", "SIGSEGV.*at 0x0"),
-    (ExitEvidence(-signal.SIGABRT), "crashed", "SIGABRT and said nothing"),
+    (ExitEvidence(-signal.SIGABRT), "crashed", "SIGABRT without any output"),
     (ExitEvidence(3), "crashed", "code 3"),
     (ExitEvidence(-99), "crashed", "signal 99"),
 ]

@@ -43,7 +43,7 @@ def test_a_system_that_does_not_tell(tmp_path: Path) -> None:
     assert read_memory(tmp_path) == MemoryReading()
     is_oom, note = oom_evidence(MemoryReading(), MemoryReading(), peak_bytes=None)
     assert not is_oom
-    assert "does not tell" in note
+    assert "does not report" in note
 
 
 def test_how_sure_it_is_is_said() -> None:
@@ -57,7 +57,7 @@ def test_how_sure_it_is_is_said() -> None:
     somebodys = MemoryReading(cgroup_oom_kills=1, machine_oom_kills=6)
     assert oom_evidence(before, somebodys, None) == (
         True,
-        "The kernel counted an out-of-memory kill on this machine: most likely this.",
+        "The kernel counted an out-of-memory kill on this machine, probably this one.",
     )
     assert oom_evidence(before, before, None) == (
         False,

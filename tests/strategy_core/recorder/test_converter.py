@@ -39,7 +39,7 @@ def test_jobs_are_answered_in_order_and_a_bad_one_costs_no_other(tmp_path: Path)
     converter.close()
     assert [answer["number"] for answer in answers] == [0, 1, 2]
     assert [answer["error"] is None for answer in answers] == [True, False, True]
-    assert "A capture is an XSpace file" in answers[1]["error"]
+    assert "is not an XSpace message" in answers[1]["error"]
     assert pq.read_schema(tmp_path / "window-2" / "spans.parquet").names
     assert not (tmp_path / "window-1").exists()
     assert not list(tmp_path.glob(".*.part"))

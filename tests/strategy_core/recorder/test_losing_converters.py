@@ -79,7 +79,7 @@ def test_a_bounded_number_of_processes_is_started_then_every_job_is_refused() ->
     converter.submit(_job(99))
     (refused,) = converter.answers()
     assert refused["number"] == 99
-    assert "No process converts captures any more" in refused["error"]
+    assert "The process that converts captures is gone" in refused["error"]
     assert len(started) == MOST_RESTARTS + 1
     assert converter.take_notes()[-1].endswith("this run captures no more windows.")
     assert converter.take_notes() == []

@@ -258,7 +258,7 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
 
     def append(log: EventLog, lines: Sequence[bytes]) -> None:
         if any(b'"kind":"step"' in line and json.loads(line)["step"] >= 3 for line in lines):
-            raise RunFolderError("The run folder takes every event", "No space left on device")
+            raise RunFolderError("An event cannot be written: No space left on device")
         real_append(log, lines)
 
     monkeypatch.setattr(EventLog, "append", append)
@@ -314,7 +314,7 @@ def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
     with lab.record(tmp_path / "run"):
         pass
     with (
-        pytest.raises(RunFolderError, match="A run folder holds one run"),
+        pytest.raises(RunFolderError, match="run holds another run already"),
         lab.record(tmp_path / "run"),
     ):
         pass

@@ -67,7 +67,7 @@ def test_events_keep_the_order_in_which_they_were_told(tmp_path: Path) -> None:
 
 
 def _refuse(*_lines: Sequence[str]) -> None:
-    raise RunFolderError("The run folder takes every event", "No space left on device")
+    raise RunFolderError("An event cannot be written: No space left on device")
 
 
 @pytest.mark.parametrize(

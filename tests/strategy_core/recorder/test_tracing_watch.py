@@ -22,14 +22,14 @@ def _signatures(*values: tuple[str, str]) -> str:
 
 def test_a_python_number_that_changes_is_named_with_its_values() -> None:
     text = _signatures(*(("(4, 2)", f"Literal[{value}]") for value in (1.0, 1.5, 2.0, 2.5)))
-    expected = "argument `scale` is a Python value, and a new one each time (1.5, 2.0, 2.5)"
+    expected = "argument `scale` is a Python value that changes (1.5, 2.0, 2.5)"
     assert what_changed(text) == expected
 
 
 def test_a_shape_that_changes_is_named() -> None:
     told = what_changed(_signatures(("(4, 2)", "Literal[1.0]"), ("(3, 2)", "Literal[1.0]")))
     assert told is not None
-    assert told.startswith("argument `batch` comes in another form (")
+    assert told.startswith("argument `batch` changes its shape or type (")
     assert "(3, 2)" in told
 
 

@@ -74,7 +74,7 @@ def test_a_topology_that_cannot_be(shape):
 
 
 def test_a_topology_larger_than_the_machine():
-    with pytest.raises(ValueError, match=r"needs 32 devices\. Received: 8 logical devices"):
+    with pytest.raises(ValueError, match="needs 32 devices; TensorFlow has 8 logical devices"):
         tpu.initialize_tpu_system(tpu.TPUClusterResolver(tpu="", topology_shape=(4, 2, 2, 2)))
 
 
@@ -144,9 +144,9 @@ def test_mesh_shapes():
     ]
     assert mesh.computation_shape((1, 2, 2, 2), 4) == (1, 1, 2, 2)
     assert mesh.computation_shape((3, 1, 1, 2), 3) == (3, 1, 1, 1)
-    with pytest.raises(ValueError, match="form a box"):
+    with pytest.raises(ValueError, match="Replicas of 3 cores cannot tile"):
         mesh.computation_shape((1, 2, 2, 2), 3)
-    with pytest.raises(ValueError, match="at least one core"):
+    with pytest.raises(ValueError, match="0 cores make no TPU"):
         mesh.default_shape(0)
-    with pytest.raises(ValueError, match="same number of cores"):
+    with pytest.raises(ValueError, match="3 cores cannot be shared equally among 2 hosts"):
         mesh.Mesh((1, 1, 1, 3), num_tasks=2)

@@ -45,5 +45,5 @@ def test_hosts_end_with_the_pod():
 
 
 def test_a_pod_without_hosts():
-    with pytest.raises(ValueError, match="at least one host"):
+    with pytest.raises(ValueError, match="0 hosts with 4 cores make no pod"):
         tpu.Pod(num_hosts=0, cores_per_host=4)

@@ -48,7 +48,7 @@ def test_an_array_whose_header_tells_of_more_than_there_is(tmp_path: Path) -> No
     with zipfile.ZipFile(tmp_path / "short.npz", "w") as archive:
         archive.writestr("x.npy", header.getvalue())
         archive.writestr("y.npy", header.getvalue())
-    assert "is cut off: its header tells of 8,000,000,000,000,000 bytes" in refused(
+    assert "is truncated: its header declares 8,000,000,000,000,000 bytes" in refused(
         tmp_path / "short.npz"
     )
 

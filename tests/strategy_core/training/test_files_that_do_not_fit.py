@@ -58,51 +58,60 @@ MISTAKES = {
     "features of another shape": (
         data("numbers = numbers[:, :3]"),
         (
-            r"takes the features of the data. Received: features float32 \(n, 3\), for a model of "
+            r"model of mine.py does not take features float32 \(n, 3\): it takes "
             r"float32 \(n, 5\)"
         ),
     ),
-    "features of another rank": (data("numbers = numbers[:, 0]"), r"float32 \(n,\), for a model"),
-    "words": (data("numbers = numbers.astype(str)"), r"string \(n, 5\), for a model of float32"),
+    "features of another rank": (data("numbers = numbers[:, 0]"), r"float32 \(n,\): it takes"),
+    "words": (data("numbers = numbers.astype(str)"), r"string \(n, 5\): it takes float32"),
     "two inputs": (data("numbers = {'a': numbers, 'b': numbers}"), r"features \{a: float32 \(n"),
-    "a model's own call": (NAMED + CALL, r"features float32 \(n, 5\), and .*mine.py:18: Attribute"),
+    "a model's own call": (NAMED + CALL, r"float32 \(n, 5\): AttributeError: .* \(line 18\)"),
     "of unknown shape": (
         stream(
             "tf.data.Dataset.from_generator(lambda: [(numbers[:8, :3], labels[:8])], "
             "(tf.float32, tf.int32))"
         ),
-        r"float32 \(n, 3\), for a model of",
+        r"float32 \(n, 3\): it takes",
     ),
     "ragged": (
         data("numbers = tf.ragged.constant([[1.0, 2.0], [3.0]] * 20)"),
-        r"gives dense tensors. Received: \(ragged float32 \(n, \?\), int32 \(n,\)\). Make them",
+        r"yields \(ragged float32 \(n, \?\), int32 \(n,\)\), not dense tensors\. Make them",
     ),
-    "sparse": (data("numbers = tf.sparse.from_dense(numbers)"), "dense tensors. Received: .sparse"),
+    "sparse": (
+        data("numbers = tf.sparse.from_dense(numbers)"),
+        "yields .sparse .*, not dense tensors",
+    ),
     "no class for a label": (
         data("labels = labels + 1"),
-        "class numbers from 0 to 2, for the 3 outputs of the model. Received: label 3 in the first",
+        "Label 3 in the first batch of mine.py is outside 0 to 2, the classes of a model with 3",
     ),
     "labels with an axis more": (
         data("labels = labels[:, None]"),
-        r"Whole-number labels .* Received: labels int32 \(n, 1\) and outputs float32 \(n, 3\)",
+        r"class numbers .*, not labels int32 \(n, 1\) and outputs float32 \(n, 3\)",
     ),
     "labels of another width": (
         data("labels = np.eye(4, dtype='float32')[labels]"),
-        r"shape of the model's outputs. Received: labels float32 \(n, 4\) and outputs .*\(n, 3\)",
+        r"shape of the outputs, not labels float32 \(n, 4\) and outputs .*\(n, 3\)",
     ),
-    "labels of words": (data("labels = np.array(['a'] * 40)"), r"are numbers.*labels string \(n,"),
-    "labels by name": (data("labels = {'a': labels}"), "one tensor each"),
+    "labels of words": (
+        data("labels = np.array(['a'] * 40)"),
+        r"takes numbers.*labels string \(n,",
+    ),
+    "labels by name": (data("labels = {'a': labels}"), "of one tensor each, not labels {a: int32"),
     "fewer labels": (
         stream(
             "tf.data.Dataset.zip(*(tf.data.Dataset.from_tensor_slices(part).batch(size) "
             "for part, size in ((numbers, 8), (labels, 4))))"
         ),
-        "as many labels as features. Received: batches of 4 and 8",
+        "features and labels of different numbers: 4 and 8",
     ),
-    "an empty data set": (stream("tf.data.Dataset.range(0).batch(8).map(lambda n: (n, n))"), "one"),
+    "an empty data set": (
+        stream("tf.data.Dataset.range(0).batch(8).map(lambda n: (n, n))"),
+        "empty",
+    ),
     "another batch size": (
         NAMED.replace("batch(global_batch_size)", "batch(4)"),
-        "global_batch_size=8 examples, but for the last of an epoch. Received: a first batch of 4",
+        "a first batch of 4 examples, not of global_batch_size=8",
     ),
     "batches of nothing": (
         stream("tf.data.Dataset.from_tensors((numbers[:0], labels[:0]))"),
@@ -110,48 +119,63 @@ MISTAKES = {
     ),
     "data that raise": (
         data("numbers = tf.io.decode_raw(tf.io.read_file('absent'), tf.float32)"),
-        "build_dataset runs without an error. Received: .*mine.py:10: NotFoundError",
+        r"build_dataset of mine.py raised NotFoundError: .* \(line 10\)",
     ),
     "batches that raise": (
         stream("tf.data.Dataset.range(40).map(lambda n: (tf.strings.to_number('x'), n)).batch(8)"),
-        "first batch of the data set can be computed. Received: .*: InvalidArgumentError: String",
+        "The first batch of mine.py raised InvalidArgumentError: String",
     ),
     "loss of other outputs": (
         loss("tf.matmul(outputs, tf.zeros((2, 7)))"),
         (
-            r"loss_fn takes labels and outputs. Received: .*mine.py:13: ValueError: "
-            r"Dimensions .* 3 and 2 with input shapes: \[n,3\], \[2,7\], for labels int32 \(n,\)"
+            r"loss_fn of mine.py, for labels int32 \(n,\) and .*, raised ValueError: "
+            r"Dimensions .* 3 and 2 with input shapes: \[n,3\], \[2,7\] \(line 13\)"
         ),
     ),
-    "loss of nothing": (loss("None"), "one loss per example.*NoneType"),
-    "loss over the other axis": (loss("tf.reduce_mean(outputs, 0)"), r"Received: shape \(3,\) for"),
+    "loss of nothing": (loss("None"), "loss_fn returned NoneType, not one loss per example"),
+    "loss over the other axis": (loss("tf.reduce_mean(outputs, 0)"), r"returned shape \(3,\) for"),
     "loss of all pairs": (
         ONE_OUTPUT.replace('dtype="int32"', 'dtype="float32"')
         + "\ndef loss_fn(labels, outputs):\n    return (labels - outputs) ** 2\n",
-        r"one per pair of examples, \(n, n\), for labels float32 \(n,\) and outputs .*\(n, 1\)",
+        r"one loss per pair of examples, \(n, n\), for labels float32 \(n,\) and .*\(n, 1\)",
     ),
-    "loss of whole numbers": (loss("labels"), "int32, which has no gradient"),
-    "loss without outputs": (loss("tf.cast(labels, tf.float32)"), "depends on the model's outputs"),
-    "loss by name": (NAMED + "\nloss_fn = 'mse'\n", "are functions. Received: loss_fn = 'mse'"),
+    "loss of whole numbers": (loss("labels"), "returned type int32, not one"),
+    "loss without outputs": (
+        loss("tf.cast(labels, tf.float32)"),
+        "no gradient for the model's outputs",
+    ),
+    "loss by name": (
+        NAMED + "\nloss_fn = 'mse'\n",
+        "loss_fn = 'mse' of .*mine.py is not a function",
+    ),
     "two outputs": (
         model("keras.Model(i := keras.Input((5,)), [keras.layers.Dense(3)(i)] * 2)"),
-        r"one tensor each. Received: labels int32 \(n,\) and outputs \(float32 \(n, 3\), float32",
+        r"one tensor each, not labels int32 \(n,\) and outputs \(float32 \(n, 3\), float32",
     ),
     "a model without weights": (
         model("keras.Sequential([keras.Input((5,)), keras.layers.Flatten()])"),
-        "gives trainable weights. Received: a Sequential without. Add a layer",
+        "returned a Sequential without trainable weights. Add a layer",
     ),
-    "no model": (model("None"), "gives a keras.Model. Received: None. Let it return"),
+    "no model": (
+        model("None"),
+        "build_model of mine.py returned None, not a keras.Model. Return what",
+    ),
     "an optimizer's class": (
         NAMED + "\ndef build_optimizer():\n    return keras.optimizers.Adam\n",
-        "Received: the class Adam. Call it",
+        "returned the class Adam, not a keras.optimizers.Optimizer. Call it",
     ),
-    "a step that gives nothing": (step("None"), "one scalar loss. Received: NoneType"),
-    "a step that gives many": (step("model(batch[0])"), r"loss. Received: float32 \(n, 3\)"),
-    "a step that raises": (step("batch[0].numpy()"), r"train_step runs .*mine.py:13: AttributeErr"),
+    "a step that gives nothing": (
+        step("None"),
+        "train_step of mine.py returned NoneType, not one scalar",
+    ),
+    "a step that gives many": (step("model(batch[0])"), r"returned float32 \(n, 3\), not one"),
+    "a step that raises": (
+        step("batch[0].numpy()"),
+        r"train_step of mine.py raised Attr.*\(line 13\)",
+    ),
     "a step that fails": (
         step("tf.gather(tf.reduce_mean(model(batch[0]), 0), 9 + batch[1])[0]"),
-        "from 0 to 2, for its 3 rows. Received: .* in the batch of step 0 of mine.py",
+        r"Index \d+ in the batch of step 0 of mine.py is outside 0 to 2, the 3 rows",
     ),
 }
 
@@ -166,10 +190,10 @@ def test_what_does_not_fit_is_told_in_one_sentence(mistake: str, tmp_path: Path)
 
 
 UNDER_FIT = {
-    "labels by name": r"Under fit, .* labels \{a: int32 \(n,\)\} .* Choose the custom loop",
-    "features of another shape": "for a model of",
-    "loss of other outputs": "loss_fn takes labels and outputs",
-    "no class for a label": "label 3 in the first batch",
+    "labels by name": r"fit needs .* labels \{a: int32 \(n,\)\} .* Choose the custom loop",
+    "features of another shape": "does not take features",
+    "loss of other outputs": "loss_fn of mine.py, for labels",
+    "no class for a label": "Label 3 in the first batch",
 }
 
 
@@ -185,14 +209,14 @@ def test_fit_is_told_the_same(mistake: str, tmp_path: Path) -> None:
 LATER = {
     "a class": (
         data("labels[30] = 9"),
-        "class numbers from 0 to 2, .* label 9 in the batch of step 3 of mine.py. Number the",
+        "Label 9 in the batch of step 3 of mine.py is outside 0 to 2, .* Number the",
     ),
     "an index": (
         data("numbers = np.arange(200).reshape(40, 5) // 8").replace(
             "keras.layers.Dense(units)",
             "keras.layers.Embedding(12, 2), keras.layers.Flatten(), keras.layers.Dense(units)",
         ),
-        "from 0 to 11, for its 12 rows. Received: 1[2-4] in the batch of step 2 of mine.py",
+        "Index 1[2-4] in the batch of step 2 of mine.py is outside 0 to 11, the 12 rows",
     ),
     "Python in the data": (
         NAMED.replace(
@@ -204,7 +228,7 @@ LATER = {
             "    return tf.data.Dataset.from_generator(examples, output_signature=shapes)"
             ".batch(global_batch_size)",
         ),
-        r"steps run without an error. Received: .*mine.py:12: .*KeyError: 'no more', in step 3",
+        r"Step 3 of mine.py raised .*KeyError: 'no more' \(line 12\)",
     ),
 }
 
@@ -271,5 +295,5 @@ def test_an_own_step_meets_a_batch_that_it_cannot_take(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
     workload = written(tmp_path, NAMED + OWN_STEP.replace("features, labels", "labels, features"))
-    with pytest.raises(SpecError, match=r"train_step runs without an error. .*mine.py:15: Value"):
+    with pytest.raises(SpecError, match=r"train_step of mine.py raised Value.*\(line 15\)"):
         trained(1, devices="cpu:2", workload=workload, global_batch_size=8)

@@ -84,7 +84,7 @@ def test_what_fit_raises_comes_out_of_the_step(tmp_path: Any) -> None:
     from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
 
     own = written(tmp_path, GOOD + OWN_STEP)
-    with pytest.raises(SpecError, match="fit brings its own train_step"):
+    with pytest.raises(SpecError, match=r"fit cannot use the train_step of mine.py"):
         trained(1, workload=own, global_batch_size=8, devices="cpu:2", loop="fit")
     bad = written(tmp_path, GOOD + "\ndef loss_fn(labels, outputs):\n    return undefined\n")
     with pytest.raises(SpecError, match="NameError"):

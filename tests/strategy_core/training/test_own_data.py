@@ -104,16 +104,16 @@ def with_nan() -> Any:
     ("arrays", "rule"),
     [
         ({"x": with_nan()}, "NaN or infinity in the features of example 7"),
-        ({"x": NUMBERS[:, :63]}, r"takes examples of shape \(64,\)\. Received: .*\(63,\)"),
-        ({"y": LABELS + 1}, "labels from 0 to 9. Received: labels from 1 to 10"),
-        ({"y": LABELS[:50]}, "60 examples and 50 labels"),
-        ({"x": NUMBERS[:2], "y": LABELS[:2]}, "at most the whole data set"),
+        ({"x": NUMBERS[:, :63]}, r"takes examples of shape \(64,\), the data has \(63,\)"),
+        ({"y": LABELS + 1}, "labels run from 1 to 10; the model's 10 classes are 0 to 9"),
+        ({"y": LABELS[:50]}, "60 examples, 50 labels"),
+        ({"x": NUMBERS[:2], "y": LABELS[:2]}, "global_batch_size=4 is more than the 2 examples"),
         ({"x": np.array([{"a": 1}] * 60)}, "data.npz cannot be read: "),
-        ({"x": NUMBERS.astype(str)}, "Features are numbers. Received: str"),
-        ({"x": NUMBERS.astype(complex)}, "Features are numbers. Received: complex128"),
-        ({"x": np.float32(3)}, "a row per example. Received: a single value"),
-        ({"y": LABELS / 3}, r"shape of the model's outputs. Received: labels float32 \(n,\)"),
-        ({"y": np.eye(10, dtype=int)[LABELS]}, r"class numbers: .* labels int32 \(n, 10\)"),
+        ({"x": NUMBERS.astype(str)}, "data.npz are str.*, not real numbers"),
+        ({"x": NUMBERS.astype(complex)}, "data.npz are complex128, not real numbers"),
+        ({"x": np.float32(3)}, "data.npz holds a single value"),
+        ({"y": LABELS / 3}, r"shape of the outputs, not labels float32 \(n,\)"),
+        ({"y": np.eye(10, dtype=int)[LABELS]}, r"class numbers .* labels int32 \(n, 10\)"),
     ],
 )
 def test_bad_arrays_are_refused_before_a_step(
@@ -134,7 +134,7 @@ def test_fractions_are_not_cut_off_for_a_model_of_whole_numbers(tmp_path: Path) 
     from tests.strategy_core.in_memory import opened
 
     path = npz(tmp_path, NUMBERS[:, :32])
-    with pytest.raises(SpecError, match=r"takes whole numbers. Received: fractions"):
+    with pytest.raises(SpecError, match="takes whole numbers, but the features have fractions"):
         opened(workload="embedding", data=str(path), global_batch_size=4)
 
 
@@ -160,7 +160,9 @@ def test_a_single_label_is_noted(tmp_path: Path) -> None:
 def test_images_need_a_model_for_images(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened
 
-    with pytest.raises(SpecError, match=r"takes \(height, width, channels\). Received: .*\(64,\)"):
+    with pytest.raises(
+        SpecError, match=r"of shape \(64,\), not images \(height, width, channels\)"
+    ):
         opened(workload="digits-mlp", data=str(images(tmp_path)), global_batch_size=4)
 
 
@@ -180,10 +182,16 @@ def test_records_that_are_no_examples_are_refused(tmp_path: Path) -> None:
 
     path = tmp_path / "data.tfrecord"
     for features, rule in [
-        ([{"x": [1.0]}], "Every record has a feature 'label'. Received: record 0"),
-        ([{"x": [1.0], "label": []}], "is one number. Received: 0 numbers in record 0"),
-        ([{"x": [], "label": [1.0]}], "same numeric features. Received: 0 numbers"),
-        ([{"x": [1.0], "label": [1.0]}, {"x": [1.0, 2.0], "label": [1.0]}], "2 numbers in record"),
+        ([{"x": [1.0]}], "Record 0 of .*data.tfrecord has no feature 'label'; its features: x"),
+        (
+            [{"x": [1.0], "label": []}],
+            "'label' of record 0 of .*data.tfrecord holds 0 numbers, not one",
+        ),
+        ([{"x": [], "label": [1.0]}], "Record 0 of .*data.tfrecord has 0 numbers"),
+        (
+            [{"x": [1.0], "label": [1.0]}, {"x": [1.0, 2.0], "label": [1.0]}],
+            "Record 1 of .* has 2 numbers in its features, the first record 1",
+        ),
     ]:
         records(path, *features)
         with pytest.raises(SpecError, match=rule):
@@ -215,14 +223,14 @@ def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a;b;label\n1;2;0\n")
     for name, rule in {
         "absent.csv": "does not exist",
-        "notes.txt": "has no reader for",
-        "empty": "one folder per class",
-        "words.csv": "holds numbers. Received: b in",
-        "broken.npz": "as np.savez writes it",
+        "notes.txt": "cannot read data in the format of .*notes.txt",
+        "empty": "empty has 0 folders with no image",
+        "words.csv": "Columns of .*words.csv that are not numbers: b",
+        "broken.npz": "broken.npz is not an .npz archive",
         "nothing.csv": "nothing.csv is empty",
-        "names.csv": "at least one example",
-        "nameless.csv": r"names its columns. Received: 0.5, 1, 0, ... in .* a line of 3 names",
-        "other.csv": "with 1 column. Separate the columns",
+        "names.csv": "names.csv holds no examples",
+        "nameless.csv": r"instead of column names, such as 0.5, 1, 0\. Put a line of 3 names",
+        "other.csv": "has 1 column; .* Separate the columns",
     }.items():
         with pytest.raises(SpecError, match=rule):
             data.read(str(tmp_path / name))

@@ -107,5 +107,5 @@ def test_a_stream_starts_anywhere_whatever_the_batch() -> None:
     whole = np.concatenate(list(shuffled_indices(50, 10, seed=3).take(12)))
     late = np.concatenate(list(shuffled_indices(50, 7, seed=3, first_example=33).take(4)))
     np.testing.assert_array_equal(late, whole[33:61])
-    with pytest.raises(SpecError, match="at most the whole data set"):
+    with pytest.raises(SpecError, match="global_batch_size=51 is more than the 50 examples"):
         shuffled_indices(50, 51, seed=3)

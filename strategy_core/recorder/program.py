@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ def seen_strategy() -> Any:
 
 def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow tells."""
-    devices = [full_name(device) for device in strategy.extended.worker_devices]
+    devices = [full_name(device) for device in _replica_devices(strategy)]
     num_servers = 0
     if isinstance(strategy, tf.distribute.ParameterServerStrategy):
         num_servers = strategy.cluster_resolver.cluster_spec().num_tasks("ps")
@@ -167,6 +167,15 @@ def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
         cross_device_ops="auto",
         spec={"parameter_servers": num_servers} if num_servers else {},
     )
+
+
+def _replica_devices(strategy: Any) -> Sequence[str]:
+    """Devices of the replicas in this process."""
+    try:
+        return tuple(strategy.extended.worker_devices)
+    except RuntimeError:  # the default strategy names none: TensorFlow places its ops
+        first = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+        return (first[0].name,)
 
 
 def strategy_name(strategy: Any) -> str:

@@ -74,7 +74,9 @@ def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
 
 def _spans_processes(strategy: tf.distribute.Strategy) -> bool:
     """Whether some replicas of a strategy that keeps them in sync live in other processes."""
-    return len(strategy.extended.worker_devices) < strategy.num_replicas_in_sync
+    replicas = strategy.num_replicas_in_sync
+    # TensorFlow's default strategy, of one replica, raises on `worker_devices`.
+    return replicas > 1 and len(strategy.extended.worker_devices) < replicas
 
 
 def _learning_rate(optimizer: Any) -> Any:

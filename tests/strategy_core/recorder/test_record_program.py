@@ -141,6 +141,44 @@ def test_the_strategy_is_found_without_being_named(tmp_path: Path) -> None:
     assert segment["num_replicas"] == strategy.num_replicas_in_sync == 6
 
 
+def test_a_program_without_a_strategy_is_recorded_as_the_default_one(tmp_path: Path) -> None:
+    """In a process of its own: strategies of other tests may be alive here."""
+    program = (
+        "import sys\n"
+        "import tensorflow as tf\n"
+        "import strategy_core as lab\n"
+        "with lab.record(sys.argv[1]) as recorder, recorder.step() as step:\n"
+        "    step.result(loss=tf.constant(1.0))\n"
+    )
+    run = tmp_path / "run"
+    subprocess.run([sys.executable, "-c", program, str(run)], check=True)
+    (segment,) = _of(_events(run), "segment")
+    assert (segment["strategy"], segment["num_replicas"]) == ("default", 1)
+    assert segment["replica_devices"][0].endswith("device:CPU:0")
+
+
+def test_each_strategy_of_tensorflow_has_the_labs_name() -> None:
+    import tensorflow as tf
+
+    from strategy_core.recorder.program import strategy_name
+
+    distribute = tf.distribute
+    expected = {
+        distribute.MirroredStrategy: "mirrored",
+        distribute.OneDeviceStrategy: "one-device",
+        distribute.experimental.CentralStorageStrategy: "central-storage",
+        distribute.MultiWorkerMirroredStrategy: "multi-worker-mirrored",
+        distribute.experimental.MultiWorkerMirroredStrategy: "multi-worker-mirrored",
+        distribute.ParameterServerStrategy: "parameter-server",
+        distribute.TPUStrategy: "tpu",
+        type(distribute.get_strategy()): "default",
+    }
+    named = {kind: strategy_name(object.__new__(kind)) for kind in expected}
+    assert named == expected
+    derived = type("PatientMirrored", (distribute.MirroredStrategy,), {})
+    assert strategy_name(object.__new__(derived)) == "mirrored"
+
+
 @pytest.mark.parametrize("steps_per_execution", [1, 2])
 def test_fit(tmp_path: Path, steps_per_execution: int) -> None:
     import tensorflow as tf

@@ -106,7 +106,7 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
 
 
 def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:
-    """Why nobody can say who waited for whom; None if the records of all workers are there."""
+    """Why waits between workers are unknown; None if the records of all workers exist."""
     absent = profile.absent_workers(segment)
     if not absent:
         return None

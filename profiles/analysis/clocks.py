@@ -1,7 +1,7 @@
 """How well do the workers' clocks agree, and do their collectives bear it out?
 
 Offset and drift come from the workers' own messages (`profiles.clocks.estimate`). The check is
-independent of them: nobody ends an all-reduce before the last replica began it. For workers p and q
+independent of them: no replica ends an all-reduce before the last one began it. For workers p and q
 that bounds how far p's clock is ahead of q's, from the marks of every step:
 
     gradients_p - reduced_q <= ahead <= reduced_p - gradients_q
@@ -85,7 +85,7 @@ class ClockAnswer:
 
 
 def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:
-    """The clocks of a run's workers, by worker; empty where there is one worker."""
+    """The clocks of a run's workers, by worker; empty for a single worker."""
     clocks = profile.clocks
     if len(clocks.workers) < 2:
         return ()

@@ -70,7 +70,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Communication:
-    """A segment's communication; `reason` says why there is none to tell of."""
+    """A segment's communication; `reason` says why it is unknown."""
 
     segment: int
     num_steps: int

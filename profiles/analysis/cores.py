@@ -49,14 +49,14 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """The answer for a segment; `reason` says why there is none."""
+    """The cores of a segment; `reason` says why they are unknown."""
 
     cores: tuple[Core, ...]
     expansion: CoresExpanded | None
     num_steps: int
     """Captured steps."""
     reason: str | None = None
-    """Why there are no cores, where there are none."""
+    """Why there are no cores."""
 
     @property
     def fallbacks(self) -> list[Fallback]:

@@ -90,7 +90,7 @@ _PACKING = {
         "collective-ring), or fewer and larger variables."
     ),
 }
-"""How the cross-device algorithm in force is told to reduce fewer, larger tensors."""
+"""How to make each cross-device algorithm reduce fewer, larger tensors."""
 _NO_PACKING = (
     "Give each step more work, so that communication is a smaller share, or use fewer and "
     "larger variables."

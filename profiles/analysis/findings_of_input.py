@@ -43,7 +43,7 @@ _OF_DISTRIBUTE = (
 
 def input_bound(facts: Facts) -> Iterator[Finding]:
     """From the host's own clock on every step; else from captured steps, where the program asks for
-    its batch inside the step and nobody else sees it."""
+    its batch inside the step, where only the trace sees it."""
     stages = facts.held_up.of_kind("input-stage")
     stage = next((item for item in stages if item.name not in _OF_DISTRIBUTE), None)
     if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):

@@ -310,7 +310,7 @@ def _interfaces(slopes: list[_Slope], found: tuple[Link, ...]) -> Iterator[Inter
 
 
 def _retransmitted(slopes: list[_Slope]) -> dict[Pair, float]:
-    """Retransmissions by link: only the sender knows, whoever opened the connection."""
+    """Retransmissions by link: only the sender counts them, no matter who opened the connection."""
     found: dict[Pair, float] = {}
     for slope in slopes:
         pair = slope.from_worker, slope.to_worker

@@ -10,7 +10,7 @@ import numpy as np
 from strategy_lab.profiles.tables.columns import Floats
 
 FEW = 4
-"""So many lines can be told apart; more become a band."""
+"""With more lines, a chart shows a band instead."""
 OUTSTANDING = 1.05
 """Of the middle peak: whose is higher is drawn by itself, and named."""
 

@@ -103,7 +103,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class ParameterServing:
-    """The answer for a segment; `reason` says why there is none."""
+    """The answer for a segment; `reason` says why it is unknown."""
 
     workers: tuple[ServedWorker, ...] = ()
     servers: tuple[ParameterServer, ...] = ()

@@ -41,7 +41,7 @@ class VariablePlacement:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The placement of a segment; `reason` says why there is none."""
+    """The placement of a segment; `reason` says why it is unknown."""
 
     segment: int
     devices: tuple[DevicePlacement, ...]

@@ -55,7 +55,7 @@ class PlacementChange:
     variables: tuple[VariableMove, ...]
     ops: tuple[DeviceOps, ...]
     reason: str | None = None
-    """Why there is no answer, where there is none."""
+    """Why there is no answer."""
 
 
 def placement_change(profile: Profile, before: int, after: int) -> PlacementChange:

@@ -1,7 +1,7 @@
 """Where a step of a worker of parameter servers goes: from one start to its next.
 
-Pull and push are transfer. Nobody waits for anybody, so there is no wait; what is left until the
-worker begins its next step (results on their way, the coordinator's turn) is idle.
+Pull and push are transfer. Workers do not wait for each other, so there is no wait; the rest until
+the worker begins its next step (results on their way, the coordinator's turn) is idle.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class ReplicaLateness:
     """S_r: how much longer the run gets if this replica alone is as slow as it was."""
     worker: int = 0
     name: str = ""
-    """`replica 3`, or `replica 3 of worker 1` where there are several workers."""
+    """`replica 3`, or `replica 3 of worker 1` with several workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Stragglers:
     """S of the whole segment."""
     replay_error: float | None
     reason: str | None = None
-    """Why there is no answer, where there is none."""
+    """Why there is no answer."""
     late: tuple[ReplicaLateness, ...] = ()
     """Every replica that stands out, the latest first."""
 

@@ -171,7 +171,7 @@ def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
 
 
 def _core(core: Core) -> Json:
-    """A TPU's core; where a replica is one device there is none of these."""
+    """A core of a TPU; replicas of a single device have no such entries."""
     phases = {f"{name}_ms": core.phase_ms(name) for name in ("wall", *CATEGORIES)}
     return {
         "replica": core.replica,
@@ -216,7 +216,7 @@ def _bytes_per_step(communication: Communication) -> Json:
 
 
 def _links(found: Links) -> Json:
-    """Bytes per step between processes; null where there is nothing of the kind."""
+    """Bytes per step between processes; null for a run of one process."""
     if not found.links:
         return _missing({"links": None}, found.reason)
     document: Json = {

@@ -24,7 +24,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class TpuCheck:
-    """The answer for a segment; `reason` says why there is none."""
+    """The answer for a segment; `reason` says why it is unknown."""
 
     findings: tuple[TpuFinding, ...] = ()
     unchecked: tuple[str, ...] = ()

@@ -14,14 +14,14 @@ from strategy_core.training.train_step import Step, marks_ns
 
 
 class Loop(Protocol):
-    """Does one step at a time, for whoever holds it."""
+    """Does one step per call."""
 
     def run_step(self, recorded: RecordedStep) -> int:
         """One step, its result told to the recorder; returns its number of examples."""
 
     def on_the_way(self) -> Iterator[None]:
         """One turn for each step that has begun elsewhere and has to end before the training state
-        can be told; none begins meanwhile."""
+        is known; none begins meanwhile."""
 
     def close(self) -> None:
         """Let go of everything; no step comes after."""

@@ -39,7 +39,7 @@ def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float], replica: A
     # Its input comes from a gradient: a GPU's kernels are awaited by the copy to the host only.
     witness = tf.reshape(present[0], [-1])[:1]
     with tf.control_dependencies(present):
-        # Stateful, or TensorFlow would drop an op whose output nobody uses.
+        # Stateful, or TensorFlow would drop an op with an unused output.
         slept = tf.numpy_function(
             sleep, [replica, witness], tf.float32, stateful=True, name="injected_delay"
         )

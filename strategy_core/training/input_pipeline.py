@@ -22,11 +22,11 @@ class Batches(NamedTuple):
 
     dataset: tf.data.Dataset
     first: Any = None
-    """The first one of the data set; None where nobody had to look at it."""
+    """The first one of the data set; None if it was not checked."""
 
 
 def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches:
-    """The global batches from an example of the stream on; raises SpecError where they are none."""
+    """The global batches from an example of the stream on; raises SpecError."""
     size = spec.global_batch_size
     if work.can_start_anywhere:
         dataset = work.build_dataset(size, spec.seed, first_example=first_example)
@@ -103,7 +103,7 @@ def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def _checked(dataset: tf.data.Dataset, first: Any) -> tf.data.Dataset:
-    """The same batches, of the rank of the first; reading one fails where a number is none."""
+    """The same batches, of the rank of the first; reading one fails if it holds NaN or infinity."""
 
     def check(part: Any, seen: Any) -> Any:
         if part.shape.rank is None:

@@ -1,4 +1,4 @@
-"""The same workload through Keras `fit`, one batch at a time for whoever drives the run.
+"""The same workload through Keras `fit`, one batch per call of `run_step`.
 
 `fit` keeps its loop to itself, so it runs in a thread of its own and waits before every batch for
 leave to go on. Between two batches the run may stop, change or save, as in the custom loop.

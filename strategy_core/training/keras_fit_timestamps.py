@@ -108,7 +108,7 @@ def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
 
 
 def _num_examples(shares: tf.Tensor) -> tf.Tensor:
-    """Examples of the global batch, by the share that each has of it; 0 where there is none."""
+    """Examples of the global batch, by the share that each has of it; 0 for an empty batch."""
     share = tf.reduce_max(tf.concat([tf.cast(shares, tf.float32), [0.0]], axis=0))
     return tf.cast(tf.round(tf.math.divide_no_nan(1.0, share)), tf.int64)
 

@@ -87,7 +87,7 @@ class Segment:
             self.traced.recorded.setdefault(self.spec.global_batch_size, number)
 
     def forget_step(self) -> None:
-        """Have the step traced anew: this one failed."""
+        """Forget the traced step after a failure, so that it is traced again."""
         if self.traced is not None:
             self.steps.forget(self.traced)
 

@@ -148,7 +148,7 @@ def _check_loss(work: Workload, labels: Any, outputs: Any) -> None:
 
 
 def _many(structure: Any) -> Any:
-    """The same specs for a batch whose size is told from all other sizes."""
+    """The same specs for a batch whose size differs from all other sizes."""
 
     def many(part: tf.TensorSpec) -> tf.TensorSpec:
         if part.shape.rank and part.shape[0] is None:

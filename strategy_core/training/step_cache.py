@@ -48,7 +48,7 @@ class StepCache:
         self._steps: dict[Kind, TracedStep] = {}
 
     def get(self, kind: Kind, delays_ms: Mapping[int, float], build: Build) -> TracedStep:
-        """The step of a kind; where there is none yet, `build` makes one with these delays."""
+        """The step of a kind; if it does not exist yet, `build` makes it with these delays."""
         found = self._steps.get(kind)
         if found is None:
             lasting = dict(delays_ms)
@@ -56,7 +56,7 @@ class StepCache:
         return found
 
     def forget(self, step: TracedStep) -> None:
-        """Have a step that failed traced anew."""
+        """Forget a step that failed, so that it is traced again."""
         self._steps = {kind: kept for kind, kept in self._steps.items() if kept is not step}
 
 

@@ -28,7 +28,7 @@ _BROKEN = (
     ValueError,
 )
 """What a step raises that is not about a peer that is gone: ops, Python code in a data set, and
-layers that are traced anew because a batch has another shape."""
+layers that are retraced because a batch has another shape."""
 
 
 def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:

@@ -113,7 +113,7 @@ def lesson_step(
         gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
         gradients_ready = clock(gradients)
 
-        if not in_the_open:  # a Keras whose optimizers cannot be told to leave it out
+        if not in_the_open:  # this Keras cannot leave the all-reduce out
             optimizer.apply(gradients, weights)
             return loss, []
 

@@ -56,7 +56,7 @@ class Training:
     def open(
         self, joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None
     ) -> None:
-        """Build what the spec asks for, from the checkpoint where there is one; raises LabError.
+        """Build what the spec asks for, from the checkpoint if one is given; raises LabError.
 
         `joined` is given the strategy as soon as the other processes of a cluster are there.
         """
@@ -124,7 +124,7 @@ class Training:
         self._left, self._left_state = before, carried
 
     def _built(self, spec: RunSpec, carried: state.State) -> Segment:
-        """The segment for `spec`, which takes up at the next example; raises LabError."""
+        """The segment for `spec`, which continues at the next example; raises LabError."""
         before = self._current
         try:
             if segment.can_adapt(before, spec):

@@ -1,7 +1,7 @@
 """How a model's non-trainable variables stay one model's over the replicas.
 
 Keras 3 creates them without an aggregation rule. Under MirroredStrategy every replica then
-updates its own copy and the first one silently stands for all; under CentralStorageStrategy the
+updates its own copy and the first one is silently read for all; under CentralStorageStrategy the
 update is an error. The lab gives them the rule that their meaning asks for:
 
 - statistics in floating point (BatchNormalization) are kept per replica and averaged when read
@@ -9,7 +9,7 @@ update is an error. The lab gives them the rule that their meaning asks for:
 - counters (the state of random seeds) advance alike on every replica. Where there is one central
   copy, the first replica's update counts.
 
-Parameter servers hold one copy of everything, which whoever comes updates: no rule is needed.
+Parameter servers hold one copy of each variable, which every worker updates: no rule is needed.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _interval(
 
 
 def _lookup(value: Any, path: list[str]) -> tuple[float | None, str | None]:
-    """The number at a path, or the reason why there is none."""
+    """The number at a path, or the reason why it is missing."""
     for place, head in enumerate(path):
         if isinstance(value, list) and head == "*":
             return _mean_of([_lookup(item, path[place + 1 :]) for item in value])

@@ -4,9 +4,9 @@
 
 Variables live on parameter servers. The lab's own step pulls each of them once, computes with the
 copies, and pushes gradients: the optimizer's update runs where the variable is. The servers send
-as soon as the closure begins, beside the input; nobody is told to wait who is not told anyway, for
-that would be a message more. A workload's own `train_step` pulls and pushes as it goes, so those
-moments cannot be told apart there.
+as soon as the closure begins, in parallel with the input. Only ops that receive a message anyway
+wait, because another control edge would cost another message. A workload's own `train_step` pulls
+and pushes during the step, so those moments are not known there.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _own(
     delays_ms: Mapping[int, float],
     _pushes: Pushes,
 ) -> ReplicaStep:
-    """A workload's own step: only its begin and its end can be told."""
+    """A workload's own step: only its begin and its end are known."""
     user_step = workload.train_step
     assert user_step is not None
 

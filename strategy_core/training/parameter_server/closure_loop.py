@@ -40,7 +40,7 @@ class _Result:
 
 
 class CoordinatorLoop:
-    """Does one step at a time, for whoever holds it: see `strategy_core.training.custom_loop.Loop`.
+    """Does one step per call: see `strategy_core.training.custom_loop.Loop`.
 
     Args:
       schedule: hands one more closure to the cluster; gives its remote value.

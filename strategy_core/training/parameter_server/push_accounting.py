@@ -27,7 +27,7 @@ class Pushes:
 
 @contextmanager
 def updates() -> Iterator[Callable[[], Sequence[tf.Operation]]]:
-    """Gives the ops created inside that change variables: whoever waits for them waits for the
+    """Yields the ops created inside that change variables: to wait for them is to wait for the
     servers' acknowledgement."""
     graph = tf.compat.v1.get_default_graph()
     before = len(graph.get_operations())

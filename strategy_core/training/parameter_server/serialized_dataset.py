@@ -1,4 +1,4 @@
-"""A data set as a graph, for whoever reads it elsewhere: Python code cannot leave its process."""
+"""A data set as a graph that another process can read; Python code cannot leave its process."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _together(parts: list[tf.Tensor]) -> tf.Tensor:
 
 
 def _cut(gradient: Any, sizes: Sequence[int]) -> list[Any]:
-    """The gradient of each part of these sizes; the whole where there are none."""
+    """The gradient of each part of these sizes; the whole gradient if the weight is not split."""
     if not sizes:
         return [gradient]
     if not isinstance(gradient, tf.IndexedSlices):

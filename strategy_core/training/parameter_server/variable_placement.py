@@ -77,6 +77,6 @@ def _row(
 
 
 def server_of(device: str) -> int | None:
-    """Index of the parameter server that a device belongs to; None where it is none's."""
+    """Index of the parameter server that a device belongs to; None for other devices."""
     found = _SERVER.search(device)
     return int(found[1]) if found else None

@@ -28,7 +28,7 @@ RUN case "$ACCELERATOR" in \
       *) echo "ACCELERATOR=$ACCELERATOR is unknown. Set it to cpu or cuda." >&2; exit 2 ;; \
     esac
 
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY strategy_lab strategy_lab
 COPY profiles profiles
 COPY strategy_core strategy_core

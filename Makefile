@@ -1,7 +1,10 @@
 # make run    set everything up and open the lab in the browser
 # make test   everything that proves it: checks, then all tests, real strategies and real Chromium
 # make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
+# make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
+# make docs   the documentation as a site, in site/; a broken link fails
+# make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
 # make figures  the README's figures, measured anew
 # make check  style, types, architecture and the fast tests, in under a minute
 # Each one installs what it needs into .venv first.
@@ -14,7 +17,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-oldest test-ray check figures lock clean
+.PHONY: run test test-oldest test-nightly test-ray check docs reference figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -44,6 +47,18 @@ $(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
 		--constraint requirements-oldest.txt --editable .[test]
 	@touch $@
 
+NIGHTLY := .venv-nightly
+NIGHTLY_PYTHON ?= $(PYTHON)
+# Made anew each time: yesterday's nightly build says nothing of today's.
+test-nightly:
+	rm -rf $(NIGHTLY)
+	$(NIGHTLY_PYTHON) -m venv $(NIGHTLY)
+	$(NIGHTLY)/bin/python -m pip install --quiet --disable-pip-version-check --editable .[test]
+	$(NIGHTLY)/bin/python -m pip uninstall --quiet --disable-pip-version-check --yes tensorflow keras
+	$(NIGHTLY)/bin/python -m pip install --quiet --disable-pip-version-check tf-nightly
+	$(NIGHTLY)/bin/python -c "import tensorflow as tf; print('TensorFlow', tf.__version__)"
+	$(NIGHTLY)/bin/python -m pytest tests/strategy_core/private_tf
+
 # Ray brings its own way of starting processes: not among the packages that all of the rest needs.
 RAY := .venv-ray
 test-ray: $(RAY)/.tests
@@ -55,6 +70,21 @@ $(RAY)/.tests: pyproject.toml requirements-ray.lock requirements-test.lock
 		-r requirements-test.lock -r requirements-ray.lock
 	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--no-build-isolation --editable .
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict --quiet
+
+# The pages that the code writes.
+reference: $(VENV)/.runs
+	$(BIN)/python -m strategy_core.cli._reference > docs/cli.md
+	$(BIN)/python -m strategy_lab.profiles.reporting.glossary > docs/glossary.md
+	$(BIN)/python -m strategy_lab.profiles.run.reference > docs/run-folder.md
+	$(BIN)/python -m strategy_lab.profiles.spec.reference > docs/run-spec.md
+	$(BIN)/python -m strategy_lab.profiles.tables.reference > docs/tables.md
+
+$(VENV)/.docs: $(VENV)/.runs requirements-docs.lock
+	$(INSTALL) --require-hashes -r requirements-docs.lock
 	@touch $@
 
 # Every figure that the README claims, measured here; wants a quiet machine and about half an hour.
@@ -82,8 +112,9 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock:
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --extra test --constraint requirements.lock --output-file requirements-test.lock
+	$(LOCK) --extra docs --constraint requirements-test.lock --output-file requirements-docs.lock
 	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
 	$(LOCK) --extra ray --constraint requirements-test.lock --output-file requirements-ray.lock
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(RAY) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -1,1 +1,4 @@
-"""The lab in the browser: it draws and asks, and never measures or computes."""
+"""The lab in the browser: it shows, and takes requests.
+
+Figures are computed in `profiles`, runs are started in `strategy_core`. No TensorFlow.
+"""

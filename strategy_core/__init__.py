@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from strategy_core.recorder.fit_callback import RecorderCallback
     from strategy_core.recorder.program import record
 
+    __version__: str
+
 __all__ = ["RecorderCallback", "record", "trace_contexts"]
 
 _HOMES = {
@@ -23,8 +25,20 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def _version() -> str:
+    """That of pyproject.toml, as it was when the package was installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("strategy-lab")
+    except PackageNotFoundError:
+        return "0+unknown"  # a checkout on the path, not installed

@@ -1,4 +1,4 @@
-"""Who may use the lab:
+"""Who may use the lab: token, Host and Origin, checked before every route.
 
-the token, Host and Origin, checked before every route. No page lives here.
+No page of the lab and no state of a run.
 """

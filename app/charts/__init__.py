@@ -1,5 +1,5 @@
-"""Charts: pure functions from columns and analysis results to Plotly figures, one idea per file.
+"""Pure functions from columns and analysis results to Plotly figures, one idea per file.
 
-They hold no text or ground colour of their own, so that the page's theme, light or dark, shows
+They read no run and hold no text or ground colour of their own, so that the page's theme shows
 through; phases and replicas take their fixed colours from `profiles.reporting.palette`.
 """

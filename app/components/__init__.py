@@ -1,1 +1,4 @@
-"""The page's own components: canvases that JavaScript draws, mounted once."""
+"""Streamlit components whose canvas JavaScript draws, mounted once.
+
+The JavaScript itself is in `app/frontend`.
+"""

@@ -1,1 +1,4 @@
-"""Commands to a run that is going on, and the widgets that send them."""
+"""Commands to a running run, and the widgets that send them.
+
+The form of a new run is in `forms`.
+"""

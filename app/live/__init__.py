@@ -1,4 +1,4 @@
-"""A run that is being followed:
+"""A run that is being followed: one reader per run, and what it sends to browsers.
 
-one reader per run, and the rows, states and numbers sent to browsers.
+No Streamlit: the canvas receives this by WebSocket.
 """

@@ -1,4 +1,4 @@
-"""The web server:
+"""The web server: routes, Streamlit's app, caches, and what the process holds.
 
-routes, Streamlit's app, caches and what the process holds. Nothing here draws a page.
+Nothing here draws a page.
 """

@@ -1,1 +1,4 @@
-"""The frame around every page: title, navigation, refresh."""
+"""What surrounds every page: title, navigation, refresh.
+
+Apart from `pages`, so that a deep link has it too.
+"""

@@ -1,4 +1,4 @@
-"""What several pages are made of:
+"""What several pages are made of: tiles, tables, pickers, banners.
 
-tiles, tables, pickers, banners. A widget renders; it computes no figure.
+A widget renders. It computes no figure.
 """

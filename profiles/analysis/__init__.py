@@ -1,1 +1,4 @@
-"""One question per file; each answer is a frozen dataclass. Nothing here draws or prints."""
+"""One question per file; each answer is a frozen dataclass.
+
+Reads tables only. Nothing here draws, prints or opens files.
+"""

@@ -1,1 +1,4 @@
-"""Offsets between the clocks of workers, estimated from the messages they exchanged."""
+"""Offsets between the clocks of workers, estimated from the messages they exchanged.
+
+The exchange itself is in `strategy_core.cluster.telemetry`.
+"""

@@ -1,1 +1,4 @@
-"""What page, report and command line share when they show a figure: definitions, units, colours."""
+"""What page, report and command line share when they show a figure.
+
+Definitions, glossary, units, names and colours. Nothing here reads a run.
+"""

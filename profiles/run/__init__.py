@@ -1,4 +1,4 @@
-"""The run folder:
+"""The run folder: its files, events, manifest, status and commands, read and written.
 
-its files, events, manifest, status and commands, read and written. No tables, no analysis.
+No tables and no analysis.
 """

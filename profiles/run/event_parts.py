@@ -27,51 +27,69 @@ class Device(Struct, frozen=True):
     name: Name
     """`/job:...`"""
     kind: Name
+    """`CPU`, `GPU` or `TPU`."""
     physical: Name | None = None
+    """Name of the physical device."""
     logical: bool = True
+    """Whether it is a share of a physical device."""
 
 
 class Host(Struct, frozen=True):
     """A machine."""
 
     name: Name | None = None
+    """Host name."""
     boot: Name | None = None
     """Names the running kernel: processes with the same one read the same clock."""
     cpus: Small | None = None
     """CPUs that the process may use."""
     memory_bytes: Bytes | None = None
+    """Memory of the machine."""
     platform: Name | None = None
+    """System and processor architecture."""
 
 
 class LinkCounts(Struct, frozen=True):
     """The connections between a process and one peer together, by who opened them."""
 
     sent_bytes: Bytes
+    """TCP payload that the peer has acknowledged."""
     received_bytes: Bytes
+    """TCP payload received."""
     peer: Worker | None = None
     """Null if it is not known."""
     opened: bool | None = None
     """By the process that counted."""
     sent_packets: Count | None = None
+    """TCP segments sent, those without payload too."""
     received_packets: Count | None = None
+    """TCP segments received, those without payload too."""
     retransmitted_bytes: Bytes | None = None
+    """Payload sent again."""
     rtt_ms: Ms | None = None
+    """Round trip as TCP estimates it."""
 
 
 class InterfaceCounts(Struct, frozen=True):
     """A process's own network interface: frames with their headers."""
 
     name: Name
+    """Name of the interface."""
     sent_bytes: Bytes
+    """Frames sent."""
     received_bytes: Bytes
+    """Frames received."""
     sent_packets: Count | None = None
+    """Number of frames sent."""
     received_packets: Count | None = None
+    """Number of frames received."""
 
 
 class TableFile(Struct, frozen=True):
     """A table of a capture window as it was written."""
 
     num_rows: Count
+    """Rows in the file."""
     crc32: Crc32
     """Of the whole file."""
 
@@ -80,20 +98,30 @@ class Fallback(Struct, frozen=True):
     """Ops of one type that were gathered to core 0."""
 
     op: Name
+    """Type of the ops."""
     reason: Text
+    """Why they could not be partitioned."""
     names: Annotated[list[Name], Meta(max_length=MOST_ITEMS)]
+    """Graph nodes."""
     count: Count
+    """Number of ops."""
     bytes: Bytes | None = None
+    """Size of the operands that were gathered."""
 
 
 class CoreTraffic(Struct, frozen=True):
     """Communications of one kind and size in a step of a TPU program."""
 
     op: Name
+    """What kind it is: all-reduce, halo exchange, and so on."""
     group_size: Small
+    """Cores that take part in each."""
     count: Count
+    """Number of them in a step."""
     bytes: Bytes | None = None
+    """Size of one; null if the shape is unknown."""
     moved_bytes: Bytes | None = None
+    """Bytes that one moves between cores."""
 
 
 class TpuFinding(Struct, frozen=True):
@@ -102,14 +130,19 @@ class TpuFinding(Struct, frozen=True):
     outcome: Literal["refused", "on_host", "slow"]
     """No compilation; moved to the TPU's host by soft placement; compiled, at a cost."""
     op: Name
+    """Type of the ops."""
     name: Name
     """Graph node of the first of them."""
     reason: Text
+    """Why, in one sentence."""
     advice: Text
+    """What to do instead."""
     count: Count = 1
+    """Number of ops."""
     file: Name | None = None
     """The program's file; null if no line of the program made the op."""
     line: Count | None = None
+    """Line in that file."""
     code: Text | None = None
     """Text of that line."""
 
@@ -123,7 +156,9 @@ class Server(Struct, frozen=True):
     """A parameter server."""
 
     process: Worker
+    """Its process number."""
     device: Name
+    """Full device name."""
 
 
 class ServedVariable(Struct, frozen=True):
@@ -133,12 +168,20 @@ class ServedVariable(Struct, frozen=True):
     """
 
     name: Name
+    """Name of the variable."""
     role: Literal["weight", "state", "optimizer"]
+    """What it is to the training."""
     bytes: Bytes
+    """Size."""
     server: Small | None = None
     """Index among the event's servers; null if it is on none."""
     shape: Annotated[list[Count | None], Meta(max_length=254)] = []
+    """Shape of the variable or part."""
     part: Small | None = None
+    """Which part, if it is cut."""
     num_parts: Small | None = None
+    """Into how many parts."""
     pull_bytes: Bytes | None = None
+    """Read by a step."""
     push_bytes: Bytes | None = None
+    """Sent by a step."""

@@ -79,8 +79,8 @@ ClosureMarks = tuple[TimeNs, TimeNs | None, TimeNs | None, TimeNs | None, TimeNs
 """Start, inputs ready, pulled, gradients ready, pushed."""
 MeshPlace = Annotated[list[Small], Meta(min_length=4, max_length=4)]
 Coordinates = Annotated[list[list[MeshPlace]], Meta(max_length=MOST_REPLICAS)]
-OffsetNs = Annotated[int, Meta(gt=-(2**61), lt=2**61, description="ns")]
-SpanNs = Annotated[int, Meta(ge=0, lt=2**61, description="ns")]
+OffsetNs = Annotated[int, Meta(gt=-(2**61), lt=2**61, extra={"unit": "ns"})]
+SpanNs = Annotated[int, Meta(ge=0, lt=2**61, extra={"unit": "ns"})]
 
 
 class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
@@ -89,7 +89,9 @@ class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
     worker: Worker
     pid: Pid
     realtime_ns: TimeNs
+    """Its wall clock (since 1970)."""
     monotonic_ns: TimeNs
+    """Its monotonic clock at the same moment."""
     run: Name = ""
     """`uid` of the run's `run.json`; empty if that names none."""
 
@@ -98,9 +100,13 @@ class Environment(Recorded, frozen=True, tag="environment"):
     """What the run ran on, once TensorFlow knows its devices."""
 
     tensorflow: Name
+    """Version of TensorFlow."""
     python: Name
+    """Version of Python."""
     devices: Annotated[list[Device], Meta(max_length=MOST_REPLICAS)]
+    """Every logical device that the process has."""
     host: Host
+    """The machine it is on."""
 
 
 class SegmentOpened(Recorded, frozen=True, tag="segment"):
@@ -108,18 +114,27 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
 
     segment: Segment
     strategy: Name
+    """Its name in a RunSpec; of other programs, of the same class."""
     num_replicas: NumReplicas
+    """Replicas in the whole run."""
     num_workers: NumWorkers
+    """Worker processes; of a pod, its hosts."""
     global_batch_size: Count | None
+    """Examples in a step, over all replicas."""
     first_step: Step
+    """Number of its first step."""
     started_ns: TimeNs
+    """When it came into force."""
     replica_devices: Devices
     """Full device name of each replica, by global replica id."""
     cross_device_ops: Name
+    """Algorithm by which gradients cross devices, as decided."""
     spec: Json
+    """The RunSpec in force."""
     core_devices: Annotated[list[Devices], Meta(max_length=MOST_REPLICAS)] | None = None
     """Under a TPU's strategy: device names by replica and logical core."""
     parameter_bytes: Bytes | None = None
+    """Size of the trainable variables, one copy."""
     state_checksum_before: Name | None = None
     """Checksum of model and optimizer state as the segment before left it."""
     state_checksum_after: Name | None = None
@@ -147,10 +162,15 @@ class StepDone(Recorded, frozen=True, gc=False, tag="step"):
     segment: Segment
     step: Step
     start_ns: TimeNs
+    """When its batch was asked for, by the wall clock."""
     wall_ms: Ms
+    """How long it took, by the monotonic clock."""
     loss: float | None
+    """Mean over the global batch."""
     examples: Count | None
+    """Examples in it, over all replicas."""
     captured: bool
+    """Whether it was inside a capture window."""
     input_ms: Ms | None = None
     """Host time in which the step waited for its batch."""
     marks_ns: Marks | None = None
@@ -163,6 +183,7 @@ class Retraced(Recorded, frozen=True, tag="retraced"):
     segment: Segment
     step: Step
     function: Name
+    """Name of the function."""
     num_traces: Count
     """In this step."""
     argument: Text | None = None
@@ -173,19 +194,28 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
     """A full capture is in the run folder, converted to tables under `folder`."""
 
     window: Small
+    """Number of the window, counted by each process."""
     segment: Segment
     first_step: Step
+    """Number of the first step in it."""
     num_steps: Count
+    """Steps in it."""
     folder: Annotated[str, Meta(pattern=r"^window-\d{1,9}$")]
     """Relative to the worker's folder; holds one Parquet file per table."""
     num_events: Count
+    """Events in the XPlane file that were decoded."""
     num_spans: Count
+    """Rows of the table `spans`."""
     start_ms: Ms
+    """What starting the profiler took."""
     stop_ms: Ms
+    """What stopping the profiler took."""
     convert_ms: Ms
+    """Processor time of the conversion."""
     xplane: Name | None = None
     """Raw XPlane file relative to the worker's folder, where kept."""
     error: Text | None = None
+    """Why there are no tables; null if there are."""
     num_unmatched: Count = 0
     """Op events whose node is in no traced graph; their spans have no device."""
     num_ambiguous: Count = 0
@@ -201,7 +231,9 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
 
     segment: Segment
     file: Annotated[str, Meta(pattern=r"^placement-\d{1,9}\.parquet$")] | None
+    """Its name."""
     num_rows: Count
+    """Rows in it."""
     reason: Text | None = None
     """Why there is no file; null if there is one."""
     crc32: Crc32 | None = None
@@ -217,6 +249,7 @@ class CoresExpanded(Recorded, frozen=True, tag="cores"):
     coordinates: Coordinates
     """Place on the mesh, by replica and logical core."""
     spmd: bool
+    """One program partitioned over the cores, instead of ops assigned to them."""
     num_ops: Counts
     """Graph nodes by device."""
     partitioned: Counts
@@ -240,9 +273,11 @@ class StepCheckedForTpu(Recorded, frozen=True, tag="tpu_check"):
 
     segment: Segment
     findings: Annotated[list[TpuFinding], Meta(max_length=MOST_ITEMS)]
+    """What a TPU would refuse, run on its host, or run slowly."""
     unchecked: Annotated[list[Text], Meta(max_length=MOST_ITEMS)]
     """What was not checked, each with its reason."""
     num_ops: Count
+    """Ops that were checked."""
     lookup_ms: Ms | None
     """Time to look up all ops among XLA's kernels."""
     lowering_ms: Ms | None
@@ -273,6 +308,7 @@ class VariablesServed(Recorded, frozen=True, tag="served"):
     servers: Annotated[list[Server], Meta(max_length=MOST_WORKERS)]
     """By parameter server."""
     variables: Annotated[list[ServedVariable], Meta(max_length=MOST_ITEMS)]
+    """Every variable, or every part of one."""
     feed: Literal["worker", "coordinator"] = "worker"
     """Who reads the data: `worker`, or `coordinator` where it cannot leave that process."""
 
@@ -285,10 +321,15 @@ class MemorySampled(Recorded, frozen=True, tag="memory"):
     """Memory of a device, or of the worker's process (`source` says which)."""
 
     device: Name
+    """Full device name, or `host`."""
     step: Step
+    """Step after which it was read."""
     bytes_in_use: Bytes
+    """Held now."""
     peak_bytes: Bytes | None
+    """Most held so far."""
     source: Name
+    """`tensorflow-allocator` or `process-resident`."""
 
 
 class ClockMeasured(Recorded, frozen=True, tag="clock"):
@@ -303,12 +344,17 @@ class ClockMeasured(Recorded, frozen=True, tag="clock"):
     measured_ns: TimeNs
     """When, by this worker's own wall clock."""
     offset_ns: OffsetNs | None
+    """Reference's time - own time; null if it is unknown."""
     uncertainty_ns: SpanNs | None
+    """Half the least round trip."""
     round_trip_ns: SpanNs | None
+    """Of the quickest exchange."""
     num_exchanges: Count
     """Messages there and back, of which the quickest counts."""
     source: Name
+    """How it was measured."""
     reason: Text | None = None
+    """Why it is unknown; null if it is known."""
 
 
 class LinkBytes(Recorded, frozen=True, tag="links"):
@@ -318,9 +364,11 @@ class LinkBytes(Recorded, frozen=True, tag="links"):
     """
 
     segment: Segment | None
+    """The segment in force; null before the first one."""
     step: Step | None
     """Steps of the run that were done; None in a process that does no steps itself."""
     links: Annotated[list[LinkCounts], Meta(max_length=4 * MOST_WORKERS)]
+    """By peer and by who opened the connections."""
     interface: InterfaceCounts | None = None
     """Null if the process has no network interface of its own."""
     reason: Text | None = None
@@ -331,18 +379,26 @@ class CommandAnswered(Recorded, frozen=True, tag="answer"):
     """A numbered command was applied or refused; a refused one left the run as it was."""
 
     number: Count
+    """The command's number."""
     command: Name
+    """`reconfigure`, `stop` or `run`."""
     status: Literal["applied", "rejected"]
+    """Whether it is in force."""
     step: Step | None = None
+    """Steps done when it was answered."""
     message: Text | None = None
+    """Why it was refused."""
     took_ms: Ms | None = None
+    """From taking it up until its first step was done."""
 
 
 class Failed(Recorded, frozen=True, tag="failed"):
     """The run cannot go on. `message` is for people, `detail` for the curious."""
 
     message: Text
+    """One sentence."""
     detail: Text = ""
+    """The traceback."""
     follows: bool = False
     """It only reports another worker's end; the lost worker or its launcher knows the cause."""
 
@@ -355,7 +411,9 @@ class Finished(Recorded, frozen=True, tag="finished"):
     `replaced` (a fresh worker has taken over)."""
 
     status: FinishedStatus
+    """How it ended."""
     steps: Count
+    """Steps done."""
 
 
 class Launched(Recorded, frozen=True, tag="launched"):
@@ -367,6 +425,7 @@ class Launched(Recorded, frozen=True, tag="launched"):
     pid_started_ns: TimeNs
     """Start time of the process, so that a reused pid is not mistaken for it."""
     from_spare: bool
+    """Whether TensorFlow was imported already when the run came."""
     task: Name | None = None
     """What the process is in a cluster: `worker 1`, `parameter server 0`."""
     address: Name | None = None
@@ -383,9 +442,11 @@ class Exited(Recorded, frozen=True, tag="exited"):
     worker: Worker
     generation: Generation
     exit_code: Int64 | None
+    """Negative for a signal; null if it is unknown."""
     verdict: Name
     """`finished`, `stopped`, `replaced`, `failed`, `crashed`, `killed`, `hung`, `out-of-memory`."""
     message: Text | None = None
+    """Why, in one sentence or more."""
     follows: Worker | None = None
     """Number of the process whose end was the reason for this one's, where it was."""
     lost_ns: TimeNs | None = None
@@ -397,8 +458,11 @@ class Note(Recorded, frozen=True, tag="note"):
     """Something a reader of the run should know; `level` is `info` or `warning`."""
 
     level: Literal["info", "warning"]
+    """How much it matters."""
     message: Text
+    """One sentence."""
     fields: Json = {}
+    """Values that belong to it, for programs."""
 
     def __post_init__(self) -> None:
         check_json(self.fields)

@@ -12,8 +12,8 @@ RUN/
     window-000003/                  one per capture window, renamed into place when complete
       spans.parquet  replica_steps.parquet  core_steps.parquet
       collectives.parquet  transfers.parquet  causes.parquet
-        contexts-000.parquet            contexts of a segment's first step, where asked for;
-        contexts-000.json               the same as a recording to step through
+    contexts-000.parquet            contexts of a segment's first step, where asked for;
+    contexts-000.json               the same as a recording to step through
     xplane/plugins/profile/...      raw captures, the layout that TensorBoard opens
     checkpoint/                     state carried from one process to the next
     stdout.log  stderr.log

@@ -25,16 +25,22 @@ class ClusterTask(Struct, frozen=True):
     """One process of a cluster."""
 
     role: Name
+    """`chief`, `worker` or `ps`, as in `TF_CONFIG`; `host` of a pod."""
     index: Small
+    """Number within its role."""
     address: Name
+    """`host:port`."""
     profiler: Name = ""
+    """`host:port` of its profiler server; empty if it has none."""
 
 
 class ClusterIdentity(Struct, frozen=True):
     """The cluster of a run whose processes were each started on their own host."""
 
     run_id: Name
+    """The same on all hosts of the run."""
     tasks: Annotated[list[ClusterTask], Meta(max_length=MOST_WORKERS)]
+    """By process number."""
 
 
 class RunIdentity(Struct, frozen=True):
@@ -43,16 +49,19 @@ class RunIdentity(Struct, frozen=True):
     name: Name
     """That of its folder."""
     created_ns: TimeNs
+    """When the folder was made."""
     spec: Json | None = None
     """The RunSpec as it was asked; null if none was behind the run (`lab.record`, imports)."""
     recorded_by: Name = "engine"
     """`engine`, `record` (somebody's own program) or `import`."""
     cluster: ClusterIdentity | None = None
+    """Null if one launcher started all processes."""
     uid: Name = ""
     """Random, kept when the run is renamed; empty in a `run.json` of an earlier version."""
     parts: Annotated[list[Name], Meta(max_length=MOST_WORKERS)] = []
     """The same of the folders that a run of several hosts was collected from."""
     schema_version: Small = RUN_VERSION
+    """Version of this format."""
 
     def __post_init__(self) -> None:
         if self.spec is not None:

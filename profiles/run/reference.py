@@ -1,11 +1,10 @@
 """`docs/run-folder.md` from the schema of events and of `run.json`.
 
-python -m profiles.run_folder_reference > docs/run-folder.md
+python -m strategy_lab.profiles.run.reference > docs/run-folder.md
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 from collections.abc import Iterator
@@ -15,17 +14,22 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from strategy_lab.profiles.run import event_parts, manifest
+from strategy_lab.profiles.run import event_parts, layout, manifest
 from strategy_lab.profiles.run.events import Event, Recorded, kind_of
 from strategy_lab.profiles.spec import limits
+from strategy_lab.profiles.spec.attribute_docs import attribute_docs
 from strategy_lab.profiles.spec.limits import LARGEST
 
+_LAYOUT = inspect.cleandoc(layout.__doc__ or "").partition("\n\n")[2]
 _HEAD = f"""# The run folder
 
 <!-- Made by `python -m strategy_lab.profiles.run.reference`; a test compares. -->
 
-Where each file is: `profiles/run/layout.py`. Columns of the Parquet tables:
-`profiles/tables/schema.py`.
+```
+{_LAYOUT}
+```
+
+The columns of the Parquet tables are in [tables](tables.md).
 
 `run.json` is one JSON object, written once. `events.jsonl` of each process and `launcher.jsonl`
 hold one JSON object per line, each an event with its `kind`. Readers ignore fields that they do not
@@ -50,30 +54,32 @@ says so.
 """
 
 
-def reference() -> str:
-    """The page."""
-    parts = [_HEAD, _section("`run.json`", manifest.RunIdentity)]
-    parts += [_section(f"`{kind_of(event)}`", event) for event in get_args(Event)]
-    nested = [event_parts, manifest]
-    parts += [
-        _section(name, found)
-        for module in nested
+def structs() -> dict[str, type[Struct]]:
+    """Title and class of every section."""
+    nested = {
+        name: found
+        for module in (event_parts, manifest)
         for name, found in vars(module).items()
         if isinstance(found, type)
         and issubclass(found, Struct)
         and found.__module__ == module.__name__
         and found is not manifest.RunIdentity
-    ]
-    return "\n".join(parts)
+    }
+    events = {f"`{kind_of(event)}`": event for event in get_args(Event)}
+    return {"`run.json`": manifest.RunIdentity, **events, **nested}
+
+
+def reference() -> str:
+    """The page."""
+    return "\n".join([_HEAD, *(_section(title, struct) for title, struct in structs().items())])
 
 
 def _section(title: str, struct: type[Struct]) -> str:
-    of_every_event = _described(Recorded) if issubclass(struct, Recorded) else {}
-    described = _described(struct) | of_every_event
+    of_every_event = attribute_docs(Recorded) if issubclass(struct, Recorded) else {}
+    texts = described(struct)
     hints = get_type_hints(struct, include_extras=True)
     rows = [
-        f"| `{field.name}` | {_type(hints[field.name])} | {_needed(field)} | "
-        f"{described.get(field.name, '')} |"
+        f"| `{field.name}` | {_type(hints[field.name])} | {_needed(field)} | {texts[field.name]} |"
         for field in sorted(
             msgspec.structs.fields(struct), key=lambda field: field.name in of_every_event
         )
@@ -83,17 +89,20 @@ def _section(title: str, struct: type[Struct]) -> str:
     return "\n".join([f"## {title}", "", about, "", *table, ""])
 
 
-def _described(struct: type[Struct]) -> dict[str, str]:
-    """The text below each field in the source."""
-    tree = ast.parse(inspect.getsource(struct)).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
-    for before, after in zip(tree.body, tree.body[1:], strict=False):
-        is_field = isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)
-        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-        if is_field and is_text:
-            found[before.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
-    return found
+def described(struct: type[Struct]) -> dict[str, str]:
+    """What each field means: the text below it in the source, else that of its type."""
+    hints = get_type_hints(struct, include_extras=True)
+    texts = {name: _of_type(hint) for name, hint in hints.items()}
+    for base in (Recorded, struct) if issubclass(struct, Recorded) else (struct,):
+        texts |= attribute_docs(base)
+    return texts
+
+
+def _of_type(hint: Any) -> str:
+    if get_origin(hint) in (Union, UnionType):
+        return next((text for text in map(_of_type, get_args(hint)) if text), "")
+    metas = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((meta.description for meta in metas if meta.description), "")
 
 
 def _needed(field: msgspec.structs.FieldInfo) -> str:
@@ -132,6 +141,8 @@ def _range(meta: Meta) -> Iterator[str]:
         yield f"like `{meta.pattern}`"
     if meta.min_length is not None:
         yield f"of {meta.min_length}"
+    if meta.extra and "unit" in meta.extra:
+        yield f"({meta.extra['unit']})"
 
 
 def _number(value: float) -> str:

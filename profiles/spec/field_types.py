@@ -23,21 +23,23 @@ from strategy_lab.profiles.spec.limits import (
     MOST_WORKERS,
 )
 
+# A description documents every field of the type that has no text of its own.
+_GENERATION = "How many processes had this number before it."
 Int64 = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Meta(ge=0, le=LARGEST)]
-Bytes = Annotated[int, Meta(ge=0, le=LARGEST, description="bytes")]
-TimeNs = Annotated[int, Meta(ge=0, le=LARGEST, description="ns")]
-Ms = Annotated[float, Meta(ge=0.0, le=LONGEST_MS, description="ms")]
-SignedMs = Annotated[float, Meta(ge=-LONGEST_MS, le=LONGEST_MS, description="ms")]
-Worker = Annotated[int, Meta(ge=0, lt=MOST_WORKERS)]
-Generation = Annotated[int, Meta(ge=0, lt=2**31)]
-Segment = Annotated[int, Meta(ge=0, lt=MOST_SEGMENTS)]
-Step = Annotated[int, Meta(ge=0, le=LARGEST)]
+Bytes = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "bytes"})]
+TimeNs = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "ns"})]
+Ms = Annotated[float, Meta(ge=0.0, le=LONGEST_MS, extra={"unit": "ms"})]
+SignedMs = Annotated[float, Meta(ge=-LONGEST_MS, le=LONGEST_MS, extra={"unit": "ms"})]
+Worker = Annotated[int, Meta(ge=0, lt=MOST_WORKERS, description="Process number.")]
+Generation = Annotated[int, Meta(ge=0, lt=2**31, description=_GENERATION)]
+Segment = Annotated[int, Meta(ge=0, lt=MOST_SEGMENTS, description="Number of the segment.")]
+Step = Annotated[int, Meta(ge=0, le=LARGEST, description="Number of the step.")]
 NumWorkers = Annotated[int, Meta(ge=1, le=MOST_WORKERS)]
 NumReplicas = Annotated[int, Meta(ge=1, le=MOST_REPLICAS)]
 Small = Annotated[int, Meta(ge=0, lt=2**31)]
 """A number of processes, of parts, of calls."""
-Pid = Annotated[int, Meta(ge=0, lt=2**31)]
+Pid = Annotated[int, Meta(ge=0, lt=2**31, description="Process id in the system.")]
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Devices = Annotated[list[Name], Meta(max_length=MOST_REPLICAS)]

@@ -43,7 +43,9 @@ class Capture(_Model):
     """Share of the run's time that windows may cost, stop and conversion included, and that writing
     steps down takes. Each segment's first window comes before it is paid for."""
     every_step: bool = False
+    """Capture every step in full, whatever it costs."""
     window_steps: int = Field(10, ge=1, le=1000)
+    """Steps of a capture window."""
     marks: bool = True
     """Light per-replica timestamps on every step."""
     keep_xplane: bool = True
@@ -61,6 +63,7 @@ class TpuLayout(_Model):
     topology: tuple[int, int, int, int] | None = None
     """The mesh (x, y, z, core); None: the usual one for the number of cores."""
     cores_per_replica: int = Field(1, ge=1, le=64)
+    """Cores that one replica is spread over."""
     split_axis: int | None = Field(None, ge=0, le=64)
     """Axis of the features that is split over a replica's cores; None: the first core has all."""
     spmd: bool = False
@@ -116,23 +119,29 @@ class Delay(_Model):
     """A real delay inside one replica's step, put between its gradients and their all-reduce."""
 
     kind: Literal["delay"] = "delay"
+    """The only kind there is."""
     replica: int = Field(ge=0)
     """Among the replicas of its worker."""
     ms: float = Field(gt=0, le=60_000)
+    """Length of the delay, in milliseconds."""
     worker: int = Field(0, ge=0)
+    """Process number of its worker."""
 
 
 class ScriptedChange(_Model):
     """A live reconfiguration planned ahead: applied before `step` runs."""
 
     step: int = Field(ge=1, lt=2**31)
+    """Number of the first step with the change in force."""
     changes: dict[str, Any]
+    """New values by dotted path, such as `capture.every_step`."""
 
 
 class RunSpec(_Model):
     """What was asked of a run."""
 
     spec_version: Literal[1] = 1
+    """Version of this format."""
     strategy: str = "mirrored"
     """One of `strategy_core.planning.strategy_catalog`, which checks the name."""
     devices: str = "auto"
@@ -140,28 +149,45 @@ class RunSpec(_Model):
     workers: int = Field(1, ge=1, le=256)
     """Worker processes; of the tpu strategy the hosts that share its cores."""
     parameter_servers: int = Field(0, ge=0, le=256)
+    """Parameter server processes, for the strategy of that name."""
     workload: str = "digits-cnn"
+    """Name of a built-in workload, or the path of a file that defines one."""
     workload_options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the workload: keyword-only parameters of its functions."""
     data: str | None = None
     """The user's own data: .npz, .csv, .parquet, .tfrecord or a folder of images."""
     global_batch_size: int = Field(256, ge=1, lt=2**31)
+    """Examples in a step, over all replicas."""
     steps: int = Field(100, ge=1, lt=2**31)
+    """Training steps."""
     seed: int = Field(0, ge=0, lt=2**31)
+    """Of initial weights and of the order of the data."""
     learning_rate: float | None = Field(None, ge=0)
     """Overrides the workload's own; changes while the run goes on, its optimizer's state kept."""
     loop: Loop = "custom"
+    """`custom`: the lab's own training step; `fit`: Keras `fit`."""
     cross_device_ops: CrossDeviceOps = "auto"
+    """Algorithm by which gradients cross devices; `auto`: the strategy's default."""
     num_packs: int = Field(1, ge=0, lt=2**31)
+    """Of `nccl` and `hierarchical-copy`: packs that gradients are merged into; 0: none."""
     bytes_per_pack: int = Field(0, ge=0, lt=2**63)
+    """Of collectives: gradients are merged into packs of this size; 0: one pack."""
     tpu: TpuLayout = TpuLayout()
+    """How a TPU's cores are laid out and shared."""
     cluster: ClusterOptions = ClusterOptions()
+    """How long processes wait for each other, and what happens when one is lost."""
     network: NetworkOptions = NetworkOptions()
+    """The network between the processes on this host."""
     parameter_server: ParameterServerOptions = ParameterServerOptions()
+    """How variables are spread over parameter servers."""
     gpu_memory_mb: int | None = Field(None, ge=64, lt=2**31)
     """Memory of each logical GPU where several share one card."""
     capture: Capture = Capture()
+    """What is recorded."""
     inject: tuple[Delay, ...] = ()
+    """Delays inside replicas' steps."""
     reconfigure: tuple[ScriptedChange, ...] = ()
+    """Changes planned ahead, by step."""
     hang_timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S)
     """A run without any event for this long is hung."""
 

@@ -1,4 +1,4 @@
-"""The tables of a run and SQL over them, read from the run folder.
+"""The tables of a run and SQL over them; `schema` defines each column.
 
-Each column has one meaning, in `schema`.
+No analysis: a table holds what was recorded, and what one row of it implies.
 """

@@ -22,8 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the demonstrations",
     )
     parser.add_argument("-o", "--output", type=Path, help="the HTML page to write")
-    parser.add_argument("--strategy", default="mirrored")
-    parser.add_argument("--devices", default="cpu:2")
+    parser.add_argument(
+        "--strategy", default="mirrored", metavar="NAME", help="strategy (default: %(default)s)"
+    )
+    parser.add_argument("--devices", default="cpu:2", help="devices (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the recording as JSON")
 
 

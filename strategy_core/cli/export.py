@@ -13,14 +13,16 @@ HELP = "write a run for another tool: a report, a trace, tables"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = formats()
-    parser.add_argument("run_folder", metavar="RUN")
+    parser.add_argument("run_folder", metavar="RUN", help="its folder")
     parser.add_argument(
         "--format",
         required=True,
         choices=list(known),
         help="; ".join(f"{name}: {item.description}" for name, item in known.items()),
     )
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="PATH")
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="PATH", help="file or folder to write"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,6 @@ import pkgutil
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn, Protocol, cast
 
 import strategy_core.cli
@@ -65,20 +64,40 @@ def verb_modules() -> dict[str, str]:
     }
 
 
+def verb_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of every verb."""
+    modules = verb_modules()
+    return _verbs(_program(), modules)
+
+
 def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
         argv = [DEFAULT_VERB, *argv]
-    parser = _Parser(prog=PROGRAM, description="An interactive lab and profiler for tf.distribute.")
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    parser = _program()
     # Importing only the verb that was asked for keeps every command's start quick.
-    asked = {argv[0]: modules[argv[0]]} if argv[0] in modules else modules
-    for name, module in asked.items():
-        verb = cast(Verb, importlib.import_module(f"strategy_core.cli.{module}"))
-        sub = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
-        verb.add_arguments(sub)
-        sub.set_defaults(run=verb.run)
+    _verbs(parser, {argv[0]: modules[argv[0]]} if argv[0] in modules else modules)
     return parser.parse_args(argv)
+
+
+def _program() -> argparse.ArgumentParser:
+    parser = _Parser(prog=PROGRAM, description="An interactive lab and profiler for tf.distribute.")
+    version = f"{PROGRAM} {strategy_core.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    return parser
+
+
+def _verbs(
+    parser: argparse.ArgumentParser, modules: dict[str, str]
+) -> dict[str, argparse.ArgumentParser]:
+    """Add each verb, with the arguments that its module has."""
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    added: dict[str, argparse.ArgumentParser] = {}
+    for name, module in modules.items():
+        verb = cast(Verb, importlib.import_module(f"strategy_core.cli.{module}"))
+        added[name] = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.add_arguments(added[name])
+        added[name].set_defaults(run=verb.run)
+    return added
 
 
 class _Parser(argparse.ArgumentParser):
@@ -90,10 +109,3 @@ class _Parser(argparse.ArgumentParser):
 
 def _one_line(error: LabError) -> str:
     return " ".join(str(error).split())
-
-
-def _version() -> str:
-    try:
-        return version(PROGRAM)
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -19,7 +19,7 @@ Row = dict[str, object]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", metavar="RUN")
+    parser.add_argument("run_folder", metavar="RUN", help="its folder")
     parser.add_argument("query", metavar="SQL", help=f"over the tables {', '.join(TABLES)}")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per row, one per line")

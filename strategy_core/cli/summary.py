@@ -11,7 +11,7 @@ HELP = "print a run's steps, time per replica and communication"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", metavar="RUN")
+    parser.add_argument("run_folder", metavar="RUN", help="its folder")
     parser.add_argument("--json", action="store_true", help="one JSON document")
 
 

@@ -19,8 +19,15 @@ _NUM_PORTS = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        help="folder of run folders (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
+    )
     parser.add_argument(
         "--no-browser",
         action="store_true",

@@ -1,1 +1,4 @@
-"""Several processes as one training run: who is in it, where, and how they are kept together."""
+"""Several processes as one training run: tasks, membership, agreement on commands, barriers.
+
+Starting and ending the processes is the launcher's.
+"""

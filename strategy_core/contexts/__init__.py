@@ -5,12 +5,12 @@
         strategy.run(step, args=(batch,))
     trace.save("contexts.html")           a page to step through; or .json, or .parquet
 
-    tracer         records for the time of a block   book      one entry per context and call
+    tracer         records for the time of a block   trace     one entry per context and call
     patches        hooks tf.distribute, and unhooks it
-    values         says what travels                 source    finds the user's line
+    values         describes values that travel      source    finds the user's line
     explain        TensorFlow's errors in words      record    a trace as rows and as JSON
     demonstration  records a program                 course    the programs of the course
-    child          records in a process of its own, for the page and the command line
+    guard, child   record in a process of its own    scratch   folders of recordings
 
-`course` and `child` import no TensorFlow.
+`course` and `child` import no TensorFlow. Pages that show a recording are in `profiles.stepper`.
 """

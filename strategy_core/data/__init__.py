@@ -22,7 +22,7 @@ from strategy_lab.profiles.errors import SpecError
 
 Reader = Callable[[Path], Examples]
 
-READERS: dict[str, Reader] = {  # those of data_files.SUFFIXES
+READERS: dict[str, Reader] = {  # those of planning.data_path.SUFFIXES
     ".npz": npz.read,
     ".csv": table.read_csv,
     ".parquet": table.read_parquet,

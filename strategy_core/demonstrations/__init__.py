@@ -1,1 +1,4 @@
-"""Programs of several processes that show one thing each, and say what they see."""
+"""Programs of several processes that each show one behaviour of TensorFlow.
+
+Run as `python -m strategy_core.demonstrations.NAME`. No part of the lab imports them.
+"""

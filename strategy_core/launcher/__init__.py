@@ -1,4 +1,6 @@
-"""Starts, watches, changes and ends the processes of a run. Nothing in here imports TensorFlow.
+"""Starts, watches, changes and ends the processes of a run. Free of TensorFlow.
+
+One process by itself is in `processes`; how the processes of a cluster agree is in `cluster`.
 
 launcher         starts runs one at a time and keeps the spare worker
 run_handle       one run: its processes, commands and ending

@@ -1,4 +1,4 @@
-"""What can be decided about a run before anything starts:
+"""What can be decided about a run before anything starts: strategies, devices, validation.
 
-strategies, devices, algorithms, validation,
-and what may change in place. Free of TensorFlow."""
+Also what may change in place. Free of TensorFlow: page, command line and worker all ask here.
+"""

@@ -1,4 +1,4 @@
 """Every use of a private TensorFlow or Keras API, each with its reason and its test.
 
-Nothing else.
+Nothing else, and no private API elsewhere.
 """

@@ -1,14 +1,16 @@
-"""Worker processes seen from both ends: started, spoken to, and judged when they end.
+"""One worker process from both ends: started, commanded, watched, and why it ended.
 
-    protocol         what launcher and worker say to each other
-    lifeline         worker's end: it never outlives its launcher
-    command_reader   worker's end: commands, heard by a thread
-    worker_process   launcher's end: one process, its messages, its last words
-    last_words       the lines that tell out of what a dying process wrote
-    memory_evidence  what the kernel counted about memory
-    verdict          why a worker ended, as far as can be told
-    patience         how long one may be silent
-    entrance         the way into a network of its own
+    protocol         commands and messages between launcher and worker
+    worker_process   launcher's end: one process, its messages, its stderr
+    command_reader   worker's end: a thread that reads commands
+    parent_death     worker's end: it ends with its launcher
+    reaper           the worker's parent on Linux; kills what the worker leaves behind
+    subreaper, descendants, orphan_cleanup      find and end what a worker started
+    exit_reason      why a worker ended; `oom` and `stderr_summary` are its evidence
+    stack_probe      where a silent process is
+    timeouts, limits how long a process may be silent, and what it may use
+    namespace_handle how a process is started in a network namespace
+    import_path      what child processes import
 
-Nothing in here imports TensorFlow.
+Free of TensorFlow. What concerns several processes is in `launcher` and `cluster`.
 """

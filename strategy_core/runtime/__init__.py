@@ -1,4 +1,4 @@
-"""TensorFlow's process around a run:
+"""TensorFlow's process around a run: logical devices, environment, GC, error messages.
 
-logical devices, environment, garbage collection, error messages.
+Nothing here knows a step or a model.
 """

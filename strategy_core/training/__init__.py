@@ -1,1 +1,4 @@
-"""The training itself: model, data, step, loop, state, and the trainer that the worker drives."""
+"""Model, data, step, loop and state, and the trainer that opens and changes segments.
+
+Knows neither processes nor commands: `worker` drives it.
+"""

@@ -1,1 +1,4 @@
-"""Where the tasks of a cluster are: addresses, resolvers, and whether they answer."""
+"""Finds the tasks of a cluster: addresses, resolvers, and whether they answer.
+
+TensorFlow's resolvers run in a child process (`resolvers`); nothing else imports TensorFlow.
+"""

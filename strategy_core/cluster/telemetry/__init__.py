@@ -1,1 +1,4 @@
-"""What is measured between the processes of a cluster: clocks and bytes per link."""
+"""Measurements between the processes of a cluster: clock offsets, and bytes per link.
+
+Readings only; `profiles.clocks` and `profiles.analysis.links` interpret them.
+"""

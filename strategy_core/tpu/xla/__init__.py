@@ -1,1 +1,4 @@
-"""What a real TPU's compiler would say of a traced step: see `check`."""
+"""What a real TPU's compiler would say of a traced step; `check` is the entry.
+
+Nothing here is executed on the emulated cores.
+"""

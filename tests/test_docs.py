@@ -1,0 +1,141 @@
+"""What the documentation names exists: files, modules, names in imports, links, make targets."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+SKIPPED = {".git", ".github", "site", "build", "dist", "runs", "node_modules"}
+TEXTS = (
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+)
+PYTHON_ROOTS = {
+    "strategy_lab.app": "app",
+    "strategy_lab.profiles": "profiles",
+    "profiles": "profiles",
+    "app": "app",
+    "strategy_core": "strategy_core",
+    "tests": "tests",
+    "benchmarks": "benchmarks",
+}
+EXAMPLES = {"my_strategy.py", "my_net.py", "mine.py", "app.py", "profiles.py", "to/file.py"}
+"""Files of a reader's own."""
+
+
+@cache
+def _files() -> frozenset[str]:
+    """Every file of the repository, from its root."""
+    found: set[str] = set()
+    for entry in REPOSITORY.iterdir():
+        if entry.is_file():
+            found.add(entry.name)
+        elif not entry.name.startswith(".venv") and entry.name not in SKIPPED:
+            paths = (path for path in entry.rglob("*") if path.is_file())
+            found |= {path.relative_to(REPOSITORY).as_posix() for path in paths}
+    return frozenset(found)
+
+
+def _named_files(text: str) -> Iterator[str]:
+    """`path/file.py`, as a whole path or the end of one; `*` stands for some of a name."""
+    for name in re.findall(r"(?<![\w/.-])([\w/*-]+\.(?:py|js|css|toml))(?![\w/])", text):
+        if not any(name == known or name.endswith("/" + known) for known in EXAMPLES):
+            yield name
+
+
+def _named_modules(text: str) -> Iterator[str]:
+    roots = "|".join(re.escape(root) for root in PYTHON_ROOTS)
+    for match in re.finditer(rf"(?<![\w./@-])((?:{roots})(?:\.\w+)+)(?!\w*[/:])", text):
+        if not match[1].endswith((".py", ".ipynb", ".yaml")):
+            yield match[1]
+
+
+def _source_of(dotted: str) -> tuple[Path, list[str]] | None:
+    """The file of a module's longest part that is one, and the names that follow."""
+    root = max((name for name in PYTHON_ROOTS if f"{dotted}.".startswith(f"{name}.")), key=len)
+    parts = [part for part in dotted.removeprefix(root).split(".") if part]
+    place = REPOSITORY / PYTHON_ROOTS[root]
+    while parts and (place / parts[0]).is_dir():
+        place /= parts.pop(0)
+    if parts and (file := place / f"{parts[0]}.py").is_file():
+        return file, parts[1:]
+    file = place / "__init__.py"
+    return (file, parts) if file.is_file() else None
+
+
+def _has(dotted: str) -> bool:
+    found = _source_of(dotted)
+    if found is None:
+        return False
+    file, names = found
+    return not names or re.search(rf"\b{names[0]}\b", file.read_text("utf-8")) is not None
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Every `module.name` that a Python block of the page imports from the lab."""
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+def test_a_page_names_files_and_modules_that_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    files = [f"/{path}" for path in _files()]
+    lost = {name for name in _named_files(text) if not fnmatch.filter(files, f"*/{name}")}
+    lost |= {name for name in _named_modules(text) if not _has(name)}
+    assert not lost
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+def test_what_the_examples_of_a_page_import_exists(page: Path) -> None:
+    roots = tuple(f"{root}." for root in PYTHON_ROOTS)
+    imported = {name for name in _imports(page.read_text("utf-8")) if name.startswith(roots)}
+    assert {name for name in imported if not _has(name)} == set()
+    short = {name for name in imported if name.startswith("profiles.")}
+    assert short <= {"profiles.load", "profiles.Profile"}, "an installed lab has these two alone"
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    local = [target.partition("#")[0] for target in targets if "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    docs = REPOSITORY / "docs"
+    navigation = (REPOSITORY / "mkdocs.yml").read_text("utf-8")
+    pages = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    assert {
+        page for page in pages if not re.search(rf"\b{page}$", navigation, re.MULTILINE)
+    } == set()
+
+
+def test_workflows_and_contributors_call_make_targets_that_exist() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    asked = set(re.findall(r"\bmake ([a-z-]+)", workflow))
+    for page in TEXTS:
+        asked |= set(re.findall(r"`make ([a-z-]+)", page.read_text("utf-8")))
+    assert asked >= {"docs", "test-nightly", "check", "test"}, asked
+    assert asked <= targets
+    assert (REPOSITORY / ".ci" / "run").exists()
+    assert "run: .ci/run" in workflow
+
+
+def test_every_package_says_what_belongs_there() -> None:
+    for folder in ("app", "profiles", "strategy_core"):
+        for file in (REPOSITORY / folder).rglob("__init__.py"):
+            said = ast.get_docstring(ast.parse(file.read_text("utf-8")))
+            assert said, f"{file} has no docstring"

@@ -1,0 +1,60 @@
+"""Reference pages are made from the code, and everything on them has a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from strategy_core.cli import _reference as cli
+from strategy_core.cli.main import verb_parsers
+from strategy_lab.profiles.reporting import glossary
+from strategy_lab.profiles.run import reference as run_folder
+from strategy_lab.profiles.spec import reference as run_spec
+from strategy_lab.profiles.tables import reference as tables
+from strategy_lab.profiles.tables.schema import COLUMNS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("page", "made"),
+    [
+        ("cli.md", cli.reference),
+        ("glossary.md", glossary.page),
+        ("run-folder.md", run_folder.reference),
+        ("run-spec.md", run_spec.reference),
+        ("tables.md", tables.reference),
+    ],
+)
+def test_a_reference_page_is_that_of_the_code(page: str, made: Callable[[], str]) -> None:
+    assert (DOCS / page).read_text("utf-8") == made(), "run `make reference`"
+
+
+@pytest.mark.parametrize("verb", verb_parsers())
+def test_every_option_of_the_command_line_says_what_it_does(verb: str) -> None:
+    assert {written for written, text in cli.options(verb_parsers()[verb]) if not text} == set()
+
+
+@pytest.mark.parametrize("title", run_folder.structs())
+def test_every_field_of_an_event_says_what_it_means(title: str) -> None:
+    texts = run_folder.described(run_folder.structs()[title])
+    assert {name for name, text in texts.items() if not text} == set()
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_every_column_of_a_table_says_what_it_means(table: str) -> None:
+    assert {column.name for column in COLUMNS[table] if not column.about} == set()
+    assert table in tables.ROWS
+
+
+@pytest.mark.parametrize("model", run_spec.sections().values())
+def test_every_field_of_a_spec_says_what_it_means(model: type[BaseModel]) -> None:
+    assert {path for path, _, text in run_spec.fields(model) if not text} == set()
+
+
+def test_words_of_the_glossary_are_sentences_in_the_order_of_the_alphabet() -> None:
+    assert sorted(glossary.TERMS, key=str.casefold) == list(glossary.TERMS)
+    assert all(text.endswith(".") for text in glossary.TERMS.values())

@@ -73,7 +73,7 @@ $(RAY)/.tests: pyproject.toml requirements-ray.lock requirements-test.lock
 	@touch $@
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The pages that the code writes.
 reference: $(VENV)/.runs

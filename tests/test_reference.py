@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,13 @@ def test_every_column_of_a_table_says_what_it_means(table: str) -> None:
 @pytest.mark.parametrize("model", run_spec.sections().values())
 def test_every_field_of_a_spec_says_what_it_means(model: type[BaseModel]) -> None:
     assert {path for path, _, text in run_spec.fields(model) if not text} == set()
+
+
+def test_words_that_the_page_explains_are_in_the_glossary() -> None:
+    texts = [path.read_text("utf-8") for path in (DOCS.parent / "app").rglob("*.py")]
+    used = {word for text in texts for word in re.findall(r"TERMS\[[\"']([^\"']+)[\"']\]", text)}
+    assert used >= {"replica", "worker", "step", "segment", "global batch", "capture window"}
+    assert used <= set(glossary.TERMS)
 
 
 def test_words_of_the_glossary_are_sentences_in_the_order_of_the_alphabet() -> None:

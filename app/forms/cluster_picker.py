@@ -11,6 +11,7 @@ import streamlit as st
 from strategy_core.planning import strategy_catalog
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import ClusterOptions, parse_devices
 
 DEFAULT_WORKERS = 2
@@ -42,8 +43,8 @@ def pick_cluster(
         value=_usual_workers(applied or {}),
         step=1,
         key=f"{key}_workers",
-        help="Each worker is a process with its own TensorFlow and needs about 0.9 GB of "
-        "memory. All run on this machine and communicate over gRPC.",
+        help=f"{TERMS['worker']} Each needs about 0.9 GB of memory. All run on this machine and "
+        "communicate over gRPC.",
         bind=bind,
     )
     complaints.below("workers")
@@ -56,8 +57,7 @@ def pick_cluster(
         value=int((applied or {}).get("parameter_servers") or DEFAULT_SERVERS),
         step=1,
         key=f"{key}_servers",
-        help="Each runs in its own process and holds a share of the variables. A coordinator "
-        "process is added.",
+        help=f"{TERMS['parameter server']} A coordinator process is added.",
         bind=bind,
     )
     complaints.below("parameter_servers")

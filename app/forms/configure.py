@@ -24,6 +24,7 @@ from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.picker import LAST_RUN
 from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 CONFIGURING = "configuring"
@@ -107,12 +108,18 @@ def _training(complaints: Complaints) -> dict[str, Any]:
         value=256,
         step=32,
         key="batch",
-        help="Examples per step, shared evenly by the replicas.",
+        help=TERMS["global batch"],
         bind="query-params",
     )
     complaints.below("global_batch_size")
     steps = st.number_input(
-        "Steps", min_value=1, value=500, step=100, key="steps", bind="query-params"
+        "Steps",
+        min_value=1,
+        value=500,
+        step=100,
+        key="steps",
+        help=TERMS["step"],
+        bind="query-params",
     )
     complaints.below("steps")
     seed = st.number_input("Seed", min_value=0, value=0, step=1, key="seed", bind="query-params")
@@ -133,7 +140,12 @@ def _training(complaints: Complaints) -> dict[str, Any]:
 
 def _capture() -> dict[str, Any]:
     with st.expander("Capture"):
-        every = st.toggle("Capture every step in full", key="every_step", bind="query-params")
+        every = st.toggle(
+            "Capture every step in full",
+            key="every_step",
+            help=TERMS["capture window"],
+            bind="query-params",
+        )
         budget = st.slider(
             "Overhead budget of captures, %",
             0.1,
@@ -146,9 +158,19 @@ def _capture() -> dict[str, Any]:
             "to stay within it.",
             bind="query-params",
         )
-        marks = st.toggle("Timestamps on every step", value=True, key="marks", bind="query-params")
+        marks = st.toggle(
+            "Timestamps on every step",
+            value=True,
+            key="marks",
+            help=TERMS["marks"],
+            bind="query-params",
+        )
         keep = st.toggle(
-            "Keep raw files for TensorBoard", value=True, key="keep_xplane", bind="query-params"
+            "Keep raw files for TensorBoard",
+            value=True,
+            key="keep_xplane",
+            help=TERMS["XPlane"],
+            bind="query-params",
         )
         contexts = st.toggle(
             "Trace contexts",

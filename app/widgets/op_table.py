@@ -8,6 +8,7 @@ import streamlit as st
 
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.reporting.device_names import in_order, short_names
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.tables.columns import of_segment
 from strategy_lab.profiles.tables.store import Profile
 
@@ -17,7 +18,7 @@ ANY = "any"
 
 def show_op_table(profile: Profile, segment: int) -> None:
     """Search box, filters, and the rows that fit; tens of thousands stay quick."""
-    st.subheader("Every op and variable")
+    st.subheader("Every op and variable", help=TERMS["placement"])
     rows = of_segment(profile.table("placement"), segment)
     devices = in_order(str(name) for name in pc.unique(rows["device"]).drop_null().to_pylist())
     short = short_names(devices)

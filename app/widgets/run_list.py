@@ -15,6 +15,7 @@ from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import plain, workload_name
 from strategy_lab.profiles.analysis.glance import Glance, glance
 from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.reporting.glossary import TERMS
 
 _logger = logging.getLogger(__name__)
 PAGE_ROWS = 25
@@ -32,11 +33,11 @@ COLUMNS = {
     "status": st.column_config.TextColumn("Status", width=95),
     "strategy": st.column_config.TextColumn("Strategy", width=170),
     "workload": st.column_config.TextColumn("Workload", width="small"),
-    "workers": st.column_config.NumberColumn(
-        "Workers", width=65, help="Number of processes that train."
+    "workers": st.column_config.NumberColumn("Workers", width=65, help=TERMS["worker"]),
+    "replicas": st.column_config.NumberColumn("Replicas", width=65, help=TERMS["replica"]),
+    "steps": st.column_config.NumberColumn(
+        "Steps", width=65, format="localized", help=TERMS["step"]
     ),
-    "replicas": st.column_config.NumberColumn("Replicas", width=65),
-    "steps": st.column_config.NumberColumn("Steps", width=65, format="localized"),
     "step_ms": st.column_config.NumberColumn(
         "Step, ms", width=75, format="%.2f", help="Median wall time of a step, in ms."
     ),

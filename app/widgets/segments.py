@@ -10,6 +10,7 @@ from strategy_lab.app.charts.steps import SegmentMark
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.spec_changes import describe
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
@@ -65,7 +66,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
         default=wanted,
         format_func=lambda number: f"{number}: {titles[number]}",
         key=f"segment_of_{profile.path.name}",
-        help="Each live reconfiguration starts a new segment.",
+        help=TERMS["segment"],
     )
     number = wanted if chosen is None else chosen
     st.query_params[KEY] = str(number)

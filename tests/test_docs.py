@@ -26,7 +26,15 @@ PYTHON_ROOTS = {
     "tests": "tests",
     "benchmarks": "benchmarks",
 }
-EXAMPLES = {"my_strategy.py", "my_net.py", "mine.py", "app.py", "profiles.py", "to/file.py"}
+EXAMPLES = {
+    "sum_on_cpu.py",
+    "ring_of_workers.py",
+    "my_net.py",
+    "mine.py",
+    "app.py",
+    "profiles.py",
+    "to/file.py",
+}
 """Files of a reader's own."""
 
 

@@ -108,6 +108,8 @@ def rows() -> tuple[StrategyRow, ...]:
 def folders() -> list[Path]:
     """Where the strategies' files are: in the package, then in the user's own folder."""
     own = os.environ.get(OWN_FOLDER)
+    if own and not (Path(own).is_absolute() and Path(own).is_dir()):
+        raise LabError(f"{OWN_FOLDER}={own} is not the absolute path of a folder")
     return [Path(__file__).parents[1] / "strategies", *([Path(own)] if own else [])]
 
 

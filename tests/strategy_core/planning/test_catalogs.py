@@ -82,6 +82,15 @@ def test_a_card_that_cannot_be_read_is_named(tmp_path: Path, line: str, reason: 
         strategy_catalog.read_row(file)
 
 
+@pytest.mark.parametrize("folder", ["/nowhere/at-all", "strategy_core"])
+def test_a_folder_of_strategies_that_is_not_there_is_named(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(strategy_catalog.OWN_FOLDER, folder)
+    with pytest.raises(LabError, match=f"STRATEGY_LAB_STRATEGIES={folder} is not the absolute"):
+        strategy_catalog.folders()
+
+
 def test_traits_of_a_row_go_together() -> None:
     for row in strategy_catalog.rows():
         assert row.has_choice == (not row.no_choice)

@@ -13,7 +13,6 @@ READ = ("app", "profiles", "strategy_core", "strategy_lab", "docs", "README.md")
 NOT_YET = (
     "docs/architecture.md",
     "docs/decisions",
-    "strategy_core/cluster",
     "strategy_core/contexts/notebook.py",
     "strategy_core/launcher",
     "strategy_core/processes",

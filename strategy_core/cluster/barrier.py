@@ -7,8 +7,8 @@ Where one of them was sent a command that its peers' launchers know nothing of: 
 what they have (`share`).
 
 After the last step, where their launchers do not know each other: a worker that leaves right then
-can fail a peer that is still inside that step. Whoever has the result of the all-reduce knows that
-every step of every worker is done, and whoever is left alone in it has nothing to lose.
+can fail a peer that is still inside that step. A worker that has the result of the all-reduce knows
+that every step of every worker is done; one that fails inside it loses nothing.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class SharedCommands(CommandAgreement):
 
     Args:
       share: tells all workers a text each, and returns what each said, by process number. Entered
-        by all of them at once, and only where there is something to tell.
+        by all of them at once, and only if there is something to share.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Were all hosts asked for the same run, with the same programs? Each tells, and all compare.
+"""Checks that all hosts were started for the same run, with the same programs.
 
-Hosts that were told differently would meet in collectives of different sizes, and fail there with
+Hosts with different flags would meet in collectives of different sizes, and fail there with
 an error that names neither the host nor the flag.
 """
 

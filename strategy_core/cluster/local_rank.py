@@ -17,7 +17,7 @@ def local_rank_of(
     """The local_rank of a process on its machine.
 
     One launcher has all of its processes beside each other; else those are, that have the same host
-    in their addresses, unless whoever started this one has given it cards of its own.
+    in their addresses, unless this one was started with GPUs of its own.
     """
     workers = [task for task in cluster.tasks if task.role == "worker"]
     own = cluster.tasks[process]

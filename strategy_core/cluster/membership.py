@@ -30,7 +30,7 @@ class Membership:
     cluster: Cluster
     process: int
     has_own_launcher: bool = False
-    """Its peers have others, so nobody has kept its port free for it."""
+    """Its peers have others, so its port is not reserved."""
 
     @property
     def is_leader(self) -> bool:

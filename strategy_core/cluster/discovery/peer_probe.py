@@ -1,8 +1,8 @@
 """Who of a cluster is there? Asked from beside a task that waits for them, at their ports.
 
-TensorFlow's constructors wait for a missing task for ever, and hold Python's lock meanwhile. But
-a task that has come so far listens at its address, whoever else is missing: a TCP connection that
-is closed at once tells. What the answers mean is `PeerProbe`'s to say, without a clock of its own.
+TensorFlow's constructors wait for a missing task for ever, and hold Python's lock meanwhile. But a
+task that has started listens at its address even if others are missing, so a TCP connection that is
+closed at once shows it. What the answers mean is `PeerProbe`'s to say, without a clock of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strategy_lab.profiles.errors import LabError
 PROBE_EVERY_S = 0.5
 _ANSWER_WITHIN_S = 1.0
 _GONE_AFTER = 4
-"""So many unanswered knocks in a row mean that a task has left, not that it is busy."""
+"""After this many unanswered probes in a row a task has left; fewer can mean that it is busy."""
 
 
 class PeerProbe:
@@ -78,7 +78,7 @@ class ProbeTimeouts:
     """How long a worker waits for peers that have come, and are at work on other hosts.
 
     Each is watched by its own host, which gives it `BUILDING_FACTOR` times the limit between two
-    events while it computes: whoever waits for it waits a little longer than that.
+    events while it computes, so its peers wait a little longer than that.
     """
 
     def __init__(self, place: Place) -> None:
@@ -86,7 +86,7 @@ class ProbeTimeouts:
         self._peers = " or ".join(_named(task) for task in peers)
 
     def too_late(self, since: float | None, now: float, hang_timeout_s: float) -> str | None:
-        """Why it is not waited any longer; None while it is, or where nobody is waited for."""
+        """Why the wait ends; None while it goes on, or without a peer to wait for."""
         if since is None or now - since < (BUILDING_FACTOR + 1) * hang_timeout_s:
             return None
         return (
@@ -95,7 +95,7 @@ class ProbeTimeouts:
         )
 
     def sentence(self, since: float, now: float) -> str:
-        """For whoever looks on."""
+        """What the process waits for, as the page shows it."""
         return f"for {now - since:.0f} s waiting for {self._peers} to do its part of a step"
 
 
@@ -154,7 +154,7 @@ def answers(address: str) -> bool:
 
 
 def silent_peers(place: Place, *, answers: Callable[[str], bool] = answers) -> str:
-    """The other tasks of a cluster at whose ports nobody answers, for people; empty where none."""
+    """The other tasks of a cluster whose ports do not answer, as text; may be empty."""
     peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
     with ThreadPoolExecutor(len(peers) or 1) as knocking:
         found = list(knocking.map(lambda task: answers(task.address), peers))

@@ -185,9 +185,9 @@ def _namespace(options: Mapping[str, str]) -> str:
 
 
 def _gpus_of_slurm(tasks_per_node: int) -> dict[str, Any]:
-    """Arguments about GPUs: the resolver shares a node's among its tasks, where there are enough.
+    """Arguments about GPUs: the resolver shares a node's GPUs among its tasks, if it has enough.
 
-    It fails where there are none, and where Slurm has given each task its own already.
+    It fails without GPUs, and if Slurm has given each task its own already.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     num_gpus = len(visible.split(",")) if visible else len(tf.config.list_physical_devices("GPU"))

@@ -1,4 +1,4 @@
-"""This process's place in a cluster, whoever tells of it: its peers, its own number, its engine.
+"""This process's place in a cluster, from any source: its peers, its own number, its engine.
 
 Engines describe a cluster by role, as `TF_CONFIG` does. A run numbers its processes over all
 roles (`tasks`), so that a `chief` beside workers is worker 0, and a coordinator comes first.
@@ -29,7 +29,7 @@ class Place:
     process: int
     """Number of this one among the run's processes."""
     engine: str
-    """Who told of it: `TF_CONFIG`, `Slurm`, ..."""
+    """Its source: `TF_CONFIG`, `Slurm`, ..."""
     job: str = ""
     """What the engine calls this run; empty where it has no name for it."""
     environment: Mapping[str, str] = field(default_factory=dict)

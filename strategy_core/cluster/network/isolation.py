@@ -1,8 +1,8 @@
 """The network of a cluster on this host: one of its own, where the system allows it.
 
-TensorFlow's servers listen on every interface and ask nobody who they are. So a local cluster gets
-a network namespace: nothing but its own processes reaches its ports, and it reaches nothing else.
-Where links are to be emulated, each process has a namespace and an interface to itself.
+TensorFlow's servers listen on every interface and do not authenticate clients. So a local cluster
+gets a network namespace: nothing but its own processes reaches its ports, and it reaches nothing
+else. Where links are to be emulated, each process has a namespace and an interface to itself.
 
     with lay_network(spec, 3) as network:
         spawner.spawn(network.entrances[0])      # the worker enters before it imports anything

@@ -27,7 +27,7 @@ _LEAST_QUEUE_BYTES = 1 << 20
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _OFFLOAD = 0b1111
-"""Checksums and segmentation of TCP (v4, v6, ECN) are left to whoever needs them."""
+"""Checksums and segmentation of TCP (v4, v6, ECN) are left to the receiver."""
 _VNET_HEADER_BYTES = 10
 _MAX_FRAME_BYTES = 1 << 17
 _MANY = 64

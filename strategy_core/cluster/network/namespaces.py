@@ -1,7 +1,7 @@
 """Network namespaces of Linux, as far as a run needs them: made, entered, brought up.
 
 A namespace here has no name: it lives as long as a process is in it or holds a descriptor of it,
-and nothing is left to clean up, whoever is killed.
+and nothing is left to clean up, even after a kill.
 """
 
 from __future__ import annotations

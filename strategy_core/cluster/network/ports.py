@@ -17,7 +17,7 @@ REUSE_PORT = {"TF_GRPC_REUSE_PORT": "true"}
 
 @contextlib.contextmanager
 def reserved_ports(count: int) -> Iterator[list[int]]:
-    """`count` ports that nobody else gets while inside."""
+    """`count` ports that no other process gets while inside."""
     with contextlib.ExitStack() as held:
         yield [_reserve(held) for _ in range(count)]
 

@@ -2,10 +2,10 @@
 
     python -m strategy_core.cluster.network.setup_helper DESCRIPTOR      one end of a socket pair
 
-It is told what to make (`NetworkSetup`) in one JSON line and answers with one, the namespaces
-beside it: `{"user": true, "networks": 3}`, or `{"error": ...}`. A process of its own, because only
-a process with a single thread can do this. Where frames are to be delayed, it stays and is the
-switch.
+It reads what to create (`NetworkSetup`) as one JSON line and answers with one, passing the
+namespaces' descriptors: `{"user": true, "networks": 3}`, or `{"error": ...}`. A process of its own,
+because only a process with a single thread can do this. Where frames are to be delayed, it stays
+and is the switch.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 Made = tuple[int | None, list[int]]
-"""A descriptor of the user namespace, where there is one, and those of the networks."""
+"""A descriptor of the user namespace, if one was created, and those of the networks."""
 
 
 def _lay(wiring: NetworkSetup) -> tuple[Made, Switch | None]:
@@ -85,7 +85,7 @@ def _lay(wiring: NetworkSetup) -> tuple[Made, Switch | None]:
     if wiring.delay_ms:
         return (user, spokes), _connect_by_switch(spokes, wiring)
     _connect_by_bridge(hub, spokes, wiring)
-    return (user, [*spokes, hub]), None  # the hub goes last: whoever holds it holds the bridge
+    return (user, [*spokes, hub]), None  # the hub last: its holder keeps the bridge alive
 
 
 def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: NetworkSetup) -> None:

@@ -25,7 +25,7 @@ from strategy_core.cluster.telemetry.clock_exchange import Clock, Exchange
 from strategy_lab.profiles.run.events import ClockMeasured, Event, Note
 
 REFERENCE = 0
-"""The worker whose clock all are told by."""
+"""The worker whose clock is the reference for all."""
 SOURCE = "udp"
 EVERY_S = 2.0
 FIRST_EVERY_S = 0.25
@@ -50,7 +50,7 @@ class ClusterClock(Protocol):
 
 
 def join_clock(cluster: Cluster, process: int) -> ClusterClock:
-    """The clock of a process of a run. Never raises: what does not work is told by an event, and
+    """The clock of a process of a run. Never raises: an event reports a failure, and
     training goes on without it."""
     host, _, port = cluster.tasks[REFERENCE].address.rpartition(":")
     host = host.strip("[]")
@@ -91,7 +91,7 @@ class ClockServer:
         assert self._socket is not None
         with self._socket as sock:
             while not self._stop.is_set():
-                # An error here is an earlier answer that nobody took: its asker is gone.
+                # An error here comes from an earlier answer to a process that is gone.
                 with contextlib.suppress(OSError):
                     self._answer(sock)
 
@@ -132,7 +132,7 @@ class ClockFollower:
         return events
 
     def close(self) -> None:
-        self._stop.set()  # nobody waits for the thread: it may be waiting for an answer
+        self._stop.set()  # do not join the thread: it may be waiting for an answer
 
     def _follow(self) -> None:
         waited = Waiting(time.monotonic())
@@ -186,7 +186,7 @@ class ClockFollower:
                 answer = wire.unpack(data, self._token)
                 if answer is not None and answer[0] == self._number:  # not one from before
                     return Exchange(sent_ns, answer[1], answer[2], returned_ns)
-        except (TimeoutError, ConnectionError):  # nobody listens there (yet)
+        except (TimeoutError, ConnectionError):  # no process listens there (yet)
             pass
         return None
 
@@ -211,7 +211,7 @@ class Waiting:
 
 
 def measured(exchanges: Sequence[Exchange], now_ns: int, reason: str) -> ClockMeasured:
-    """The event of a burst; `reason` says why there is no offset, where there is none."""
+    """The event of a burst; `reason` says why the offset is unknown."""
     best = wire.quickest(exchanges)
     if best is None:
         return ClockMeasured(REFERENCE, now_ns, None, None, None, len(exchanges), SOURCE, reason)

@@ -25,7 +25,7 @@ Clock = Callable[[], int]
 
 _DATAGRAM = struct.Struct("!16sQqq")
 SIZE = _DATAGRAM.size
-"""Bytes of a question and of an answer: nobody gets more sent than they sent."""
+"""Bytes of a request and of an answer: of equal size, so that the server cannot amplify traffic."""
 _ARRIVAL = 35
 """Linux: SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name."""
 _TIMESPEC = struct.Struct("@ll")
@@ -61,7 +61,8 @@ class Exchange:
 def quickest(exchanges: Sequence[Exchange]) -> Exchange | None:
     """The exchange that says most: the one with the least round trip.
 
-    None where there is none; one whose clock was set in between (it took no time) does not count.
+    None without a valid exchange; one whose clock was set in between (it took no time) does not
+    count.
     """
     sound = [exchange for exchange in exchanges if exchange.round_trip_ns >= 0]
     return min(sound, key=lambda exchange: exchange.round_trip_ns, default=None)
@@ -77,7 +78,7 @@ def pack(token: bytes, number: int, received_ns: int = 0, answered_ns: int = 0) 
 
 
 def unpack(data: bytes, token: bytes) -> tuple[int, int, int] | None:
-    """Number, received and answered of a datagram; None where it is none of this run's."""
+    """Number, received and answered of a datagram; None if it is not from this run."""
     if len(data) != SIZE:
         return None
     found, number, received_ns, answered_ns = _DATAGRAM.unpack(data)

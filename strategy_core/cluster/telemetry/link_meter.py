@@ -1,9 +1,9 @@
 """How many bytes this process exchanged with each peer, from the connections that it has.
 
 A connection between two tasks has an end in each. The end that opened it knows whom it called, by
-the address in the cluster; the other end sees a caller's port that says nothing. So links are told
-by who opened them, and the two ends of a link are put together where all processes are read.
-What a closed connection had carried when it was last seen stays counted.
+the address in the cluster; the other end sees a caller's port that says nothing. So links are named
+by the end that opened them, and the two ends of a link are put together where all processes are
+read. What a closed connection had carried when it was last seen stays counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the kernel counted on this process's own TCP connections: no privilege, no packet read.
 
-`getsockopt(TCP_INFO)` tells of each connection how many payload bytes the other side has
+`getsockopt(TCP_INFO)` returns for each connection how many payload bytes the other side has
 acknowledged and how many came in order. Retransmissions are counted apart. TensorFlow's sockets
 belong to C++, so they are found by their file descriptors and looked at through a duplicate.
 """
@@ -83,7 +83,7 @@ def connections() -> list[Connection]:
 
 
 def _look_at(fd: int) -> Connection | None:
-    """The connection behind a descriptor; None where it is none. Raises OSError."""
+    """The connection behind a descriptor; None if it is not a TCP connection. Raises OSError."""
     with socket.socket(fileno=os.dup(fd)) as sock:  # the duplicate stays what it is
         if sock.family not in (socket.AF_INET, socket.AF_INET6) or sock.type != socket.SOCK_STREAM:
             return None

@@ -11,7 +11,6 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 READ = ("app", "profiles", "strategy_core", "strategy_lab", "docs", "README.md")
 NOT_YET = (
-    "docs/architecture.md",
     "docs/decisions",
     "strategy_core/contexts/notebook.py",
     "strategy_core/launcher",

@@ -25,7 +25,7 @@ TERMS: dict[str, str] = {
     "copy).",
     "coordinator": "The process that does the steps of a cluster whose other processes execute "
     "what it sends: under parameter servers, and of a TPU pod.",
-    "core": "A TPU core. Without a TPU, a virtual CPU device or a logical GPU stands for it.",
+    "core": "A TPU core. Without a TPU, a virtual CPU device or a logical GPU emulates it.",
     "derived": "Computed from the graph or by a formula, and not read from a clock or counter.",
     "device": "What TensorFlow places an op or variable on. A physical device (a CPU, a GPU) can "
     "be split into several logical ones; each replica has its own.",

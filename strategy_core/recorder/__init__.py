@@ -1,4 +1,7 @@
-"""Records any program's steps into a run folder; the lab's own engine uses it as everyone does."""
+"""Records the steps of any training program into a run folder.
+
+The lab's own training loops use the same public API as other programs.
+"""
 
 from strategy_core.recorder.marks import mark
 from strategy_core.recorder.recorder import Recorder

@@ -1,8 +1,9 @@
-"""Hands captures to the converter process, and collects its answers without ever waiting for it.
+"""Sends captures to the converter process and collects the results without blocking.
 
-Losing the converter costs captures, never the training. The job that it was at is answered with an
-error; the others go to a new converter. After `MOST_RESTARTS` of them there are no more captures: a
-capture that takes more memory than there is would kill one after the other.
+Losing the converter process costs captures but never interrupts the training. The job in progress
+fails with an error and the remaining jobs go to a new process. After `MOST_RESTARTS` restarts no
+more captures are taken: a capture that needs more memory than the machine has would kill every new
+process in turn.
 """
 
 from __future__ import annotations
@@ -18,17 +19,21 @@ Answer = dict[str, Any]
 MOST_RESTARTS = 3
 
 _spare: list[HelperProcess] = []
-"""A converter process that waits for the first converter of this process."""
+"""A converter process started by `prepare`, taken by the first `Converter` of this process."""
 
 
 def prepare() -> None:
-    """Start a helper before there is anything to train, so that its imports cost no run a core."""
+    """Start a converter process before training, so that its imports do not compete with the
+    run."""
     if not _spare:
         _spare.append(HelperProcess())
 
 
 class Converter:
-    """A helper process, there with the first job at the latest; jobs are answered in order."""
+    """Runs capture jobs in one helper process, which starts with the first job at the latest.
+
+    Jobs are answered in order.
+    """
 
     def __init__(
         self,
@@ -44,14 +49,14 @@ class Converter:
         self._restarts_left = MOST_RESTARTS
         self._notes: list[str] = []
         self.is_given_up = False
-        """Too many processes were lost: every further job is refused."""
+        """True after too many processes were lost; every further job is refused."""
 
     @property
     def num_waiting(self) -> int:
         return len(self._waiting)
 
     def warm_up(self) -> None:
-        """Have a helper: the one that waits, or a new one that imports beside the training."""
+        """Take the spare helper process, or start a new one, which imports beside the training."""
         if self._process is None and not self.is_given_up:
             spare = _take_spare()
             self._was_ready = spare is not None
@@ -65,18 +70,21 @@ class Converter:
                 )
 
     def take_import_ms(self) -> float:
-        """Processor time that the helper used before its first job, 0 if it was
-        reported before, or a helper was running already."""
+        """Processor time that the helper spent on its imports, in ms; later calls return 0.
+
+        Also returns 0 if the helper was ready beforehand, because its imports did not run beside
+        the training.
+        """
         took_ms, self._import_ms = self._import_ms, 0.0
         return 0.0 if self._was_ready else took_ms
 
     def take_notes(self) -> list[str]:
-        """What happened to converter processes since this was asked last, in sentences."""
+        """Sentences about lost converter processes since the last call."""
         notes, self._notes = self._notes, []
         return notes
 
     def submit(self, job: Job) -> None:
-        """Have a capture converted; `answers` has the outcome in time."""
+        """Queue a capture for conversion; `answers` returns its result."""
         if self._process is not None and not self._process.is_alive() and not self._waiting:
             self._lose(self._process.why_lost(self._now_s()) or "ended", None)
         self.warm_up()
@@ -85,12 +93,13 @@ class Converter:
             self._process.send(job)
 
     def answers(self) -> list[Answer]:
-        """The answers that are there; a job that was lost with its process is answered, too."""
+        """Return the results available now, including an error for a job lost with its process."""
         if not self._waiting:
             return []
         if self._process is None:
             return self._refuse_all()
-        # First whether it ended, then what it said: what it wrote before its end is all there.
+        # Check for the process's end before reading: all output of an ended process is then in the
+        # pipe, so a result written just before the end is not reported as lost.
         why = self._process.why_lost(self._now_s())
         found: list[Answer] = self._process.read()
         self._import_ms += sum(answer.pop("import_ms", 0.0) for answer in found)
@@ -106,7 +115,8 @@ class Converter:
         return found if self._process is not None else found + self._refuse_all()
 
     def finish(self, timeout_s: float) -> list[Answer]:
-        """Wait for all jobs, at most so long; those not done by then are answered as such."""
+        """Wait up to `timeout_s` for all jobs; jobs that are not done by then get an error
+        result."""
         found, deadline = self.answers(), self._now_s() + timeout_s
         if self._waiting and self._process is not None:
             self._process.step_forward()
@@ -119,13 +129,14 @@ class Converter:
         return found
 
     def close(self) -> None:
-        """End the helper."""
+        """Kill the helper process."""
         process, self._process = self._process, None
         if process is not None:
             process.end()
 
     def _lose(self, why: str, lost: Job | None) -> None:
-        """A process is no more: end what is left of it, and say what follows."""
+        """Kill what remains of a lost process, and note the lost job and whether a new one
+        starts."""
         self.close()
         cost = f"Capture window {lost.number} is lost" if lost is not None else "No capture is lost"
         self.is_given_up = self._restarts_left == 0

@@ -18,15 +18,16 @@ from strategy_lab.profiles.spec.run_spec import Capture
 class RecorderCallback(keras.callbacks.Callback):
     """Records every training batch of `fit` into a run folder.
 
-    A step runs from `on_train_batch_begin` to `on_train_batch_end`. Keras asks for the batch inside
-    its train function, so the input's share is seen in captured steps only. With
-    `steps_per_execution=n` Keras calls back once per execution: a recorded step is then n of its
-    batches. The `loss` is the one of Keras's logs: a running mean over the epoch.
+    A step runs from `on_train_batch_begin` to `on_train_batch_end`. Keras fetches the batch inside
+    its train function, so the input time is measured in captured steps only. With
+    `steps_per_execution=n` Keras calls back once per execution, so a recorded step covers n
+    batches. The `loss` comes from Keras's logs: a running mean over the epoch.
 
     Args:
-      path: the run folder; made when training begins, refused where it holds a run.
+      path: the run folder. It is created when training begins; a folder that already holds a run is
+        refused.
       capture: how much to record.
-      global_batch_size: examples per step, for the throughput; unknown without it.
+      global_batch_size: examples per step, for the throughput, which is unknown without it.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class RecorderCallback(keras.callbacks.Callback):
         self._exit = ExitStack()
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
-        """Open the run; the train function is made, and traced, with the first batch."""
+        """Open the run. Keras makes and traces the train function with the first batch."""
         self._program = ProgramRecorder(
             self._path,
             tf.distribute.get_strategy() if tf.distribute.has_strategy() else None,
@@ -72,7 +73,7 @@ class RecorderCallback(keras.callbacks.Callback):
         self._program = None
 
     def failed(self, error: BaseException) -> None:
-        """Tell the run that training ended in an exception: Keras tells no callback of it."""
+        """Record the exception that ended the training; Keras does not pass it to callbacks."""
         if self._program is not None:
             self._program.recorder.write(Failed(f"{type(error).__name__}: {error}"))
 

@@ -1,6 +1,7 @@
-"""The graph of one segment: traced with its first step, read and written beside the next ones.
+"""The placed graph of one segment: traced in its first step, written in a background thread.
 
-A step that comes back from an earlier segment is not traced again: its graph is copied.
+A segment that reuses the step function of an earlier segment is not traced again; the earlier graph
+is copied.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Variables = Iterable[Any] | Callable[[], Iterable[Any]]
 
 
 class GraphTrace:
-    """On from the segment's opening until its first step is done."""
+    """Traces from the opening of a segment until its first step is done, then writes the graph."""
 
     def __init__(
         self,
@@ -46,23 +47,23 @@ class GraphTrace:
         self._outcome: PlacementRecorded | None = None
         self._cost_ms = 0.0
         self.is_tracing = True
-        """The first step is still to come."""
+        """True until the first step is done."""
         if same_as is None:
             placement.begin_trace()
 
     @property
     def replica_of(self) -> dict[str, int]:
-        """Which replica a device belongs to."""
+        """The replica number of each device."""
         return replica_of(self.replica_devices, self.core_devices)
 
     @property
     def graph_file(self) -> str | None:
-        """Where the graph is, once it is there."""
+        """Path of the written graph, or None if it is not written yet."""
         path = self._folder.graph(self.segment)
         return str(path) if path.exists() else None
 
     def first_step_done(self) -> None:
-        """Export the trace; `write` does the rest."""
+        """Export the trace and prepare the writer thread, which `write` starts."""
         self.is_tracing = False
         if self._same_as is not None:
             self._begin(self._copy, self._same_as)
@@ -84,22 +85,26 @@ class GraphTrace:
         self._begin(self._write, metadata, placement.variable_rows(held))
 
     def abandon(self) -> None:
-        """The first step never was: nothing to export."""
+        """Stop tracing without an export, because the first step did not happen."""
         if self.is_tracing:
             self.is_tracing = False
             if self._same_as is None:
                 tf.summary.trace_off()
 
     def write(self) -> None:
-        """Begin to write what was exported, once, in a thread of its own.
+        """Start writing the exported graph in its own thread. Later calls do nothing.
 
-        It takes Python's lock for milliseconds at a time: steps beside it last longer.
+        Writing holds Python's lock for milliseconds at a time, which makes concurrent steps longer.
         """
         if self._thread is not None and self._thread.ident is None:
             self._thread.start()
 
     def outcome(self, wait: bool = False) -> PlacementRecorded | None:
-        """The event to write, once; None before it is ready and after it was returned."""
+        """Return the event to record, once.
+
+        Returns None if the result is not ready or was returned before. With `wait`, starts the
+        writing if needed and waits for it.
+        """
         if wait:
             self.write()
         if wait and self._thread is not None:
@@ -108,25 +113,26 @@ class GraphTrace:
         return outcome
 
     def take_cost_ms(self) -> float:
-        """What export and writing have taken since this was asked last."""
+        """Processor time of export and writing since the last call, in ms."""
         cost, self._cost_ms = self._cost_ms, 0.0
         return cost
 
     @property
     def is_told(self) -> bool:
-        """Settled, and the outcome was given."""
+        """Whether the result is final and `outcome` has returned it."""
         return self.is_settled and self._outcome is None
 
     @property
     def is_settled(self) -> bool:
-        """Nothing more will come: the graph is written, or never will be."""
+        """Whether the result is final: the graph is written, or cannot be."""
         if self.is_tracing or self._thread is None:
             return not self.is_tracing
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _begin(self, write: Callable[..., None], *args: Any) -> None:
         def timed() -> None:
-            with gc_control.postponed():  # many objects, all of which stay until the end
+            # the graph's objects are all alive until the end: a collection would find nothing
+            with gc_control.postponed():
                 write(*args)
             self._cost_ms += time.thread_time() * 1e3
 
@@ -151,7 +157,7 @@ class GraphTrace:
                 nodes, variables, self.replica_of, self.segment, self._folder.worker, path
             )
             self._outcome = self._recorded(path, count)
-        except Exception as error:  # told in the run; training goes on
+        except Exception as error:  # recorded as the reason; training goes on
             self._outcome = self._none(f"{type(error).__name__}: {error}")
 
     def _recorded(self, path: Path, num_rows: int) -> PlacementRecorded:

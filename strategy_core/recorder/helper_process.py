@@ -1,13 +1,15 @@
-"""One converter process: started, given jobs and listened to, without ever waiting for it.
+"""One converter process: start it, send it jobs and read its results, without ever blocking.
 
 The process may be killed, stopped or starved at any moment. Nothing here blocks the training:
 
 - Both pipes are non-blocking. A write to the pipe of a stopped process would block once 64 kB are
-  in it, so what does not fit stays in `_unsent`.
-- `stdin` is unbuffered. Python's buffered writer keeps what a broken pipe refused and writes it
-  again in `close()`, which raises BrokenPipeError there: a killed converter ended the training.
-- Silence alone means nothing, because a process of the lowest priority is starved on a busy
-  machine. One that is given up is stopped, or asleep without using the processor.
+  in it, so the rest stays in `_unsent`.
+- `stdin` is unbuffered. Python's buffered writer keeps the data that a broken pipe refused and
+  writes it again in `close()`, which then raises BrokenPipeError: with it, a killed converter ended
+  the training.
+- A silent process is not given up for its silence alone, because a process of the lowest priority
+  is starved on a busy machine. It is given up only if it is stopped, or asleep without using the
+  processor.
 """
 
 from __future__ import annotations
@@ -27,17 +29,21 @@ from strategy_lab.profiles.capture.helper import Job
 
 LOOK_EVERY_S = 1.0
 STOPPED_S = 3.0
-"""A process that was stopped (SIGSTOP) for so long is given up."""
+"""A process is given up after it was stopped (SIGSTOP) for this long."""
 ASLEEP_S = 30.0
-"""One that slept for so long, with a job to do, is given up."""
+"""A process with a job is given up after it slept for this long."""
 _FEWEST_LOOKS = 3
-"""Between two looks the training itself may have been stopped, the converter with it."""
+"""Number of checks that must agree before a process is given up.
+
+One interval between two checks is not enough: the training process itself, and the converter with
+it, may have been stopped in between.
+"""
 _END_S = 2.0
 _LOWEST_PRIORITY = 19
 
 
 class HelperProcess:
-    """A converter process. Used from one thread, which passes the time in."""
+    """A converter process. Use it from one thread; the caller passes the time in."""
 
     def __init__(self) -> None:
         command = module_command("strategy_lab.profiles.capture.helper")
@@ -49,7 +55,8 @@ class HelperProcess:
             env=with_own_code(os.environ),
             bufsize=0,
         )
-        # Before its imports, which take a second: the helper's own `os.nice` comes after them.
+        # Set the priority here, because the helper calls `os.nice` only after its imports, which
+        # take a second.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, _LOWEST_PRIORITY)
         assert self._popen.stdin is not None
@@ -69,12 +76,12 @@ class HelperProcess:
         return self._popen.poll() is None
 
     def send(self, job: Job) -> None:
-        """Give it a job; what its pipe does not take now goes with the next `read`."""
+        """Send a job. Data that does not fit into the pipe now is sent by the next `read`."""
         self._unsent += json.dumps(asdict(job)).encode() + b"\n"
         self._flush()
 
     def read(self) -> list[dict[str, Any]]:
-        """The answers that are there."""
+        """Return the results available now."""
         self._flush()
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._stdout, 1 << 16):
@@ -83,7 +90,7 @@ class HelperProcess:
         return [json.loads(line) for line in lines]
 
     def why_lost(self, now_s: float) -> str | None:
-        """What happened to a process that will answer no more; None while it may."""
+        """Say why the process will not answer any more; None while it still may."""
         code = self._popen.poll()
         if code is not None:
             return f"was killed by {_name(-code)}" if code < 0 else f"ended with code {code}"
@@ -104,15 +111,18 @@ class HelperProcess:
         return None
 
     def step_forward(self) -> None:
-        """The training is over: there is nothing left to give way to.
+        """Raise the process to normal priority, because the training is over.
 
-        Only root may; for others the process stays at the lowest priority.
+        Only root may do so; otherwise the process stays at the lowest priority.
         """
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, os.getpriority(os.PRIO_PROCESS, 0))
 
     def end(self) -> None:
-        """Kill it. SIGKILL ends a stopped process, too; one that waits for a disk is left to it."""
+        """Kill the process with SIGKILL, which also ends a stopped process.
+
+        Waits `_END_S` at most: a process in uninterruptible disk sleep ends later.
+        """
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
                 pipe.close()
@@ -121,13 +131,14 @@ class HelperProcess:
             self._popen.wait(_END_S)
 
     def _flush(self) -> None:
-        """Write as much as the pipe takes; `why_lost` reports a broken pipe."""
+        """Write what fits into the pipe. Ignores a broken pipe, which `why_lost` reports."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             while self._unsent:
                 self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
 
     def _state(self) -> str:
-        """`stopped`; `asleep` where it sleeps and has used no processor time; else `busy`."""
+        """Return `stopped`, `asleep` (sleeping, no processor time used since the last call) or
+        `busy`."""
         try:
             process = psutil.Process(self._popen.pid)
             status, times = process.status(), process.cpu_times()
@@ -141,6 +152,6 @@ class HelperProcess:
 
 
 def _name(number: int) -> str:
-    """`SIGKILL` of 9."""
+    """The name of a signal: `SIGKILL` for 9."""
     known = {each.value: each.name for each in signal.Signals}
     return known.get(number, f"signal {number}")

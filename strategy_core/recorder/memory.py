@@ -1,4 +1,4 @@
-"""Memory in use: an accelerator's own counters, else the resident memory of this process."""
+"""Memory in use: an accelerator's own counters, or the resident memory of this process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from strategy_lab.profiles.run.events import MemorySampled
 
 
 def sample(devices: Iterable[str], step: int) -> list[MemorySampled]:
-    """One sample per accelerator among `devices`, or one of the process if there is no accelerator.
+    """One sample per GPU or TPU in `devices`; without any, one sample of this process.
 
-    Virtual CPU devices share one process: they have no memory of their own to tell.
+    Virtual CPU devices share one process and have no memory counters of their own.
     """
     samples = []
     for device in devices:

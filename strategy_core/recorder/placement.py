@@ -1,7 +1,7 @@
-"""Who runs what: the graph as the runtime placed it, taken while the first step is traced.
+"""Which device runs which op: the graph as the runtime placed it, recorded in the first step.
 
-`tf.summary.trace_on(graph=True)` has to be on when a function is first instantiated; the export
-is a RunMetadata in a summary file, which is read back from a scratch folder of one's own.
+`tf.summary.trace_on(graph=True)` must be on when a function is first instantiated. The export is a
+RunMetadata in a summary file, which is read back from a private scratch folder.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from strategy_lab.profiles.tables.schema import TABLES
 
 
 def begin_trace() -> None:
-    """Keep the graphs of functions that are instantiated from now on, and no others.
+    """Collect the graphs of functions that are instantiated from now on, and no earlier ones.
 
-    TensorFlow 2.21 goes on collecting after `trace_off`: what it has gathered since (workers that
-    agree on a change do so in an all-reduce of its own) is taken out first, and written nowhere.
+    TensorFlow 2.21 continues to collect after `trace_off`, for example the all-reduce in which
+    workers agree on a change. Exporting with `record_if(False)` first discards those graphs without
+    writing them.
     """
     tf.summary.trace_on(graph=True, profiler=False)
     with tf.summary.record_if(False):
@@ -34,7 +35,7 @@ def begin_trace() -> None:
 
 
 def end_trace(scratch: Path) -> Any:
-    """The RunMetadata of all functions instantiated since; None where there were none."""
+    """The RunMetadata of all functions instantiated since `begin_trace`, or None without any."""
     writer = tf.summary.create_file_writer(str(scratch))
     try:
         with writer.as_default(step=0):
@@ -47,7 +48,7 @@ def end_trace(scratch: Path) -> Any:
 
 
 def read_nodes(metadata: Any) -> list[Node]:
-    """The nodes of all partitions, sizes included where shapes are static."""
+    """The nodes of all partitions, with tensor sizes where shapes are static."""
     found: list[Node] = []
     for function, graphs in enumerate(metadata.function_graphs):
         if _is_of_export(graphs):
@@ -68,9 +69,9 @@ def write_placement(
     worker: int,
     path: Path,
 ) -> int:
-    """Write the placement table of a segment, ops then variables; returns its rows.
+    """Write the placement table of a segment, ops then variables. Returns the number of rows.
 
-    Ops and variables on a host of a pod belong to that host, no matter which `worker` writes.
+    A row on a pod host's device gets that host's process number; other rows get `worker`.
     """
     ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
     rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]
@@ -91,7 +92,8 @@ def write_placement(
 
 
 def copy_placement(source: Path, segment: int, path: Path) -> int:
-    """Write the placement of another segment as that of `segment`; returns its rows."""
+    """Copy another segment's placement table under the number `segment`. Returns the number of
+    rows."""
     table = pq.read_table(source)
     schema = TABLES["placement"]
     at = schema.get_field_index("segment")
@@ -101,7 +103,7 @@ def copy_placement(source: Path, segment: int, path: Path) -> int:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Whole, then renamed: a reader never sees half of it."""
+    """Write to a temporary file and rename it, so that a reader never sees a partial table."""
     temporary = path.with_name(f".{path.name}.part")
     pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
     temporary.rename(path)
@@ -115,20 +117,22 @@ Row = tuple[str, str, str | None, str, int | None, str | None]
 
 
 def variable_rows(variables: Iterable[Any]) -> list[Row]:
-    """One row per copy: a mirrored variable has one on every replica's device."""
+    """One row per copy: a mirrored variable has a copy on every replica's device."""
     return [row for variable in variables for row in _copies(variable)]
 
 
 def _copies(variable: Any) -> Iterable[Row]:
     name = getattr(variable, "path", None) or variable.name.split(":")[0]
-    held = variable.value if hasattr(variable, "path") else variable  # Keras wraps TensorFlow's
+    # Keras wraps a TensorFlow variable
+    held = variable.value if hasattr(variable, "path") else variable
     for copy in getattr(held, "values", None) or (held,):
         size = _bytes(tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype))
         yield "variable", name, type(held).__name__, copy.device, size, None
 
 
 def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
-    """The variables that traced functions take: named as the functions name them."""
+    """Rows for the variables that traced functions take as arguments, under their argument
+    names."""
     for node in nodes:
         if node.op == "_Arg" and node.name.endswith("_resource") and node.bytes is not None:
             name = node.name.removesuffix("_resource").removesuffix("_readvariableop")
@@ -148,9 +152,9 @@ def _read_metadata(folder: Path) -> Any:
 
 
 def _records(data: bytes) -> Iterable[bytes]:
-    """The records of a TFRecord file: length, checksum, bytes, checksum.
+    """The records of a TFRecord file. Each is stored as length, checksum, bytes, checksum.
 
-    Read here, as `tf.data` would run ops that show up in the next trace.
+    Parsed in Python because `tf.data` would run ops that appear in the next trace.
     """
     at = 0
     while at + 12 <= len(data):
@@ -160,7 +164,8 @@ def _records(data: bytes) -> Iterable[bytes]:
 
 
 def _is_of_export(graphs: Any) -> bool:
-    """The export's own eager ops run as functions, too."""
+    """Whether a function graph is one of the export's own eager ops, which also run as
+    functions."""
     nodes = graphs.partition_graphs[0].node if graphs.partition_graphs else ()
     return any(node.op.endswith(("SummaryWriter", "SummaryFileWriter")) for node in nodes) or any(
         node.op == "WriteSummary" and len(nodes) <= 8 for node in nodes
@@ -202,16 +207,20 @@ def _output(text: str) -> str:
 
 
 def _tensor_bytes(graph_def: Any) -> dict[str, int | None]:
-    """Bytes of every tensor by `node:output`, from TensorFlow's own shape inference."""
+    """Bytes of every tensor by `node:output`, from TensorFlow's own shape inference.
+
+    Empty if the graph has an op unknown to the Python importer.
+    """
     graph, anywhere = tf.Graph(), type(graph_def)()
     anywhere.CopyFrom(graph_def)
     for node in anywhere.node:
-        node.device = ""  # the importer opens a scope for each: two fifths of all that this takes
+        # the importer opens a scope per device, which takes two fifths of the total time
+        node.device = ""
     try:
         with graph.as_default():
             tf.graph_util.import_graph_def(anywhere, name="")
     except (ValueError, tf.errors.OpError):
-        return {}  # an op unknown to the Python importer: sizes stay unknown, and say so
+        return {}  # an op unknown to the Python importer: sizes stay unknown, and are shown as such
     return {
         tensor.name: _bytes(tensor.shape, tensor.dtype)
         for operation in graph.get_operations()
@@ -221,9 +230,9 @@ def _tensor_bytes(graph_def: Any) -> dict[str, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Constants:
-    """Sizes of constants by tensor, and the values of whole-number ones by node.
+    """Sizes of constants by tensor name, and values of integer constants by node name.
 
-    Control edges between devices travel as empty constants that the unpartitioned graph lacks.
+    Control edges between devices are sent as empty constants that the unpartitioned graph lacks.
     """
 
     bytes: dict[str, int] = field(default_factory=dict)
@@ -243,7 +252,7 @@ def _constants(partitions: Any) -> _Constants:
 
 
 def _handle_bytes(attributes: Any) -> int | None:
-    """Bytes of the variable behind a resource argument."""
+    """Bytes of the variable behind a resource argument, or None if unknown."""
     shapes = attributes["_handle_shapes"].list.shape
     types = attributes["_handle_dtypes"].list.type
     if not shapes or not types:
@@ -252,7 +261,7 @@ def _handle_bytes(attributes: Any) -> int | None:
 
 
 def _bytes(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
-    """Size of a tensor; None where its shape is dynamic or its type has no fixed size."""
+    """Size of a tensor in bytes; None if its shape is dynamic or its type has no fixed size."""
     count = shape.num_elements()
     fixed = dtype not in (tf.string, tf.resource, tf.variant)
     return None if count is None or not fixed else int(count) * int(dtype.size)

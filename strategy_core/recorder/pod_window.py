@@ -1,9 +1,9 @@
-"""A capture window of a TPU pod: the coordinator's profiler, and that of every host.
+"""A capture window of a TPU pod: the profilers of the coordinator and of every host.
 
-The steps are marked where they are called, the ops run on the hosts. Each host has TensorFlow's own
-profiler server. It can only be asked for a length of time: for as long as the window's steps should
-take, and a little longer; the window stays open until all have answered. Steps that are not wholly
-inside of every host's capture are left out when it is converted.
+The coordinator marks the steps; the hosts run the ops. Each host runs TensorFlow's profiler server,
+which captures for a requested length of time only. The window requests the expected length of its
+steps plus some slack, and stays open until all hosts have answered. The conversion leaves out steps
+that are not completely inside every host's capture.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from strategy_core.recorder.window import Window, first_line
 
 _SLACK = 1.25
 _SLACK_MS = 100.0
-"""What a step may take longer than those before, and a host until it has begun."""
+"""Slack for steps longer than the previous ones, and for the delay until a host begins."""
 
 
 class PodWindow(Window):
     """A window over the coordinator and the hosts whose profilers listen at `hosts`.
 
-    `step_ms` is how long a step is expected to take.
+    `step_ms` is the expected length of a step.
     """
 
     def __init__(self, *args: Any, hosts: Sequence[str], step_ms: float) -> None:
@@ -39,7 +39,8 @@ class PodWindow(Window):
         super().start()
         if self.error is not None:
             return
-        # Asked for several in one call, TensorFlow 2.18 goes from one to the next.
+        # One thread per host: given several hosts in one call, TensorFlow 2.18 profiles them in
+        # turn.
         self._asking = [
             threading.Thread(target=self._ask, args=(host,), name=f"profiler {host}", daemon=True)
             for host in self._hosts
@@ -77,7 +78,7 @@ class PodWindow(Window):
         return self.scratch / "hosts"
 
     def _ask(self, host: str) -> None:
-        """Comes back when it has answered, or cannot."""
+        """Request a capture from one host and wait for its answer or failure."""
         try:
             tf.profiler.experimental.client.trace(
                 f"grpc://{host}",
@@ -85,5 +86,5 @@ class PodWindow(Window):
                 self._length_ms,
                 num_tracing_attempts=1,
             )
-        except Exception as error:  # a host that is gone ends the run in its own words
+        except Exception as error:  # the loss of a host ends the run elsewhere, with its own error
             self._trouble = f"The profiler of {host} did not answer: {first_line(error)}"

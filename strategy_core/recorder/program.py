@@ -1,7 +1,7 @@
-"""`lab.record`: the recorder in a program of the user's own.
+"""`lab.record`: the recorder for programs outside of the lab.
 
-What the engine knows of its own runs is found out here from TensorFlow: the strategy in force, its
-replicas and their devices. What cannot be found out stays unknown.
+The lab's own runs know their strategy, replicas and devices. This module asks TensorFlow for them;
+what TensorFlow does not reveal stays unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from strategy_lab.profiles.spec.run_spec import Capture
 
 
 class ProgramRecorder:
-    """A recorder whose segment opens by itself with the first step."""
+    """A recorder that opens its segment with the first step."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ProgramRecorder:
         run = Path(path)
         place = _place()
         worker = _worker() if place is None else place.process
-        if worker == 0:  # the leader of a cluster makes the run that all of its workers share
+        if worker == 0:  # in a cluster, the leader creates the run that all workers share
             create_run_file(run, recorded_by="record")
         folder = worker_folder(run, worker)
         self.recorder = Recorder(
@@ -63,21 +63,23 @@ class ProgramRecorder:
         self._is_open = False
 
     def step(self, examples: int | None = None) -> AbstractContextManager[RecordedStep]:
-        """Around one training step: the call of the `tf.function`, and what it is fed.
+        """Context manager around one training step: the call of the `tf.function` and its input.
 
-        With `dataset()` the step counts from asking for its batch. Raises nothing of its own
-        once the run folder is made: recording that fails never ends the training.
+        If the batches come from `dataset()`, the step includes fetching its batch. Raises no errors
+        of its own once the run folder exists: a failure to record never ends the training.
         """
         self.open()
         return self.recorder.step(examples if examples is not None else self._global_batch_size)
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The same batches; the time that the program waits for each counts as its step's input."""
+        """Yield the same batches, and count the time to fetch each as the input time of its
+        step."""
         self.open()
         return self.recorder.dataset(batches)
 
     def open(self) -> None:
-        """Open the segment, unless it is. The first step does; before it a strategy may be set."""
+        """Open the segment if it is not open. The first step does so; set the strategy before
+        it."""
         if self._is_open:
             return
         self._is_open = True
@@ -107,16 +109,16 @@ def record(
                     step.result(loss=train_step(batch))
 
     Args:
-      path: the run folder; made here, and refused where it holds a run. The workers of a cluster
-        (TF_CONFIG) share it; the leader's steps are captured, the others' are timed.
-      strategy: the `tf.distribute.Strategy` of the steps. Without it the one in scope, or the one
-        that the program made last.
-      capture: how much to record; the defaults of a RunSpec without it.
-      global_batch_size: examples per step, for the throughput; unknown without it.
-      variables: tf.Variables, or a function that gives them, to list under their own names.
+      path: the run folder. It is created; a folder that already holds a run is refused. The workers
+        of a cluster (TF_CONFIG) share it: the leader's steps are captured, the others' are timed.
+      strategy: the `tf.distribute.Strategy` of the steps. Default: the strategy in scope, or else
+        the strategy with the most replicas that the program has created.
+      capture: how much to record. Default: as in a RunSpec.
+      global_batch_size: examples per step, for the throughput, which is unknown without it.
+      variables: tf.Variables, or a function that returns them, to list under their own names.
 
-    Raises RunFolderError where the folder cannot be made. An exception in the program is recorded
-    as the run's failure and raised on.
+    Raises RunFolderError if the folder cannot be created. An exception in the program is recorded
+    as the run's failure and re-raised.
     """
     program = ProgramRecorder(
         path,
@@ -138,10 +140,10 @@ def record(
 
 
 def seen_strategy() -> Any:
-    """The strategy in scope, else the one with most replicas that is alive, else the default.
+    """The strategy in scope, else the live strategy with the most replicas, else the default.
 
-    A training loop is seldom inside `strategy.scope()`, and TensorFlow keeps no list of
-    strategies; Python's collector knows every object that is alive.
+    Training loops seldom run inside `strategy.scope()`, and TensorFlow keeps no list of strategies,
+    so this searches the objects of Python's garbage collector.
     """
     if tf.distribute.has_strategy():
         return tf.distribute.get_strategy()
@@ -150,7 +152,7 @@ def seen_strategy() -> Any:
 
 
 def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
-    """The segment of a program under a strategy, as far as TensorFlow tells."""
+    """The segment of a program under a strategy, as far as TensorFlow reveals it."""
     devices = [full_name(device) for device in _replica_devices(strategy)]
     num_servers = 0
     if isinstance(strategy, tf.distribute.ParameterServerStrategy):
@@ -179,21 +181,25 @@ def _replica_devices(strategy: Any) -> Sequence[str]:
 
 
 def strategy_name(strategy: Any) -> str:
-    """The lab's name of a strategy's class (or of the one it is derived from)."""
+    """The lab's name for a strategy's class, or for its nearest known base class."""
     parts = {
         part: row.name
         for row in strategy_catalog.rows()
         for part in (row.title.removesuffix("Strategy"), *row.known_as)
     }
     for kind in type(strategy).__mro__:
-        for part in sorted(parts, key=len, reverse=True):  # "Mirrored" is in other names, too
+        # longest first: "Mirrored" is part of other names
+        for part in sorted(parts, key=len, reverse=True):
             if part in kind.__name__:
                 return parts[part]
     return type(strategy).__name__
 
 
 def full_name(device: str) -> str:
-    """`/cpu:0` as the placed graph writes it: `/job:localhost/replica:0/task:0/device:CPU:0`."""
+    """Full device name as in the placed graph.
+
+    `/cpu:0` becomes `/job:localhost/replica:0/task:0/device:CPU:0`.
+    """
     base = tf.DeviceSpec.from_string("/job:localhost/replica:0/task:0")
     named = base.make_merged_spec(tf.DeviceSpec.from_string(device))
     if named.device_type is None:
@@ -204,7 +210,7 @@ def full_name(device: str) -> str:
 
 
 def _place() -> Place | None:
-    """Where TF_CONFIG puts this process among others; None where it says nothing that is known."""
+    """This process's task according to TF_CONFIG, or None if TF_CONFIG is missing or invalid."""
     try:
         return resolve("TF_CONFIG")
     except LabError:
@@ -212,6 +218,6 @@ def _place() -> Place | None:
 
 
 def _worker() -> int:
-    """This process's number in a cluster (TF_CONFIG), 0 where it is alone."""
+    """This process's worker number from TF_CONFIG; 0 for a single process."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return int(resolver.task_id or 0)

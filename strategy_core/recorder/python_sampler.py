@@ -1,8 +1,9 @@
-"""Where Python is while a window is open: the stack of the steps' thread, looked at now and then.
+"""Samples the Python stack of the thread that runs the steps while a capture window is open.
 
-A capture shows what TensorFlow does. What the program does between two calls leaves no event in it,
-and is what most idle time is. `sys._current_frames` is CPython's documented way to another thread's
-stack (faulthandler and py-spy show the same); one look takes some 20 microseconds of Python's lock.
+A capture shows what TensorFlow does. The program's own Python between two calls leaves no event in
+it, yet causes most idle time. `sys._current_frames` is CPython's documented access to another
+thread's stack; faulthandler and py-spy show the same stack. One sample takes about 20 microseconds
+of Python's lock.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any
 
 EVERY_S = 0.002
 SWITCH_S = 0.001
-"""A thread that runs Python gives up the lock after so long, while somebody looks. Python's own
-5 ms would hide most of what happens in a step of 10 ms. `sys.setswitchinterval` is for the whole
-process, so it is set back when the window ends."""
+"""Switch interval while sampling: a thread that runs Python releases the lock after this time.
+
+Python's default of 5 ms would hide most of what happens in a step of 10 ms. The interval of
+`sys.setswitchinterval` applies to the whole process, so `stop` restores it.
+"""
 MOST_SAMPLES = 20_000
 _LINE_CHARACTERS = 100
 _DEEPEST = 200
@@ -36,14 +39,15 @@ _READ_BACK = frozenset(
 _TRACING = "func_graph_from_py_func"
 
 Place = tuple[str, str, int]
-"""Kind (as in `profiles.tables.schema.CAUSES`), and the file and line of the program."""
+"""Kind (as in `profiles.tables.schema.CAUSES`), and file and line in the program."""
 
 
 class PythonSampler:
-    """Looks at one thread from another, from `start` to `stop`."""
+    """Samples one thread's stack from another thread, from `start` to `stop`."""
 
     def __init__(self, thread: int | None = None) -> None:
-        """`thread` is the identifier of the thread that does the steps; the caller's by default."""
+        """`thread` is the identifier of the thread that runs the steps; the calling thread by
+        default."""
         self._thread = threading.get_ident() if thread is None else thread
         self._stopping = threading.Event()
         self._switch_s = sys.getswitchinterval()
@@ -58,13 +62,13 @@ class PythonSampler:
         self._watcher.start()
 
     def stop(self) -> None:
-        """Look no more, without waiting for a look that is under way."""
+        """Stop sampling, without waiting for a sample in progress."""
         self._stopping.set()
         if sys.getswitchinterval() <= SWITCH_S:  # unless the program has set another one
             sys.setswitchinterval(self._switch_s)
 
     def samples(self) -> dict[str, Any]:
-        """What was seen, as `profiles.capture.python_samples.PythonSamples` has it."""
+        """The samples, with the fields of `profiles.capture.python_samples.PythonSamples`."""
         if self._watcher.ident is not None:
             self._watcher.join()
         return {
@@ -90,7 +94,7 @@ class PythonSampler:
 
 
 def place_of(frame: FrameType) -> Place:
-    """What a thread is doing, and the innermost line of the program itself that led to it."""
+    """What a thread is doing, and the innermost line of the program itself on its stack."""
     kind, innermost, program = "", frame, None
     current: FrameType | None = frame
     for _ in range(_DEEPEST):
@@ -109,13 +113,17 @@ def place_of(frame: FrameType) -> Place:
 
 
 def _told(kind: str, path: str, line: int) -> list[str]:
-    """The kind, `file.py:12`, and what is written there."""
+    """The kind, `file.py:12`, and the source text of that line."""
     text = linecache.getline(path, line).strip()[:_LINE_CHARACTERS]
     return [kind, f"{Path(path).name}:{line}", text]
 
 
 def _kind(innermost: FrameType, program: FrameType | None) -> str:
-    """By what is between the program's own line and where the thread is."""
+    """Classify by the frames between the program's innermost line and the top of the stack.
+
+    Returns `read-back` (a tensor is copied to the host), `call` (TensorFlow's, Keras's or the lab's
+    Python) or `python` (the program's own).
+    """
     is_tensorflow = False
     current: FrameType | None = innermost
     while current is not None and current is not program:

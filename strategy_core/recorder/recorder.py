@@ -1,4 +1,4 @@
-"""The recorder: every step's wall time, and now and then everything about a few of them."""
+"""Records every step's wall time, and a full capture of a few steps from time to time."""
 
 from __future__ import annotations
 
@@ -36,18 +36,22 @@ from strategy_lab.profiles.run.topology import has_coordinator, is_pod
 from strategy_lab.profiles.spec.run_spec import Capture
 
 SAMPLE_EVERY_NS = 1_000_000_000
-"""So often, at the end of a step, memory and the bytes on the links are looked at."""
+"""Interval at which memory and link traffic are sampled, at the end of a step."""
 
 
 class Recorder:
-    """Writes one worker's folder. Used from the thread that runs the steps.
+    """Writes one worker's folder. Use it from the thread that runs the steps.
+
+    Between windows the recorder *rests*: until a known time no window can begin and nothing is
+    sampled, so a step records its own numbers only. A step outside of a rest is *attended*: it may
+    be captured, and events may follow it.
 
     Args:
-      folder: the worker's folder; made if it is not there.
-      capture: how much to record; may be changed before `open_segment`.
-      log: an event log that the caller has opened already.
-      is_guest: True in somebody's own program: a disk that refuses an event ends the recording
-        with one warning, not the training. Else RunFolderError is raised.
+      folder: the worker's folder; created if missing.
+      capture: how much to record; may be replaced before `open_segment`.
+      log: an event log that the caller has already opened.
+      is_guest: True in a program outside of the lab. A failed write to the disk then ends the
+        recording with one warning, not the training. Otherwise it raises RunFolderError.
     """
 
     def __init__(
@@ -61,46 +65,47 @@ class Recorder:
         self.folder = folder
         self.capture = capture or Capture()
         self.failure: RunFolderError | None = None
-        """Why nothing is recorded any more, where that is so."""
-        self._scribe = StepWriter(log or EventLog(folder.events))
+        """The error that ended the recording, if any."""
+        self._step_writer = StepWriter(log or EventLog(folder.events))
         self._is_guest = is_guest
         self._tracing = TracingWatch() if is_guest else None
-        """Of somebody else's functions; the lab's own are traced once per segment."""
+        """Watches the program's functions. The lab's own functions are traced once per segment."""
         self._segment: SegmentOpened | None = None
         self._next_step = 0
         self._windows = Windows(folder, self.capture)
         self._observing = ExitStack()
         self._rest_ends_ns = 0
-        """Until then (monotonic clock) nothing is asked of a step but its own numbers."""
+        """Monotonic time at which the rest ends."""
         self._rested_ns: list[int] = []
-        """What the steps since the rest began took."""
+        """Durations of the steps since the rest began."""
         self._attended: RecordedStep | None = None
-        """The current step, unless it belongs to a rest."""
+        """The current step, if it is attended."""
         self._ahead: RecordedStep | None = None
-        """A step that began with asking for its batch, and waits to be entered."""
+        """A step that began by fetching its batch and has not been entered yet."""
         self.links: LinkMeter | None = None
-        """Counts the bytes between this process and its peers, where it has some."""
+        """Counts the bytes between this process and its peers, if it has any."""
         self.clock: ClusterClock | None = None
-        """Exchanges messages with the peers' clocks, if the run has peers."""
+        """Exchanges messages with the peers' clocks, if there are peers."""
         self.profilers: list[str] = []
-        """Addresses of the profilers of a TPU pod's hosts, where the steps run on such."""
+        """Profiler addresses of a TPU pod's hosts, if the steps run on a pod."""
         self._sample_due_ns = 0
         self._wants_contexts = False
         self._took_ns = 0
-        """The recorder's own time around steps, as far as it was not told yet."""
+        """The recorder's own time around steps since the last `_tell_cost`."""
         self._is_closed = False
         clocks = time.time_ns(), time.monotonic_ns()
         self._wall_clock = WallClock(*clocks)
         self.write(WorkerStarted(folder.worker, os.getpid(), *clocks, uid_of(folder.path.parent)))
 
     def write(self, event: Event) -> None:
-        """Append an event of one's own to the worker's log."""
+        """Append an event to the worker's log."""
         if isinstance(event, Failed):
-            self._write_all(self._windows.finish())  # what led to it is worth the most
-        self._hand(self._scribe.write, event)
+            self._write_all(self._windows.finish())  # the steps before a failure matter most
+        self._hand(self._step_writer.write, event)
 
     def _hand(self, put: Callable[[Any], None], what: Event | RecordedStep) -> None:
-        """Give something to the step_writer, unless a guest's disk has refused before."""
+        """Pass an event or a step to the step writer, unless a guest's disk has refused one
+        before."""
         if self._is_guest and self.failure is not None:
             return
         try:
@@ -109,7 +114,7 @@ class Recorder:
             self._refused(error)
 
     def _refused(self, error: RunFolderError) -> None:
-        """The disk took no more: the end of the run, or in a guest's program of its recording."""
+        """Handle a failed write: end the run, or in a guest only its recording."""
         self.failure = error
         if not self._is_guest:
             raise error
@@ -117,31 +122,32 @@ class Recorder:
 
     @property
     def next_step(self) -> int:
-        """The number that the next step will have."""
+        """The number of the next step."""
         return self._next_step
 
     @property
     def is_capturing(self) -> bool:
-        """Whether the step that is under way is in a capture window."""
+        """Whether the current step is in a capture window."""
         return self._windows.is_capturing
 
     @property
     def has_work(self) -> bool:
-        """Whether a capture is open or on its way into its tables, or a graph is."""
+        """Whether a capture is open or not yet converted, or a graph is not yet written."""
         return self._windows.has_work
 
     def settle(self) -> None:
-        """End the window that is open, and wait until every capture so far is in its tables."""
+        """End the open window and wait until every capture is converted to tables."""
         self._write_all(self._windows.settle())
 
     def open_segment(
         self, segment: SegmentOpened, variables: Variables = (), same_as: int | None = None
     ) -> None:
-        """A configuration comes into force; its first step is traced for its placement.
+        """Begin a segment; its first step is traced for the placement.
 
-        `variables`, or what gives them once the first step is done, are listed in the placement
-        under their own names; without them they are found in the graph, as it names them.
-        `same_as` is a segment of this recorder whose step comes back, and is not traced again.
+        `variables`, or a function that returns them once the first step is done, are listed in the
+        placement under their own names. Without them the graph's names are used. `same_as` is an
+        earlier segment of this recorder with the same step function, which is then not traced
+        again.
         """
         trace = GraphTrace(
             self.folder,
@@ -162,7 +168,7 @@ class Recorder:
         self.write(segment)
 
     def step(self, examples: int | None = None) -> RecordedStep:
-        """Around one step, from asking for its batch until its result is there."""
+        """Return the context manager around one step, from fetching its batch until its result."""
         step = self._ahead
         if step is None:
             if self._segment is None:
@@ -173,7 +179,7 @@ class Recorder:
         return step
 
     def enter_step(self, step: RecordedStep) -> None:
-        """The step begins, or did so already with asking for its batch."""
+        """Begin the step, unless it already began by fetching its batch."""
         if step is self._ahead:
             self._ahead = None
             return
@@ -183,20 +189,20 @@ class Recorder:
         step.start_ns, step.begin_ns = time.time_ns(), now_ns
 
     def leave_step(self, step: RecordedStep, raised: tuple[Any, ...]) -> None:
-        """The step ends: recorded, unless it `raised` (type, value, traceback)."""
+        """End the step and record it, unless it `raised` (type, value, traceback)."""
         if step is self._attended:
             self._leave_attended(step, raised)
-        elif raised[0] is None:  # most steps, so as little as can be
+        elif raised[0] is None:  # the path of most steps: do as little as possible
             end_ns = step.end()
             self._next_step = step.step + 1
             self._rested_ns.append(end_ns - step.begin_ns)
-            self._hand(self._scribe.leave, step)
+            self._hand(self._step_writer.leave, step)
             if self._tracing is not None:
                 self._write_all(self._tracing.step_done(step.segment, step.step))
             self._took_ns += time.monotonic_ns() - end_ns
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The same batches. The step that follows each of them begins with asking for it."""
+        """Yield the same batches. Each following step begins by fetching its batch."""
         iterator = iter(batches)
         while True:
             self._leave_ahead()
@@ -211,7 +217,7 @@ class Recorder:
             yield batch
 
     def close(self, status: FinishedStatus) -> None:
-        """Close the books: `finished`, `stopped` or `replaced`."""
+        """Record the end of the run (`finished`, `stopped` or `replaced`) and close the log."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -222,11 +228,13 @@ class Recorder:
         if self.clock is not None:
             self.clock.close()
         self.write(Finished(status, self._next_step))
-        self._scribe.close()
+        self._step_writer.close()
 
     def _attend(self, step: RecordedStep, now_ns: int) -> int:
-        """A step that may be observed, or have something to be done behind it, is about to begin.
-        Returns when it does."""
+        """Begin a step that may be captured or be followed by other events.
+
+        Returns the monotonic time at which the step begins.
+        """
         self._attended = step
         self._tell_rest()
         if self._wants_contexts:
@@ -256,14 +264,14 @@ class Recorder:
             self._tell_cost(end_ns)
 
     def _leave_ahead(self) -> None:
-        """A batch was asked for, but no step followed."""
+        """Drop a step whose batch was fetched but that was never entered."""
         if self._ahead is not None:
             self._ahead = self._attended = None
             self._observing.close()
 
     @contextmanager
     def _contexts(self, segment: SegmentOpened) -> Iterator[None]:
-        """Around a segment's first step, where its contexts were asked for: they are traced."""
+        """Trace the distribution contexts of a segment's first step, if the capture asks for it."""
         from strategy_core.contexts.record import save
         from strategy_core.contexts.tracer import trace_contexts
 
@@ -277,19 +285,19 @@ class Recorder:
             self.write(Note("warning", f"The contexts could not be kept: {error}"))
 
     def _look_after(self, step: RecordedStep) -> None:
-        """What there is to do behind a step that is attended."""
+        """Do the work that follows an attended step."""
         self._next_step = step.step + 1
-        self._hand(self._scribe.leave, step)
+        self._hand(self._step_writer.leave, step)
         self._watch_tracing(step)
         is_due = step.begin_ns >= self._sample_due_ns
         if is_due:
-            self._write_all(self._count_links())  # before anything else passes the links
+            self._write_all(self._count_links())  # before other work sends data over the links
         self._write_all(self._windows.step_done(step.wall_ms))
         if is_due:
             self._sample(step)
 
     def _watch_tracing(self, step: RecordedStep) -> None:
-        """What was traced in a step that is not the first one; that one traces everything."""
+        """Record retraced functions; a segment's first step traces everything and is left out."""
         if self._tracing is None or self._segment is None:
             return
         if step.step == self._segment.first_step:
@@ -298,17 +306,17 @@ class Recorder:
             self._write_all(self._tracing.step_done(step.segment, step.step))
 
     def _tell_rest(self) -> None:
-        """The rest is over: what its steps took."""
+        """Report the durations of the steps of the rest to the planner."""
         self._windows.passed([took_ns / 1e6 for took_ns in self._rested_ns])
         self._rested_ns = []
 
     def _tell_cost(self, end_ns: int) -> None:
-        """What recording took since it was last told, the work behind this step's end included; and
-        how long nothing has to be looked at now."""
+        """Report the cost of recording since the last call, this step's included, and plan the
+        rest."""
         now_ns = time.monotonic_ns()
         took_ms = (self._took_ns + now_ns - end_ns) / 1e6
         self._took_ns = 0
-        self._windows.step_written(took_ms + self._scribe.take_cost_ms())
+        self._windows.step_written(took_ms + self._step_writer.take_cost_ms())
         rest_ns = int(self._windows.rest_ms * 1e6)
         self._rest_ends_ns = min(now_ns + rest_ns, self._sample_due_ns)
 

@@ -1,7 +1,8 @@
-"""One step as the program sees it: where its input ends, and what came out of it.
+"""One step as the program sees it: where its input ends, and its result.
 
-It is the `with` block that `Recorder.step` gives, too, and what its line is made of: after a step
-the caches have forgotten Python's code, so every object and every call of a function counts.
+A `RecordedStep` is at once the `with` block that `Recorder.step` returns and the data of the step's
+log line. After a step Python's code has left the processor's caches, so every further object and
+every function call has a measurable cost (docs/decisions/recording-cost.md).
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import tensorflow as tf
 from strategy_lab.profiles.capture import event_names
 from strategy_lab.profiles.run.events import Event
 
-Told = tuple[float, list[list[int]] | None]
-"""A step's loss, and its marks."""
+StepResult = tuple[float, list[list[int]] | None]
+"""A step's loss and its timestamps."""
 
 
-class Around(Protocol):
-    """Receives step begin/end notifications; implemented by `Recorder`."""
+class StepObserver(Protocol):
+    """Receives step begin and end notifications; implemented by `Recorder`."""
 
     def enter_step(self, step: RecordedStep) -> None: ...
 
@@ -30,29 +31,29 @@ class Around(Protocol):
 
 
 class RecordedStep:
-    """Handed out by `Recorder.step()`; tells the recorder what only the program knows."""
+    """A step returned by `Recorder.step()`; takes the data that only the program knows."""
 
-    # Defaults of the class: what most steps never set takes no time to set.
+    # Class attributes as defaults: setting them per instance would cost time in every step.
     examples: int | None = None
     events: list[Event] | None = None
-    """What else is to be recorded of it."""
+    """Further events to record behind the step's own."""
     loss: Any = None
-    """A float once the step has ended, if there is one."""
+    """A float once the step has ended, or None without a loss."""
     marks_ns: Any = None
-    """[[inputs ready, gradients ready, reduced]] per replica once the step is settled."""
+    """[[inputs ready, gradients ready, reduced]] in ns per replica once the step is settled."""
     captured = False
     start_ns = 0
-    """The wall clock since the epoch."""
+    """Wall clock, ns since the epoch."""
     begin_ns = end_ns = 0
-    """On the monotonic clock."""
+    """Monotonic clock, ns."""
     _lasted_ms: float | None = None
-    _read: Callable[[], Told] | None = None
+    _read: Callable[[], StepResult] | None = None
     _asked_ns: int | None = None
 
-    def __init__(self, number: int, segment: int = 0, around: Around | None = None) -> None:
+    def __init__(self, number: int, segment: int = 0, observer: StepObserver | None = None) -> None:
         self.step = number
         self.segment = segment
-        self._around = around
+        self._observer = observer
 
     @property
     def number(self) -> int:
@@ -60,31 +61,32 @@ class RecordedStep:
 
     @property
     def wall_ms(self) -> float:
-        """What it took, once it has ended."""
+        """Duration of the step, once it has ended."""
         if self._lasted_ms is not None:
             return self._lasted_ms
         return (self.end_ns - self.begin_ns) / 1e6
 
     @property
     def input_ms(self) -> float | None:
-        """What the step waited for its batch; None where it was not told."""
+        """Time that the step waited for its batch; None if it was not measured."""
         return None if self._asked_ns is None else self._asked_ns / 1e6
 
     def __enter__(self) -> Self:
-        if self._around is not None:
-            self._around.enter_step(self)
+        if self._observer is not None:
+            self._observer.enter_step(self)
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        if self._around is not None:
-            self._around.leave_step(self, raised)
+        if self._observer is not None:
+            self._observer.leave_step(self, raised)
 
     def input(self) -> AbstractContextManager[None]:
-        """Around asking for the batch: the host time in which the step waited for it."""
+        """Context manager around fetching the batch; measures the host time that the step waits for
+        it."""
         return _Asking(self)
 
     def ask(self, batches: Iterator[Any]) -> Any:
-        """The next of the batches: `input` around that, in less time."""
+        """Return the next batch; like `input` around `next(batches)`, but with less overhead."""
         if self.captured:
             with self.input():
                 return next(batches)
@@ -94,32 +96,33 @@ class RecordedStep:
         return batch
 
     def asked(self, took_ns: int) -> None:
-        """It took so long to have the batch, or a part of it."""
+        """Add to the time that the step waited for its batch."""
         self._asked_ns = (self._asked_ns or 0) + took_ns
 
     def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
-        """What the step gave: a scalar loss, and per replica its marks (int64 ns).
+        """Set the step's result: a scalar loss, and the timestamps of each replica (int64 ns).
 
-        Tensors are welcome: they are read when the step ends, which waits for them.
+        Tensors are allowed. They are read when the step ends, which waits for them.
         """
         self.loss, self.marks_ns = loss, marks
         if examples is not None:
             self.examples = examples
 
-    def result_later(self, read: Callable[[], Told], examples: int) -> None:
-        """The same of what is on the host: read when the step is written down."""
+    def result_later(self, read: Callable[[], StepResult], examples: int) -> None:
+        """Like `result`, for values already on the host: `read` is called when the step is
+        written."""
         self._read, self.examples = read, examples
 
     def tell(self, event: Event) -> None:
-        """Have an event recorded behind the step's own."""
+        """Record an event behind the step's own."""
         self.events = [*(self.events or ()), event]
 
     def lasted(self, start_ns: int, wall_ms: float) -> None:
-        """It began and ended elsewhere: then (wall clock), and this long after."""
+        """Set begin (wall clock) and duration of a step that ran elsewhere."""
         self.start_ns, self._lasted_ms = start_ns, wall_ms
 
     def end(self) -> int:
-        """The step ends when its result is there; returns when that was (monotonic clock)."""
+        """End the step once its result is available. Returns the time of that (monotonic clock)."""
         if self._read is None:
             if self.loss is not None and type(self.loss) is not float:
                 self.loss = float(np.asarray(self.loss))
@@ -129,13 +132,13 @@ class RecordedStep:
         return self.end_ns
 
     def settle(self) -> None:
-        """Read what was left for when the step is written down: now."""
+        """Read the values that `result_later` postponed."""
         if self._read is not None:
             self.loss, self.marks_ns = self._read()
 
 
 class _Asking:
-    """`RecordedStep.input` as a `with` block, without a generator: it is entered in every step."""
+    """Context manager of `RecordedStep.input`. Not a generator: it is entered in every step."""
 
     __slots__ = ("_begin_ns", "_shown", "_step")
 

@@ -1,9 +1,9 @@
-"""Steps are written down a few at a time, by a thread of its own, while the next ones are computed.
+"""Writes steps to the event log in small batches, in a background thread.
 
-Between two steps Python is cold: to write a line there takes fifteen times as long as in a loop.
-So a step only leaves what it has, and the line is made a moment later, together with others'. What
-is not on disk yet, `WRITE_EVERY_S` of steps at most, a `kill -9` takes with it; a hung step, or an
-error, does not.
+Between two steps Python's code is cold: writing a line there takes fifteen times as long as in a
+loop. So a step is only queued, and its line is written a moment later together with others. A `kill
+-9` loses the steps that are not on disk yet, at most `WRITE_EVERY_S` of them. A hung step or an
+error loses none.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WRITE_EVERY_S = 0.05
 
 
 class StepWriter:
-    """Writes one worker's event log: steps when it comes to them, other events at once.
+    """Writes one worker's event log: steps in the background, other events at once.
 
-    Events keep the order in which they were passed.
+    Events keep the order in which they were passed in.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -36,7 +36,7 @@ class StepWriter:
         self.is_closed = False
 
     def leave(self, step: RecordedStep) -> None:
-        """A step is done, and soon on disk; raises the RunFolderError of steps before it, once."""
+        """Queue a finished step. Raises the RunFolderError of earlier steps, once."""
         if self._error is not None:
             self._raise()
         self._steps.append(step)
@@ -47,21 +47,23 @@ class StepWriter:
             self._thread.start()
 
     def write(self, event: Event) -> None:
-        """Append an event behind the steps so far; raises RunFolderError where the disk refuses it,
-        or refused steps before it."""
+        """Append an event behind the steps so far.
+
+        Raises RunFolderError if the disk refuses it, or refused steps before it.
+        """
         with self._lock:
             self._write_steps()
             self._log.write(event)
             self._raise()
 
     def close(self) -> None:
-        """No step and no event comes after."""
+        """Close the log. No step or event may follow."""
         self.is_closed = True
         with self._lock:
             self._log.close()
 
     def catch_up(self) -> None:
-        """Write all steps so far without waiting; the next step or event raises its error."""
+        """Write all queued steps. An error is kept, and raised by the next step or event."""
         if not self._steps:
             return
         with self._lock:
@@ -73,7 +75,7 @@ class StepWriter:
             self._took_ns += time.thread_time_ns() - begin_ns
 
     def take_cost_ms(self) -> float:
-        """Processor time that writing beside the steps took since it was last asked."""
+        """Processor time that the background thread spent on writing since the last call."""
         with self._lock:
             took_ns, self._took_ns = self._took_ns, 0
         return took_ns / 1e6
@@ -96,7 +98,7 @@ class StepWriter:
 
 
 def _write_on(owner: weakref.ref[StepWriter]) -> None:
-    """What the thread does, until its step_writer is closed or garbage-collected."""
+    """Body of the thread; ends when the step writer is closed or garbage-collected."""
     while True:
         time.sleep(WRITE_EVERY_S)
         step_writer = owner()

@@ -1,8 +1,8 @@
-"""Which `tf.function` is traced again in a step, and because of which argument.
+"""Detects which `tf.function` is retraced in a step, and which argument caused it.
 
-A program's functions are found once, when its first step is done: Python's collector knows every
-object that is alive. From then on one number per function tells (its public tracing count), and
-what changed is read from the signatures that TensorFlow prints.
+The program's functions are found once, when its first step is done, among the objects of Python's
+garbage collector. From then on each function's public tracing count is compared per step. The
+changed argument is read from the signatures that TensorFlow prints.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import tensorflow as tf
 from strategy_lab.profiles.run.events import Retraced
 
 MOST_FUNCTIONS = 16
-"""As many are watched at most, those that have been traced first: each costs a quarter of a
-microsecond in every step."""
+"""Number of functions watched, those with the most traces first.
+
+Each costs a quarter of a microsecond in every step.
+"""
 MOST_COMPARED = 50
-"""A function with more signatures is not asked for them any more: printing takes long."""
+"""Signatures of functions with more than this many are not printed: printing takes long."""
 _SHOWN = 3
 
 
 class TracingWatch:
-    """Counts traces per step. For the thread that does the steps."""
+    """Counts traces per step. Use it from the thread that runs the steps."""
 
     def __init__(self) -> None:
         self._functions: list[tuple[weakref.ref[Any], str]] = []
@@ -33,16 +35,16 @@ class TracingWatch:
         self._argument: dict[int, str | None] = {}
 
     def find(self) -> None:
-        """Take the program's functions that are alive, once the first step is done."""
+        """Select the program's live functions, once the first step is done."""
         kind = type(tf.function(lambda: None))
         alive = [item for item in gc.get_objects() if type(item) is kind and _is_programs(item)]
         chosen = sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS]
-        # Weak references: a model that the program deletes goes as it would without a recorder.
+        # Weak references: a model that the program deletes is freed as without a recorder.
         self._functions = [(weakref.ref(item), _name(item)) for item in chosen]
         self._counts = self._count()
 
     def step_done(self, segment: int, step: int) -> list[Retraced]:
-        """The functions that were traced since this was asked last."""
+        """The functions that were traced since the last call."""
         counts = self._count()
         if counts == self._counts:
             return []
@@ -59,20 +61,20 @@ class TracingWatch:
         return [_num_traces(item()) for item, _ in self._functions]
 
     def _what_changed(self, at: int, function: Any) -> str | None:
-        """The reason in words; computed again while there are few signatures to compare."""
+        """Describe the changed argument; reuses the last answer if there are too many
+        signatures."""
         if 1 < _num_traces(function) <= MOST_COMPARED:
             try:
                 self._argument[at] = what_changed(function.pretty_printed_concrete_signatures())
-            except Exception:  # a signature that cannot be printed costs the reason alone
+            except Exception:  # an unprintable signature only costs the reason
                 self._argument[at] = None
         return self._argument.get(at)
 
 
 def what_changed(signatures: str) -> str | None:
-    """The argument that differs between the signatures of a function, in words; None where none
-    does, or several do and nothing is to be said of one.
+    """Describe the arguments that differ between a function's signatures; None if none does.
 
-    `signatures` is what `tf.function.pretty_printed_concrete_signatures` gives.
+    `signatures` is the result of `tf.function.pretty_printed_concrete_signatures`.
     """
     every = [_arguments(part) for part in re.split(r"\n\s*\n", signatures)]
     every = [arguments for arguments in every if arguments]
@@ -87,7 +89,7 @@ def what_changed(signatures: str) -> str | None:
 
 
 def _arguments(signature: str) -> dict[str, str]:
-    """By name what is given for an argument."""
+    """The arguments of one printed signature, by name."""
     inside = signature.partition("Input Parameters:")[2].partition("Output Type:")[0]
     found = re.findall(r"^ {2,4}(\w+) \([A-Z_]+\): (.+)$", inside, re.MULTILINE)
     return {name: " ".join(value.split()) for name, value in found}
@@ -102,7 +104,7 @@ def _told(name: str, values: list[str]) -> str:
 
 
 def _is_programs(function: Any) -> bool:
-    """Whether it was traced already, or is not one of TensorFlow's own helpers."""
+    """Whether to watch a function: it was traced already, or is not one of TensorFlow's helpers."""
     module = str(getattr(function.python_function, "__module__", ""))
     is_library = module.partition(".")[0] in ("tensorflow", "keras")
     return not is_library or _num_traces(function) > 0

@@ -1,7 +1,7 @@
-"""Notices that the system's wall clock was set while a run goes on.
+"""Detects that the system's wall clock was set during a run.
 
-Lengths are measured on the monotonic clock and stay right. Times of day are not: TensorFlow's own
-timestamps and captures follow the wall clock, so nothing here corrects it.
+Durations are measured on the monotonic clock and stay correct. Wall-clock times do not:
+TensorFlow's own timestamps and captures follow the wall clock, so they cannot be corrected here.
 """
 
 from __future__ import annotations
@@ -11,21 +11,27 @@ import time
 from strategy_lab.profiles.run.events import Note
 
 JUMP_NS = 1_000_000_000
-"""NTP corrects up to half a second a quarter of an hour; between two looks more was set."""
+"""Smallest change between two checks that counts as a set clock.
+
+NTP corrects up to half a second in a quarter of an hour.
+"""
 
 
 class WallClock:
-    """Compared with the monotonic clock, look by look: slow corrections never add up."""
+    """Compares wall clock and monotonic clock between consecutive checks.
+
+    Comparing with the previous check, not with the start, keeps slow corrections from adding up.
+    """
 
     def __init__(self, realtime_ns: int, monotonic_ns: int) -> None:
         self._ahead_ns = realtime_ns - monotonic_ns
 
     def look(self, step: int) -> Note | None:
-        """What to note after `step`; None where the clock goes on as before."""
+        """Return a warning if the clock was set before the end of `step`, else None."""
         return self.compare(time.time_ns(), time.monotonic_ns(), step)
 
     def compare(self, realtime_ns: int, monotonic_ns: int, step: int) -> Note | None:
-        """The same of readings that were taken together."""
+        """Like `look`, for two readings that were taken together."""
         ahead_ns = realtime_ns - monotonic_ns
         jump_ns, self._ahead_ns = ahead_ns - self._ahead_ns, ahead_ns
         if abs(jump_ns) < JUMP_NS:

@@ -1,7 +1,7 @@
-"""One capture window: the profiler is on for a few steps, and leaves an XSpace file.
+"""One capture window: runs the profiler for a few steps and leaves an XSpace file.
 
-A profiler that is already on (somebody else's), or a disk that is full, costs the window, never
-the training: the error is kept and told.
+If another profiler is already running, or the disk is full, the window fails with an `error` but
+the training goes on.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _POLL_S = 0.0005
 
 
 class Window:
-    """A window that is open, or was: its steps, its cost, its file.
+    """One window: its steps, its cost and its file.
 
-    `scratch` is a folder of this window alone: the profiler names its files by the second.
+    `scratch` is a folder for this window alone, because the profiler names its files by the second.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class Window:
         self.error: str | None = None
 
     def start(self) -> None:
-        """Start the profiler; `error` says why it did not."""
+        """Start the profiler. Sets `error` if that fails."""
         begin = time.perf_counter_ns()
         try:
             tf.profiler.experimental.start(str(self._own_scratch))
             private_tf.leave_out_thread_pool_events()
-        except Exception as error:  # whatever the profiler says, training goes on
+        except Exception as error:  # no profiler error may end the training
             self.error = f"The profiler did not start: {first_line(error)}"
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
 
     def annotate(self, step: int) -> AbstractContextManager[Any]:
-        """Marks one step in the capture, in the way that XProf knows steps."""
+        """Mark one step in the capture in the way that XProf recognises steps."""
         return tf.profiler.experimental.Trace(event_names.STEP, step_num=step, _r=1)
 
     @property
@@ -69,28 +69,28 @@ class Window:
     def stop(self) -> None:
         """Stop the profiler and write the capture."""
         if self.error is not None:
-            return  # it never started: one that is running is somebody else's
+            return  # it never started; a running profiler belongs to the program
         begin = time.perf_counter_ns()
         self._write(tf.profiler.experimental.stop)
         self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
 
     @property
     def is_written(self) -> bool:
-        """Nothing more will come: the capture is there, or `error` says why not."""
+        """Whether the capture is complete, or `error` says why there is none."""
         return True
 
     def wait(self) -> None:
-        """Until the capture is written."""
+        """Wait until the capture is written."""
 
     def xplane(self) -> Path | None:
-        """The capture; if there is no file, None, with `error` set."""
+        """Path of the capture; None, with `error` set, if it is missing."""
         found = None if self.error else next(self._own_scratch.rglob("*.xplane.pb"), None)
         if found is None and self.error is None:
             self.error = "The profiler left no file (is the disk full?)"
         return found
 
     def of_hosts(self) -> list[Path]:
-        """Captures of other processes that belong to it."""
+        """Captures of other processes that belong to this window."""
         return []
 
     @property
@@ -108,10 +108,11 @@ class Window:
 
 
 class FollowedWindow(Window):
-    """A window that another follows at once: its capture is converted and written beside it.
+    """A window that the next one follows without a gap; its capture is written beside that one.
 
-    `before` is the one that it follows itself. Its events may still be on their way out of the
-    runtime: the start waits for that, and no longer.
+    `before` is the previous window. Only one profiler session can exist at a time, and the session
+    of `before` lasts until its events have left the runtime. `start` retries until then,
+    and fails if a session still exists after `before` is written.
     """
 
     def __init__(self, *args: Any, before: Window | None) -> None:
@@ -158,12 +159,12 @@ class FollowedWindow(Window):
             self._thread.join()
 
     def step_back(self) -> None:
-        """The events are out: what is left to do with them gives way to the training."""
+        """Lower the writer thread's priority once the events have left the runtime."""
         if self._thread is not None and self._thread.native_id is not None:
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, self._thread.native_id, 19)
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line."""
+    """An error's type and message in one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0]

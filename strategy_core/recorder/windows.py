@@ -1,4 +1,4 @@
-"""The windows of a run: begun when the planner says so, handed to the converter, told when done."""
+"""Manages a run's capture windows: begin, stop, conversion and their events."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _MAY_CRASH = (
 
 @dataclass(slots=True)
 class _Captured:
-    """A window that is stopped and waits for its tables."""
+    """A stopped window that waits for its conversion."""
 
     window: Window
     trace: GraphTrace
     cost_ms: float
     sampler: PythonSampler | None
     event: WindowCaptured | None = None
-    """Once it is written and handed over."""
+    """Set once the window is written and submitted."""
 
     @property
     def is_ready(self) -> bool:
@@ -46,7 +46,7 @@ class _Captured:
 
 
 class Windows:
-    """Everything about captures that the recorder need not know. For one thread."""
+    """Manages the captures for the recorder. Use it from one thread."""
 
     def __init__(self, folder: WorkerFolder, capture: Capture) -> None:
         self._folder = folder
@@ -55,7 +55,8 @@ class Windows:
             capture.overhead_budget, capture.window_steps, capture.every_step
         )
         self._aside_ms = 0.0
-        """What starts, stops and exports took since `step_written`: they are owed by themselves."""
+        """Time of starts, stops and exports since `step_written`, which are accounted
+        separately."""
         self._converter = Converter()
         self._trace: GraphTrace | None = None
         self._open: Window | None = None
@@ -66,7 +67,7 @@ class Windows:
         self._is_leader = folder.worker == 0
         self._runs_here = True
         self.hosts: Sequence[str] = ()
-        """Where the profilers of a pod's hosts listen."""
+        """Profiler addresses of a pod's hosts."""
 
     @property
     def is_capturing(self) -> bool:
@@ -74,28 +75,31 @@ class Windows:
 
     @property
     def has_work(self) -> bool:
-        """Whether a window is open, or a result is not written yet."""
+        """Whether a window or trace is open, or its result is not reported yet."""
         is_told = self._trace is None or self._trace.is_told
         return self._open is not None or bool(self._to_submit or self._submitted) or not is_told
 
     @property
     def rest_ms(self) -> float:
-        """Time without an open window or pending work in which no window can begin, so that a
-        caller only needs to call `passed`."""
+        """Time for which nothing is open or pending and no window can begin.
+
+        During that time only `passed` must be called.
+        """
         if self.has_work or self._trace is None:
             return 0.0
         return self._planner.rest_ms if self._may_capture else LONGEST_REST_MS
 
     def passed(self, walls_ms: Sequence[float]) -> None:
-        """In place of `observe` and `step_done`, after the steps of a rest."""
+        """Replaces `observe` and `step_done` for the steps of a rest."""
         self._planner.passed(walls_ms)
 
     def open_segment(
         self, trace: GraphTrace, capture: Capture, *, runs_here: bool = True
     ) -> list[Event]:
-        """A segment begins: the window of the one before ends, its trace begins.
+        """Begin a segment: end the previous segment's window and begin its trace.
 
-        `runs_here` is False where the steps run in other processes: there is nothing to capture.
+        `runs_here` is False if the steps run in other processes, so that there is nothing to
+        capture.
         """
         events = self._stop()
         self._capture = capture
@@ -115,7 +119,7 @@ class Windows:
         return events
 
     def observe(self, step: int) -> AbstractContextManager[Any] | None:
-        """What a step is to be in: a window that is open, or begins here. None: in nothing."""
+        """Context manager for a step in an open or new window; None if it is not captured."""
         if self._open is None and self._trace is not None:
             num_steps = self._planner.steps_to_capture() if self._may_capture else 0
             if num_steps:
@@ -129,7 +133,7 @@ class Windows:
         return may_profile and self._runs_here and not self._converter.is_given_up
 
     def step_done(self, wall_ms: float) -> list[Event]:
-        """After each step: end a full window, take what the converter has."""
+        """Call after each step: ends a full window and collects the converter's results."""
         self._planner.step_done(wall_ms, self.is_capturing)
         if self._open is not None and self.is_capturing:
             self._open.captured += 1
@@ -146,7 +150,7 @@ class Windows:
         return events + self._placement() + self._collect(self._converter.answers())
 
     def step_written(self, took_ms: float) -> None:
-        """The recorder's own time around steps, starts and stops included."""
+        """Account the recorder's own time around steps, starts and stops included."""
         self._planner.step_written(max(0.0, took_ms - self._aside_ms))
         self._aside_ms = 0.0
 
@@ -159,7 +163,7 @@ class Windows:
         return events + self._collect(self._converter.finish(_LAST_CONVERSIONS_S))
 
     def finish(self) -> list[Event]:
-        """The same for the last time."""
+        """Like `settle`, and close the converter: no segment may follow."""
         if self._trace is not None:
             self._trace.abandon()
         events = self.settle()
@@ -199,7 +203,7 @@ class Windows:
         return self._submit_ready()
 
     def _submit_ready(self) -> list[Event]:
-        """Hand over captures that are written and whose graph is settled, in order."""
+        """Submit captures that are written and whose graph is settled, in order."""
         events: list[Event] = []
         while self._to_submit and self._to_submit[0].is_ready:
             captured = self._to_submit.pop(0)
@@ -233,7 +237,7 @@ class Windows:
         return events
 
     def _event(self, captured: _Captured, kept: Path | None) -> WindowCaptured:
-        """The window as far as it is known before its conversion."""
+        """The window's event before its conversion."""
         window = captured.window
         return WindowCaptured(
             window=window.number,
@@ -252,7 +256,7 @@ class Windows:
         )
 
     def _keep(self, xplanes: list[Path], number: int) -> list[Path | None]:
-        """Move raw captures to where TensorBoard looks; `[None]` where they are not to be kept."""
+        """Move raw captures to where TensorBoard looks. Returns `[None]` if they are not kept."""
         if not self._capture.keep_xplane or not xplanes:
             return [None]
         home = self._folder.xplane / "plugins" / "profile" / f"window_{number:06d}"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from strategy_core.cluster.command_agreement import CommandAgreement
-from strategy_core.recorder.step import RecordedStep, Told
+from strategy_core.recorder.step import RecordedStep, StepResult
 from strategy_core.training.train_step import Step, marks_ns
 
 
@@ -65,5 +65,5 @@ class CustomLoop:
         self.batches = iter(())  # whatever is fetched ahead goes
 
 
-def _loss_and_marks(numbers: list[float], num_summed: int) -> Told:
+def _loss_and_marks(numbers: list[float], num_summed: int) -> StepResult:
     return numbers[0], marks_ns(numbers[2 + num_summed :])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from strategy_core.recorder.step import Told
+from strategy_core.recorder.step import StepResult
 from strategy_core.training import state
 from strategy_core.training.trainer import Training
 from strategy_lab.profiles.run.events import Event, SegmentOpened
@@ -49,7 +49,7 @@ class InMemoryRecorder:
         self.marks.append(marks)
         self.examples.append(examples)
 
-    def result_later(self, read: Callable[[], Told], examples: int) -> None:
+    def result_later(self, read: Callable[[], StepResult], examples: int) -> None:
         loss, marks = read()
         self.result(loss=loss, marks=marks, examples=examples)
 

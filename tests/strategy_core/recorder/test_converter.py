@@ -30,7 +30,7 @@ def _job(folder: Path, number: int) -> Job:
     return Job(number, str(path), None, str(folder / f"window-{number}"), 0, 0, ["/device:CPU:0"])
 
 
-def test_jobs_are_answered_in_order_and_a_bad_one_costs_no_other(tmp_path: Path) -> None:
+def test_jobs_are_answered_in_order_and_a_failed_job_does_not_affect_others(tmp_path: Path) -> None:
     converter = Converter()
     for number in range(3):
         converter.submit(_job(tmp_path, number))
@@ -45,7 +45,7 @@ def test_jobs_are_answered_in_order_and_a_bad_one_costs_no_other(tmp_path: Path)
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_end_the_helper(tmp_path: Path) -> None:
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
     assert converter.finish(PATIENCE_S)[0]["error"] is None
@@ -57,7 +57,7 @@ def test_ctrl_c_does_not_end_it(tmp_path: Path) -> None:
     assert not helper.is_running()
 
 
-def test_a_helper_that_waits_is_taken(tmp_path: Path) -> None:
+def test_a_spare_helper_is_used(tmp_path: Path) -> None:
     prepare()
     prepare()
     waiting = _helper(os.getpid())
@@ -69,7 +69,7 @@ def test_a_helper_that_waits_is_taken(tmp_path: Path) -> None:
     assert not waiting.is_running()
 
 
-def test_what_a_helper_took_to_be_ready_is_told_once_and_only_where_it_was_started_late(
+def test_import_time_is_reported_once_and_only_for_a_helper_started_with_the_run(
     tmp_path: Path,
 ) -> None:
     late = Converter()
@@ -87,7 +87,7 @@ def test_what_a_helper_took_to_be_ready_is_told_once_and_only_where_it_was_start
     ready.close()
 
 
-def test_a_helper_that_died_waiting_is_not_taken(tmp_path: Path) -> None:
+def test_a_dead_spare_helper_is_not_used(tmp_path: Path) -> None:
     prepare()
     waiting = _helper(os.getpid())
     waiting.kill()
@@ -98,7 +98,7 @@ def test_a_helper_that_died_waiting_is_not_taken(tmp_path: Path) -> None:
     converter.close()
 
 
-def test_a_killed_helper_costs_its_window_and_a_new_one_converts_the_others(
+def test_a_killed_helper_costs_one_window_and_a_new_one_converts_the_others(
     tmp_path: Path,
 ) -> None:
     converter = Converter()
@@ -149,7 +149,7 @@ def test_a_helper_that_died_between_two_jobs_costs_no_window(tmp_path: Path) -> 
     assert "No capture is lost" in converter.take_notes()[0]
 
 
-def test_it_never_outlives_its_worker() -> None:
+def test_the_helper_ends_with_its_worker() -> None:
     code = (
         "import time\n"
         "from strategy_core.recorder.converter import Converter\n"
@@ -166,7 +166,9 @@ def test_it_never_outlives_its_worker() -> None:
     wait_until(lambda: not is_living(helper.pid))
 
 
-def test_it_ends_with_its_worker_though_a_forked_child_holds_its_pipe(tmp_path: Path) -> None:
+def test_the_helper_ends_with_its_worker_even_if_a_forked_child_holds_its_pipe(
+    tmp_path: Path,
+) -> None:
     code = (
         "import os, sys, time\n"
         "from pathlib import Path\n"

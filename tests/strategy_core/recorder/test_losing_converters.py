@@ -53,7 +53,7 @@ def _converter(started: list[PretendedProcess]) -> Converter:
     return Converter(now_s=lambda: 0.0, start=start)
 
 
-def test_the_job_at_hand_is_lost_and_the_others_go_to_a_new_process() -> None:
+def test_a_lost_process_costs_one_job_and_a_new_process_does_the_others() -> None:
     started: list[PretendedProcess] = []
     converter = _converter(started)
     converter.submit(_job(0))

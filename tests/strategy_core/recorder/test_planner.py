@@ -63,7 +63,7 @@ def test_a_long_run_stays_within_its_budget(
         assert len(begun) > 1
 
 
-def test_slower_steps_count() -> None:
+def test_slower_steps_of_a_window_use_up_the_budget() -> None:
     planner = WindowPlanner(0.01, 4, every_step=False)
     for _ in range(10):
         planner.step_done(10, captured=False)
@@ -73,7 +73,7 @@ def test_slower_steps_count() -> None:
     assert planner.window_stopped(30) == pytest.approx(30 + 4 * 2)
 
 
-def test_every_step_means_back_to_back() -> None:
+def test_with_every_step_a_window_follows_another_at_once() -> None:
     planner = WindowPlanner(0.01, 10, every_step=True)
     assert _run(planner, 42, 100, 500, 500) == [2, 12, 22, 32]
 
@@ -83,13 +83,13 @@ def test_short_steps_are_captured_more_at_a_time() -> None:
     assert _run(planner, 210, 10, 500, 500) == [2, 102, 202]
 
 
-def test_a_conversion_counts_in_full() -> None:
+def test_conversion_time_uses_up_the_budget_in_full() -> None:
     planner = WindowPlanner(0.01, 4, every_step=False)
     planner.window_converted(0.0, 100.0, 4)
     assert planner.spent_ms == 100
 
 
-def test_the_step_after_a_window_counts() -> None:
+def test_a_slower_step_after_a_window_uses_up_the_budget() -> None:
     planner = WindowPlanner(0.01, 4, every_step=False)
     for _ in range(10):
         planner.step_done(10, captured=False)
@@ -101,7 +101,7 @@ def test_the_step_after_a_window_counts() -> None:
     assert planner.spent_ms == pytest.approx(3)
 
 
-def test_a_step_that_something_else_held_up_does_not_use_up_the_budget() -> None:
+def test_a_step_delayed_by_something_else_does_not_use_up_the_budget() -> None:
     planner = WindowPlanner(0.01, 4, every_step=False)
     for _ in range(10):
         planner.step_done(10, captured=False)
@@ -112,7 +112,7 @@ def test_a_step_that_something_else_held_up_does_not_use_up_the_budget() -> None
 
 
 @pytest.mark.parametrize("written_ms", [0.0, 0.02, 0.04])
-def test_everything_that_recording_takes_is_within_the_budget(written_ms: float) -> None:
+def test_the_total_cost_of_recording_stays_within_the_budget(written_ms: float) -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)
     planner.owe(60)  # a graph, a converter
     begun = _run(planner, 20_000, 10, 5, 15, written_ms)
@@ -131,7 +131,7 @@ def test_a_longer_window_is_expected_to_cost_more_but_no_longer_conversion() -> 
     assert second == pytest.approx(50 + 25 / EARLY_NUM_STEPS * 10 + 25, rel=0.02)
 
 
-def test_windows_become_rare_but_not_none_where_writing_steps_takes_all_of_the_budget() -> None:
+def test_windows_still_begin_if_writing_steps_takes_the_whole_budget() -> None:
     all_of_it, nothing = (
         len(_run(WindowPlanner(0.01, 10, every_step=False), 20_000, 10, 5, 15, written_ms))
         for written_ms in (10.0, 0.0)
@@ -145,7 +145,7 @@ def test_windows_become_rare_but_not_none_where_writing_steps_takes_all_of_the_b
     cost_ms=st.floats(1, 300),
     written_ms=st.floats(0, 0.1),
 )
-def test_at_rest_no_window_could_have_begun(
+def test_no_window_can_begin_during_a_rest(
     budget: float, step_ms: float, cost_ms: float, written_ms: float
 ) -> None:
     planner = WindowPlanner(budget, 10, every_step=False)
@@ -175,7 +175,7 @@ def _num_early(step_ms: float) -> int:
     stop_ms=st.floats(1, 100),
     convert_ms=st.floats(1, 100),
 )
-def test_the_cost_that_is_told_is_within_the_budget(
+def test_the_reported_cost_is_within_the_budget(
     budget: float, step_ms: float, slower: float, stop_ms: float, convert_ms: float
 ) -> None:
     """By the formula of `profiles.analysis.capture_cost`, once the first window is paid for."""
@@ -197,14 +197,14 @@ def test_a_new_segment_gets_an_early_window_of_its_own() -> None:
     assert _run(planner, 20, 10, 50, 50) == [EARLY_STEP]
 
 
-def test_steps_of_seconds_are_captured_fewer_at_a_time() -> None:
+def test_the_first_window_is_shorter_still_if_a_step_takes_seconds() -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)
     planner.step_done(60_000, captured=False)
     planner.step_done(5_000, captured=False)
     assert 1 <= planner.steps_to_capture() < FEWEST_EARLY_STEPS
 
 
-def test_the_first_window_of_long_steps_has_few() -> None:
+def test_the_first_window_has_the_fewest_steps_if_steps_are_long() -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)
     planner.step_done(5_000, captured=False)
     planner.step_done(400, captured=False)
@@ -212,7 +212,7 @@ def test_the_first_window_of_long_steps_has_few() -> None:
 
 
 @pytest.mark.parametrize(("step_ms", "waits"), [(10.0, True), (1000.0, False)])
-def test_what_can_wait_waits_for_the_first_window_of_short_steps(
+def test_background_work_waits_for_the_first_window_if_steps_are_short(
     step_ms: float, waits: bool
 ) -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)

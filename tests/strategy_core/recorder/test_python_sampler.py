@@ -24,7 +24,7 @@ def test_the_programs_own_line_is_named() -> None:
     assert place_of(space["step"]()) == ("python", "/work/train.py", 2)
 
 
-def test_a_library_that_the_program_calls_is_blamed_on_its_line() -> None:
+def test_time_in_a_library_counts_for_the_programs_line_that_called_it() -> None:
     library = _as_if_in(
         "/usr/lib/site-packages/pandas/core.py", "def mean():\n    return look()\n", look=_frame
     )
@@ -32,7 +32,7 @@ def test_a_library_that_the_program_calls_is_blamed_on_its_line() -> None:
     assert place_of(space["step"]()) == ("python", "/work/train.py", 3)
 
 
-def test_a_tensor_copied_to_python_is_told_from_tensorflows_own_work() -> None:
+def test_copying_a_tensor_to_python_is_distinguished_from_other_tensorflow_calls() -> None:
     ops = "/usr/lib/site-packages/tensorflow/python/framework/ops.py"
     source = "def numpy():\n    return look()\ndef run():\n    return look()\n"
     library = _as_if_in(ops, source, look=_frame)
@@ -41,7 +41,7 @@ def test_a_tensor_copied_to_python_is_told_from_tensorflows_own_work() -> None:
         assert place_of(space["step"]()) == (kind, "/work/train.py", 2)
 
 
-def test_tracing_is_told_wherever_the_programs_code_is_within_it() -> None:
+def test_tracing_is_recognised_at_any_depth_of_the_stack() -> None:
     graph = "/usr/lib/site-packages/tensorflow/python/framework/func_graph.py"
     body = _as_if_in("/work/train.py", "def body():\n    return look()\n", look=_frame)
     source = "def func_graph_from_py_func():\n    return body()\n"
@@ -60,7 +60,7 @@ def test_samples_are_in_order_and_name_places_once() -> None:
     assert any(name.startswith("test_python_sampler.py:") for _, name, _ in samples["places"])
 
 
-def test_pythons_switch_interval_is_as_before_once_the_window_has_ended() -> None:
+def test_pythons_switch_interval_is_restored_after_the_window() -> None:
     before = sys.getswitchinterval()
     sampler = PythonSampler()
     sampler.start()

@@ -84,7 +84,7 @@ def _of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["kind"] == kind]
 
 
-def test_a_tutorial_loop(tmp_path: Path) -> None:
+def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
     import strategy_core as lab
 
     strategy, dataset, train_step = _tutorial(num_batches=4)
@@ -180,7 +180,7 @@ def test_each_strategy_of_tensorflow_has_the_labs_name() -> None:
 
 
 @pytest.mark.parametrize("steps_per_execution", [1, 2])
-def test_fit(tmp_path: Path, steps_per_execution: int) -> None:
+def test_the_callback_records_keras_fit(tmp_path: Path, steps_per_execution: int) -> None:
     import tensorflow as tf
 
     import strategy_core as lab
@@ -213,7 +213,7 @@ def test_fit(tmp_path: Path, steps_per_execution: int) -> None:
     assert _of(events, "finished")
 
 
-def test_a_profiler_that_is_on_already_costs_the_window_not_the_training(tmp_path: Path) -> None:
+def test_a_running_profiler_costs_the_window_but_not_the_training(tmp_path: Path) -> None:
     import tensorflow as tf
 
     import strategy_core as lab
@@ -235,7 +235,7 @@ def test_a_profiler_that_is_on_already_costs_the_window_not_the_training(tmp_pat
     assert list((tmp_path / "somebody-else").rglob("*.xplane.pb"))
 
 
-def test_a_program_that_fails_leaves_what_it_did(tmp_path: Path) -> None:
+def test_the_steps_and_the_error_of_a_failed_program_are_recorded(tmp_path: Path) -> None:
     import strategy_core as lab
 
     strategy, dataset, train_step = _tutorial()

@@ -77,7 +77,9 @@ def _lateness(compute_ms: dict[int, float]) -> float:
         ("central-storage", "auto"),
     ],
 )
-def test_a_delay_is_found_where_it_is(tmp_path: Path, strategy: str, algorithm: str) -> None:
+def test_a_delay_is_recorded_in_the_delayed_replica_and_step(
+    tmp_path: Path, strategy: str, algorithm: str
+) -> None:
     run = recorded(
         tmp_path,
         NUM_STEPS,
@@ -214,7 +216,7 @@ def test_placement_is_the_partition_graphs_node_for_node(tmp_path: Path) -> None
     assert {row["replica"] for row in ops} == {0, 1, 2}
 
 
-def test_what_ran_between_two_traces_is_in_neither(tmp_path: Path) -> None:
+def test_functions_run_between_two_traces_are_in_neither_graph(tmp_path: Path) -> None:
     """TensorFlow goes on collecting when a trace is over; nodes of one name would be mixed up."""
     import tensorflow as tf
 

@@ -18,7 +18,7 @@ from tests.patience import wait_until
 pytestmark = pytest.mark.tf
 
 
-def _scribe(path: Path) -> Any:
+def _step_writer(path: Path) -> Any:
     from strategy_core.recorder.step_writer import StepWriter
 
     return StepWriter(EventLog(path / "events.jsonl"))
@@ -42,8 +42,8 @@ def _threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "step_writer"}
 
 
-def test_steps_are_written_though_the_program_never_comes_back(tmp_path: Path) -> None:
-    step_writer = _scribe(tmp_path)
+def test_steps_are_written_even_if_the_program_hangs(tmp_path: Path) -> None:
+    step_writer = _step_writer(tmp_path)
     for number in range(3):
         step_writer.leave(_step(number))
     wait_until(lambda: _written(tmp_path) == [0, 1, 2])
@@ -53,8 +53,8 @@ def test_steps_are_written_though_the_program_never_comes_back(tmp_path: Path) -
     step_writer.close()
 
 
-def test_events_keep_the_order_in_which_they_were_told(tmp_path: Path) -> None:
-    step_writer = _scribe(tmp_path)
+def test_events_keep_their_order(tmp_path: Path) -> None:
+    step_writer = _step_writer(tmp_path)
     step = _step(0)
     step.tell(Note("info", "told of the step"))
     step_writer.leave(step)
@@ -74,10 +74,10 @@ def _refuse(*_lines: Sequence[str]) -> None:
     "go_on",
     [lambda s: s.leave(_step(1)), lambda s: s.write(Note("info", "next"))],
 )
-def test_what_the_disk_refused_aside_is_raised_once(
+def test_a_background_write_error_is_raised_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, go_on: Callable[[Any], None]
 ) -> None:
-    step_writer = _scribe(tmp_path)
+    step_writer = _step_writer(tmp_path)
     with monkeypatch.context() as refusing:
         refusing.setattr(EventLog, "append", _refuse)
         step_writer.leave(_step(0))
@@ -90,9 +90,9 @@ def test_what_the_disk_refused_aside_is_raised_once(
     step_writer.close()
 
 
-def test_no_thread_outlives_its_scribe(tmp_path: Path) -> None:
+def test_no_thread_outlives_its_step_writer(tmp_path: Path) -> None:
     before = _threads()
-    closed, dropped = _scribe(tmp_path / "closed"), _scribe(tmp_path / "dropped")
+    closed, dropped = _step_writer(tmp_path / "closed"), _step_writer(tmp_path / "dropped")
     for step_writer in (closed, dropped):
         step_writer.leave(_step(0))
     assert len(_threads() - before) == 2

@@ -34,5 +34,5 @@ def test_a_shape_that_changes_is_named() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no signature at all", _signatures(("(4, 2)", "Literal[1]"))])
-def test_nothing_is_said_of_what_is_not_known(text: str) -> None:
+def test_unknown_or_equal_signatures_give_no_reason(text: str) -> None:
     assert what_changed(text) is None

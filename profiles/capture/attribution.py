@@ -1,20 +1,20 @@
-"""Divides each replica's step into compute, wait, transfer, input and idle.
+"""Split each replica's step into compute, wait, transfer, input and idle.
 
-Every nanosecond of a step belongs to exactly one phase of a replica. Where several could claim it,
-the first of these does (docs/decisions/attribution.md gives the reasons and the evidence):
+Every nanosecond of a step belongs to exactly one phase of a replica: the first phase of this list
+that applies (docs/decisions/attribution.md gives the reasons and the evidence):
 
-1. compute: an op of the replica ran on its device;
-2. transfer: a collective after its last member had started, a send, or a receive on which the
-   replica's next op depended, after its send had begun;
-3. wait: a collective before its last member had started; a receive on which the next op depended,
-   before its send had begun; the end of a call, while other devices were still in it;
-4. input: the host was asking for a batch, or an iterator's op ran;
-5. idle: none of these. The host was between calls, or the replica's ops queued for a core.
+1. compute: an op of the replica runs on its device;
+2. transfer: a collective after its last member has started, a send, or a receive on which the
+   replica's next op depends, after its send has begun;
+3. wait: a collective before its last member has started; a receive on which the next op depends,
+   before its send has begun; the end of a call, while other devices are still in it;
+4. input: the host asks for a batch, or an iterator's op runs;
+5. idle: none of these. The host is between calls, or the replica's ops queue for a core.
 
-Under a TPU's strategy a replica has several cores. Each is split like this on its own, and their
-replica by the union of its cores' phases: it computes while any of its cores does.
+With TPUStrategy a replica can have several cores. Each core is split by the same rule, and the
+replica by the unions of its cores' phases: it computes while any of its cores does.
 
-All of it is lengths of interval unions in integer nanoseconds, so the phases add up to the step.
+Phases are lengths of interval unions in integer nanoseconds, so they add up to the step exactly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SplitSteps:
     replica: Ints
     core: Ints
     device: Ints
-    """Of a replica: its own one, which is its first core."""
+    """For a replica, its own device, which is its first core."""
     step: Ints
     wall_ns: Ints
     compute_ns: Ints
@@ -52,24 +52,24 @@ class SplitSteps:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The breakdown, and the waits and transfers around receives that it found."""
+    """The phases of every step, and the waits and transfers around receives."""
 
     replica_steps: SplitSteps
     core_steps: SplitSteps
-    """Empty where a replica is one device."""
+    """Empty if each replica has one device."""
     gaps: tuple[tuple[int, GapIntervals], ...]
-    """Each with the index of its device."""
+    """Pairs of a device's index and its gaps."""
     busy: Intervals
-    """When any replica computed, moved tensors or waited for another one."""
+    """The times at which any replica computes, moves tensors or waits for another replica."""
 
 
 _NUM_BUSY = 3
-"""Of a device's phases, as many are no input."""
+"""The first three of a device's phases (compute, transfer, wait) count as busy; input does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DevicePhases:
-    """When a device computed, moved tensors, waited, and asked for input; these may overlap."""
+    """The compute, transfer, wait and input intervals of a device; they may overlap."""
 
     device: int
     phases: tuple[Intervals, ...]
@@ -146,7 +146,7 @@ def _device_phases(
 
 
 def _split(joined: Joined, replica: int, core: int, devices: list[_DevicePhases]) -> SplitSteps:
-    """Every step, each moment given to the first phase that any of the devices was in."""
+    """Split every step: each moment counts as the first phase that any of the devices is in."""
     steps = joined.steps
     covered = Intervals.union()
     lengths, before = [], np.zeros(len(steps), np.int64)

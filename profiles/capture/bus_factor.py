@@ -1,14 +1,17 @@
-"""The factor from a collective's algorithm bandwidth to its bus bandwidth, as nccl-tests has it.
+"""The factor from a collective's algorithm bandwidth to its bus bandwidth.
 
-Source: nccl-tests, PERFORMANCE.md. Bus bandwidth compares with what the hardware can do, whatever
-the size of the group.
+Source: nccl-tests, doc/PERFORMANCE.md. Unlike algorithm bandwidth, bus bandwidth does not depend on
+the size of the group and can be compared with the peak bandwidth of the hardware.
 """
 
 from __future__ import annotations
 
 
 def bus_factor(op: str, group_size: int) -> float | None:
-    """f of busbw = algbw * f; None for an op that has no agreed one, and for a group of one."""
+    """Return f in busbw = algbw * f.
+
+    Returns None for an op for which nccl-tests defines no factor, and for a group of one.
+    """
     if group_size <= 1:
         return None
     n = group_size

@@ -1,12 +1,13 @@
-"""What held up the captured steps: columns of the table `causes`, kinds as in `schema.CAUSES`.
+"""Find what delays the captured steps: columns of the table `causes`, kinds as in `schema.CAUSES`.
 
-Two things count as cost. Of what the host does (tracing, a stage of the input, Python), the time in
-which no replica ran anything: what happens beside the replicas' work costs nothing. Of ops that run
-Python or run on another device than their replica's, how long they ran.
+The cost of a cause depends on where it runs. Host work (tracing, a stage of the input, Python)
+costs the time in which no replica runs anything: host work that overlaps with the replicas' work
+costs nothing. Ops that run Python, or run on another device than their replica's, cost their
+duration.
 
-A step waits for its batch while `IteratorGetNext` runs. Stages of tf.data nest, and each that has a
-buffer works in a thread of its own, so most of them only wait for the stage below. The one that
-limits is the deepest that is at work at that moment.
+A step waits for its batch while `IteratorGetNext` runs. Stages of tf.data nest, and each stage with
+a buffer has its own thread, so most stages only wait for the stage below. The limiting stage is
+the deepest one that is active at that moment.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ Ints = NDArray[np.int64]
 Row = dict[str, Any]
 
 LEAST_SHARE = 0.01
-"""Of its step: a stage that took less is left out."""
+"""Stages that take less than this share of their step are omitted."""
 _PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> Row:
-    """Every cause of every captured step, as columns."""
+    """Return every cause of every captured step, as columns."""
     waiting = _waiting(joined)
     rows = [
         *_tracing(joined, attribution.busy),
@@ -52,7 +53,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
 
 
 def _waiting(joined: Joined) -> Intervals:
-    """When the program, or an op of its step, was asking for a batch."""
+    """Return the times at which the program, or an op of its step, asks for a batch."""
     host, ops = joined.host_inputs, joined.ops
     at = (ops.category == INPUT) & (ops.device >= 0)
     return Intervals.union((host.start_ns, host.end_ns), (ops.start_ns[at], ops.end_ns[at]))
@@ -64,7 +65,7 @@ def _traced(joined: Joined) -> Intervals:
 
 
 def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
-    """One row per step in which a graph was built; named after the function first called then."""
+    """Return one row per step that builds a graph, named after the new function it calls."""
     steps, traced = joined.steps, _traced(joined)
     total = traced.length_within(steps.start_ns, steps.end_ns)
     held = total - _both(traced, busy, steps.start_ns, steps.end_ns)
@@ -85,7 +86,10 @@ def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
 
 
 def _new_functions(joined: Joined) -> dict[int, str]:
-    """By step the function that is called in it under a number seen in no captured step before."""
+    """Return, by step, a function that no earlier captured step calls under the same number.
+
+    TensorFlow numbers each traced function, so a new number means a new trace.
+    """
     names, calls = joined.columns.names, joined.calls
     order = np.argsort(calls.start_ns, kind="stable")
     found: dict[int, str] = {}
@@ -101,7 +105,7 @@ def _new_functions(joined: Joined) -> dict[int, str]:
 
 
 def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[Row]:
-    """By step the stages at work while it waited for its batch, deepest first."""
+    """Return the stages that are active while a step waits for its batch, deepest first."""
     steps, events = joined.steps, joined.columns.events(xspace.STAGE)
     if not len(events) or not waiting.starts.size:
         return []
@@ -136,7 +140,7 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
 
 
 def _python_ops(joined: Joined) -> list[Row]:
-    """Ops that run Python inside a step's graph, with how long they ran."""
+    """Return the ops that run Python inside a step's graph, with their durations."""
     ops = joined.ops
     wanted = [i for i, op in enumerate(joined.columns.ops) if op in _PYTHON_OPS]
     rows: list[Row] = []
@@ -155,7 +159,7 @@ def _python_ops(joined: Joined) -> list[Row]:
 
 
 def _detours(joined: Joined) -> list[Row]:
-    """Ops of a replica on another device, with their bytes there and back."""
+    """Return a replica's ops on another device, with the bytes sent there and back."""
     ops, rows = joined.ops, []
     for detour in find_detours(joined.graph):
         at = np.flatnonzero(np.isin(ops.node, detour.nodes) & (ops.step >= 0))
@@ -192,14 +196,14 @@ def _where(joined: Joined, device: int) -> Row:
 
 
 def _both(first: Intervals, second: Intervals, starts: Ints, ends: Ints) -> Ints:
-    """The length of what two sets share, in each window."""
+    """Return the length of the sets' intersection within each window."""
     either = (first | second).length_within(starts, ends)
     shared: Ints = first.length_within(starts, ends) + second.length_within(starts, ends) - either
     return shared
 
 
 def _without(first: Intervals, second: Intervals) -> Intervals:
-    """The first set less the second."""
+    """Return the first set minus the second."""
     edges = np.unique(np.concatenate([first.starts, first.ends, second.starts, second.ends]))
     if not edges.size:
         return first

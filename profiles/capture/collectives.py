@@ -1,5 +1,7 @@
-"""The collectives of the captured steps: measured where the runtime has an op for them, derived
-where a reduction is made of sends, receives and an `AddN`.
+"""The collectives of the captured steps.
+
+They are measured if the runtime has an op for them, and derived if a reduction consists of sends,
+receives and an `AddN`.
 
 `wait_r = max_q(start_q) - start_r`, `transfer_r = end_r - max_q(start_q)`, both clamped at 0, over
 the members q of one execution. `algbw = S / transfer`, `busbw = algbw * f` with nccl-tests' f
@@ -35,7 +37,7 @@ class CollectiveRows:
     """-1 where unknown."""
     start_ns: Ints
     all_started_ns: Ints
-    """When the last member had started: waiting ends, moving begins."""
+    """When the last member starts: wait ends and transfer begins."""
     end_ns: Ints
     op: list[str]
     source: str
@@ -53,13 +55,13 @@ class CollectiveRows:
 
 
 def measured(joined: Joined) -> CollectiveRows:
-    """Executions of collective ops, joined across replicas by instance key and step."""
+    """Return the executions of collective ops, joined across replicas by instance key and step."""
     ops = joined.ops
     at = np.flatnonzero((ops.category == COLLECTIVE) & (ops.device >= 0) & (ops.step >= 0))
     node, device, step, key = ops.node[at], ops.device[at], ops.step[at], ops.key[at]
     names = [joined.node(int(index)) for index in node]
     kinds = [COLLECTIVES[n.op] for n in names]
-    # Where TensorFlow gave no instance key, the position of a member's op in its step replaces it.
+    # Without an instance key, a member's ops are matched by their order within the step.
     turn = _turns(step, device, key, ops.start_ns[at])
     group = _labels(step, key, np.where(key < 0, 0, turn), turn)
     size = np.bincount(group)[group] if len(group) else group
@@ -84,7 +86,7 @@ def measured(joined: Joined) -> CollectiveRows:
 
 
 def derived(joined: Joined) -> CollectiveRows:
-    """Reductions made of sends and receives, as the collective that they amount to."""
+    """Return reductions that consist of sends and receives, as the equivalent collectives."""
     parts = []
     times = _NodeTimes(joined)
     for number, reduction in enumerate(find_reductions(joined.graph, times.has_event)):
@@ -93,7 +95,7 @@ def derived(joined: Joined) -> CollectiveRows:
 
 
 class _NodeTimes:
-    """First event of a node in each step: a table of steps by nodes, filled when asked."""
+    """Times of a node's first event in each step, computed on request; -1 without an event."""
 
     def __init__(self, joined: Joined) -> None:
         self._joined = joined
@@ -123,7 +125,7 @@ class _NodeTimes:
         begin, end = np.searchsorted(table[0], [node, node + 1])
         steps = table[1][begin:end]
         inside = steps >= 0
-        # Reversed, so that the first event of a step is the one that stays.
+        # Reversed, so that the first event of a step is written last and is kept.
         found[steps[inside][::-1]] = table[column][begin:end][inside][::-1]
         return found
 
@@ -136,7 +138,7 @@ def _by_node(node: Ints, step: Ints, start_ns: Ints, end_ns: Ints) -> tuple[Ints
 def _executions(
     joined: Joined, reduction: Reduction, number: int, times: _NodeTimes
 ) -> list[CollectiveRows]:
-    """The reduction in every captured step in which all of its members were seen."""
+    """Return the reduction in every captured step in which all of its members have events."""
     device_of = {device: index for index, device in enumerate(joined.devices)}
     starts: dict[str, Ints] = {}
     for device, contribution in reduction.contributions.items():
@@ -170,7 +172,7 @@ def _executions(
 
 
 def _turns(step: Ints, device: Ints, key: Ints, start_ns: Ints) -> Ints:
-    """How many events of the same step, device and key came before each."""
+    """Return, for each event, the number of earlier ones of the same step, device and key."""
     label = _labels(step, device, key)
     order = np.lexsort((start_ns, label))
     ordered = label[order]

@@ -1,4 +1,4 @@
-"""A capture to the tables of its window (`schema.WINDOW_TABLES`)."""
+"""Convert a capture to the tables of its window (`schema.WINDOW_TABLES`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from strategy_lab.profiles.tables.schema import TABLES
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a conversion found, for the window's event."""
+    """The result of a conversion, for the window's event."""
 
     num_events: int
     num_spans: int
@@ -44,14 +44,17 @@ class Converted:
     num_ambiguous: int
     num_steps: int
     tables: dict[str, dict[str, int]]
-    """By table the fields of `events.TableFile`."""
+    """The fields of `events.TableFile`, by table."""
     convert_ms: float
-    """CPU time: beside a training on all cores the wall time says nothing of the cost."""
+    """CPU time. Wall time says nothing about the cost beside a training that uses all cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOf:
-    """Whose window it is: goes into every row, but for what the hosts of a pod did in it."""
+    """Segment and worker of a window, written to every row.
+
+    Rows of a TPU pod's hosts have the host's process in place of the worker.
+    """
 
     segment: int
     worker: int
@@ -67,12 +70,19 @@ def convert(
     hosts: Sequence[Path] = (),
     samples: PythonSamples | None = None,
 ) -> Converted:
-    """Write the window's tables into `folder`, which appears whole or not at all.
+    """Write the window's tables into `folder`, atomically.
 
-    `devices` are the replicas' devices by replica; `core_devices` those of a TPU's replicas by
-    replica and core; `hosts` are the captures of a pod's hosts; `samples` say where Python was.
-    Without a graph the spans have no device.
-    Raises LabError where the capture or the graph cannot be read, OSError where the disk refuses.
+    Args:
+      xplane: the capture, an XSpace file.
+      graph: the graph of the segment. Without one, spans have no device.
+      folder: the window's folder. One of an earlier conversion is replaced.
+      window: the segment and worker of the rows.
+      devices: the replicas' devices, by replica.
+      core_devices: with TPUStrategy, the devices by replica and core.
+      hosts: the captures of a TPU pod's hosts.
+      samples: samples of the Python stack.
+
+    Raises LabError if the capture or the graph cannot be read, OSError if a write fails.
     """
     begin = time.process_time_ns()
     cores = tuple(tuple(devices) for devices in core_devices)
@@ -94,14 +104,14 @@ def convert(
 
 @lru_cache(maxsize=2)
 def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, ...], ...]) -> Graph:
-    """The windows of a segment share its graph: it is written once, and never changes."""
+    """Read a segment's graph. Cached: its windows share it, and the file never changes."""
     return read_graph(path, devices, cores)
 
 
 def to_tables(
     joined: Joined, window: WindowOf, samples: PythonSamples | None = None
 ) -> dict[str, pa.Table]:
-    """The window tables of a joined capture, in the columns of `profiles.tables.schema`."""
+    """Return the tables of a joined capture, with the columns of `profiles.tables.schema`."""
     measured = collectives.measured(joined)
     attribution: Attribution = attribute(joined, measured)
     columns: dict[str, dict[str, Any]] = {
@@ -116,16 +126,18 @@ def to_tables(
 
 
 def write_tables(tables: dict[str, pa.Table], folder: Path) -> dict[str, dict[str, int]]:
-    """Write beside the folder and rename: a window is complete, or it is not there.
+    """Write the tables to a temporary folder and rename it, so that a window is never partial.
 
-    A window that was converted before is replaced. Returns rows and CRC-32 of each table's file.
+    Replaces the folder of an earlier conversion. Returns the number of rows and the CRC-32 of each
+    table's file. Raises OSError if a write fails.
     """
     written = {}
     scratch = folder.with_name(f".{folder.name}.part")
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
-            # Numbers are hardly ever the same twice, and one row group needs no statistics.
+            # Numbers rarely repeat, so a dictionary only helps text columns. A single row group
+            # needs no statistics.
             few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
             buffer = pa.BufferOutputStream()
             pq.write_table(
@@ -162,7 +174,7 @@ def _table(name: str, columns: dict[str, Any], window: WindowOf) -> pa.Table:
 
 
 def _workers(devices: Any, window: WindowOf) -> pa.Array:
-    """The process of each row's device: a pod's capture is of several."""
+    """Return the process of each row's device: a pod's capture covers several processes."""
     column = devices if isinstance(devices, pa.Array) else pa.array(devices, pa.string())
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

@@ -1,8 +1,8 @@
-"""Ops of a replica that the program put on another device: their inputs go there, results back.
+"""Find ops of a replica that the program places on another device.
 
-Seen in the graph as the runtime placed it: an op on a device whose every input was received from
-one replica's device, and whose result is sent back to that device. A reduction has inputs from
-several devices, or one of its own; a variable that is read elsewhere has no input at all.
+In the placed graph, such an op receives every input from one replica's device, and its result is
+sent back to that device. This excludes reductions, which have inputs from several devices or from
+their own one, and reads of a remote variable, which have no input.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ class Detour:
 
     replica: int
     device: str
-    """Where they run."""
+    """The device on which the ops run."""
     nodes: tuple[int, ...]
     name: str
-    """Of the first op."""
+    """Name of the first op."""
     described: str
-    """`The op MatMul_1 (MatMul) with 3 more ops`."""
+    """A description like `The op MatMul_1 (MatMul) with 3 more ops`."""
     bytes: int | None
-    """There and back, in a step; None where a size is not known before it runs."""
+    """Bytes sent there and back per step; None if a size is not known statically."""
 
 
 @lru_cache(maxsize=2)
 def find_detours(graph: Graph) -> tuple[Detour, ...]:
-    """The detours of a graph, each pair of replica and device once.
+    """Return the detours of a graph, one per pair of replica and device.
 
-    Remembered for the newest graphs: the windows of a segment share one.
+    Cached for the two newest graphs, because the windows of a segment share one.
     """
     on_device: dict[str, list[Node]] = {}
     for node in graph.nodes:
@@ -56,10 +56,10 @@ def find_detours(graph: Graph) -> tuple[Detour, ...]:
 
 
 def _only_from(graph: Graph, source: str, nodes: list[Node]) -> list[Node]:
-    """Those of a device's nodes that work on nothing but what was received from `source`.
+    """Return the nodes of a device that depend only on values received from `source`.
 
-    All that have inputs may be such, until an input is of another kind; then what reads them is
-    not, either.
+    Starts from all nodes that have inputs, removes those with any other input, and then removes
+    their consumers, transitively.
     """
     here = [node for node in nodes if node.op not in RECEIVES]
     inputs = {node.index: _data_inputs(graph, node) for node in here}
@@ -86,13 +86,13 @@ def _others(inputs: list[Node]) -> list[Node]:
 
 
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
-    """What feeds a node, control edges and constants aside."""
+    """Return the producers of a node's inputs, without control edges and constants."""
     wanted = {text.partition(":")[0] for text in node.inputs if not text.startswith("^")}
     return [p for p in graph.producers(node) if p.name in wanted and p.op != "Const"]
 
 
 def _detour(graph: Graph, source: str, every: list[Node], nodes: list[Node]) -> Detour | None:
-    """The detour, if something of it goes back to where it came from."""
+    """Return the detour, or None if no result is sent back to `source` or no op does any work."""
     back = [node for node in nodes if node.op in SENDS and node.recv_device == source]
     known = {node.index for node in nodes}
     there = [  # the send knows the size, the receive does not

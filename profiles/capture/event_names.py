@@ -1,6 +1,6 @@
-"""The names in a capture that the lab matches: TensorFlow gives them, and may change them.
+"""The event names of a capture that the lab matches. TensorFlow does not guarantee them.
 
-`tests/strategy_core/private_tf/test_event_names.py` looks for each one in a real capture.
+`tests/strategy_core/private_tf/test_event_names.py` checks each one against a real capture.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 
 STEP = "train"
 INPUT = "strategy-lab input"
-"""Annotations of the recorder itself."""
+"""Annotations that the recorder writes."""
 
 OP = re.compile(r"(?P<node>.*[^:\s]):(?P<op>[A-Za-z_]\w*)", re.DOTALL)
 """A synchronous op, `node name:Op`; for a collective, from its launch to its end."""
 
 ASYNC = "ExecutorState::ProcessAsync::"
-"""Where the executor issues an asynchronous op (`...Start`) and where it is done (`...Done`)."""
+"""The executor issues an asynchronous op (`...Start`), or the op completes (`...Done`)."""
 
 GET_NEXT = re.compile(
     r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)|IteratorGetNextOp::DoCompute"
@@ -23,9 +23,9 @@ GET_NEXT = re.compile(
 """A call that waits for a batch."""
 
 STAGE = "Iterator::"
-"""One stage of tf.data at work on one element: `Iterator::Root::Prefetch::Map`."""
+"""A stage of tf.data processes one element: `Iterator::Root::Prefetch::Map`."""
 STAGE_ELEMENT = re.compile(r"\[\d+\]")
-"""tf.data numbers the elements from which a FlatMap or Interleave makes its iterators."""
+"""The number that tf.data gives to each input element of a FlatMap or Interleave."""
 
 CALL = re.compile(r"EagerLocalExecute: __")
 CALLED = re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_\d+(?:_\d+)*$")
@@ -35,7 +35,7 @@ TRACING = "tf.function-graph_building"
 
 DEVICE_PLANE = re.compile(r"/device:(GPU:\d+)")
 STREAM = "Stream"
-"""In the name of a device's line: what ran there. Other lines are derived from these."""
+"""In the name of a device's line of executed kernels. Other lines are derived from these."""
 
 PROFILE_START, PROFILE_STOP = b"profile_start_time", b"profile_stop_time"
 STEP_NUMBER, STEP_ID, INSTANCE_KEY = "step_num", "step_id", "instance_key"
@@ -45,6 +45,9 @@ asynchronous op its node and op type; of a kernel the op that launched it."""
 
 
 def split_op_name(text: str) -> tuple[str, str] | None:
-    """`dense/MatMul:MatMul` is the node `dense/MatMul` of op `MatMul`; other names are None."""
+    """Split `dense/MatMul:MatMul` into node `dense/MatMul` and op `MatMul`.
+
+    Returns None for a name of another form.
+    """
     match = OP.fullmatch(text)
     return (match["node"], match["op"]) if match else None

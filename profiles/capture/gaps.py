@@ -1,10 +1,9 @@
-"""Why a device paused: gaps that end with a receive, and gaps at the end of a call.
+"""Explain a device's gaps: those that end with a receive, and those at the end of a call.
 
-A gap is a time in which nothing of the device ran. Its next op tells what it was about: if that op
-depends on receives, through nodes too small to leave an event, then the last of them to arrive is
-what the device had been waiting for. Until its send began the sender was late (wait); from then on
-the tensor was under way (transfer). Before the receive was issued, and after it was done, the
-device was held up by something else.
+A gap is a time in which the device runs nothing. The op that ends it gives the reason. If that op
+depends on receives, through nodes too small to record an event, the device waited for the receive
+that completed last. Until the matching send begins, the sender is late (wait); from then on the
+tensor is in transfer. Before the receive is issued and after it is done, the gap has another cause.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class GapIntervals:
-    """Waits and transfers of one device around its receives (parallel columns), then other waits.
+    """Waits and transfers of one device around its receives, as parallel columns.
 
-    `node` is the receive's; `wait_from` and `wait_until` may be longer, by waits without a receive.
+    `node` is the receive. `wait_from` and `wait_until` may have further entries at the end: waits
+    without a receive.
     """
 
     node: Ints
@@ -46,7 +46,10 @@ class GapIntervals:
 
 
 def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals) -> GapIntervals:
-    """Gaps of a device whose next op depends on a receive; `mine` is in order of start."""
+    """Return the gaps of a device that end with an op that depends on a receive.
+
+    `mine` are the device's events, ordered by start; `busy` is their union.
+    """
     gap, receive = _gaps_and_receives(joined, mine, busy)
     ender = np.searchsorted(mine.start_ns, busy.starts[gap], side="left")
     gap_end = busy.starts[gap]
@@ -54,7 +57,7 @@ def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals) -> GapInterval
     gap_start = np.maximum(np.where(gap > 0, busy.ends[gap - 1], begun), begun)
     received = joined.received
     arrival = Occurrences(received.node, received.done_ns).last_until(receive, gap_end)
-    done_ns = np.append(received.done_ns, np.iinfo(np.int64).min)  # -1, never, picks the last
+    done_ns = np.append(received.done_ns, np.iinfo(np.int64).min)  # -1 selects it
     keep = np.flatnonzero(done_ns[arrival] > gap_start)
     keep = keep[_last_of_each(gap[keep], received.done_ns[arrival[keep]])]
     arrival, receive, gap_start = arrival[keep], receive[keep], gap_start[keep]
@@ -66,10 +69,11 @@ def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals) -> GapInterval
 
 
 def call_waits(joined: Joined, busy: Intervals, last_ends: Ints) -> tuple[Ints, Ints]:
-    """From a device's last op in a call until the last op of any device in it.
+    """Return waits from a device's last op in a call until the last op of any device in it.
 
-    A call of a function returns when its slowest device is done, and so everybody waits for it.
-    `last_ends` are the ends of all devices' ops in order. Steps without a call event count whole.
+    A function call returns when its slowest device is done, so all other devices wait for it.
+    `last_ends` are the sorted ends of all devices' ops. If the capture has no call event, each
+    step counts as one call.
     """
     calls, steps = joined.calls, joined.steps
     starts, ends = calls.start_ns, calls.end_ns
@@ -86,13 +90,16 @@ def call_waits(joined: Joined, busy: Intervals, last_ends: Ints) -> tuple[Ints, 
 
 
 def _gaps_and_receives(joined: Joined, mine: OpEvents, busy: Intervals) -> tuple[Ints, Ints]:
-    """Pairs of a gap (by the busy interval that ends it) and a receive its next op depends on."""
+    """Return pairs of a gap and a receive on which its next op depends.
+
+    A gap is identified by the index of the busy interval that ends it.
+    """
     graph = joined.graph
     present = np.zeros(len(graph.nodes) + 1, bool)
     present[joined.ops.node] = True
     first = np.searchsorted(mine.start_ns, busy.starts, side="left")
     inside = first < len(mine)
-    # A busy interval may begin with a collective's own interval: then that is its next op, too.
+    # A busy interval can begin with a collective; the collective is then the next op.
     node = np.where(inside, mine.node[np.minimum(first, len(mine) - 1)], -1)
     depends = {
         int(index): [
@@ -118,7 +125,7 @@ def _gaps_and_receives(joined: Joined, mine: OpEvents, busy: Intervals) -> tuple
 
 
 def _last_of_each(group: Ints, time_ns: Ints) -> Ints:
-    """Positions of the latest member of each group."""
+    """Return the position of the latest member of each group."""
     order = np.lexsort((time_ns, group))
     ordered = group[order]
     last = np.concatenate((ordered[1:] != ordered[:-1], [True])) if len(order) else ordered
@@ -127,7 +134,7 @@ def _last_of_each(group: Ints, time_ns: Ints) -> Ints:
 
 
 def _send_times(joined: Joined, receive: Ints, issued: Ints, done: Ints) -> Ints:
-    """When each receive's send began; where it left no event, when the receive was issued."""
+    """Return when the send of each receive began, or when the receive was issued if unknown."""
     ops = joined.ops
     peer = {
         int(index): send.index

@@ -1,7 +1,7 @@
-"""Who runs what: the graph as the runtime placed it, one row per node, and what follows from it.
+"""The graph as the runtime placed it: the device of each node, its producers and consumers.
 
-The recorder writes this table once per segment from the partition graphs of the traced functions
-(`GRAPH_SCHEMA`); reading it needs no TensorFlow.
+The recorder writes this table, one row per node (`GRAPH_SCHEMA`), once per segment from the
+partition graphs of the traced functions. Reading it needs no TensorFlow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRAPH_SCHEMA = pa.schema(
         ("tensor", pa.string()),  # sends and receives: the edge they carry
         ("send_device", _NAME),
         ("recv_device", _NAME),
-        ("bytes", pa.int64()),  # of what it sends, contributes or gives; null where unknown
+        ("bytes", pa.int64()),  # of what it sends, contributes or outputs; null if unknown
         ("group_size", pa.int32()),  # collectives
     ]
 )
@@ -64,7 +64,7 @@ INPUT_OPS = frozenset(
 
 
 def category(op: str) -> str:
-    """What kind of work an op is: compute, collective, transfer or input."""
+    """Return the category of an op: compute, collective, transfer or input."""
     if op in COLLECTIVES:
         return "collective"
     if op in SENDS or op in RECEIVES:
@@ -92,7 +92,7 @@ class Node:
 def replica_of(
     replica_devices: Sequence[str], core_devices: Sequence[Sequence[str]] = ()
 ) -> dict[str, int]:
-    """Which replica a device belongs to, as its own one or (TPU) as one of its cores."""
+    """Map each replica's device, and with TPUStrategy each of its cores, to the replica."""
     every = {device: replica for replica, cores in enumerate(core_devices) for device in cores}
     return every | {device: replica for replica, device in enumerate(replica_devices)}
 
@@ -106,7 +106,7 @@ class Graph:
         replica_devices: Sequence[str],
         core_devices: Sequence[Sequence[str]] = (),
     ) -> None:
-        """`core_devices`: under a TPU's strategy, the devices of each replica by core."""
+        """`core_devices` are, with TPUStrategy, the devices of each replica by core."""
         self.nodes = tuple(nodes)
         self.replica_devices = tuple(replica_devices)
         self.core_devices = tuple(tuple(cores) for cores in core_devices)
@@ -114,14 +114,15 @@ class Graph:
 
     @cached_property
     def by_name(self) -> dict[str, Node | None]:
-        """The node of a name; None where nodes on different devices share it."""
+        """Nodes by name; None if nodes on different devices share the name."""
         found: dict[str, Node | None] = {}
         for node in self.nodes:
             known = found.setdefault(node.name, node)
             if known is not None and known.device != node.device:
                 found[node.name] = None
             elif known is not None and known.op != node.op:
-                # The larger function is the step; helpers share names like `Identity` with it.
+                # Keep the node of the lower-numbered function, the step; helper functions reuse
+                # names like `Identity`.
                 found[node.name] = known if known.function < node.function else node
         return found
 
@@ -144,7 +145,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> dict[int, list[Node]]:
-        """The nodes that read a node's outputs, or wait for it, on its device."""
+        """By node, the nodes on its device that read its outputs or have a control edge from it."""
         found: dict[int, list[Node]] = {}
         for node in self.nodes:
             for producer in self.producers(node):
@@ -164,11 +165,11 @@ class Graph:
         ]
 
     def producers(self, node: Node) -> list[Node]:
-        """The nodes that feed a node (control edges included), on its device."""
+        """Return the nodes on its device that feed a node, including control edges."""
         return self._producers[node.index]
 
     def peer(self, node: Node) -> Node | None:
-        """The receive of a send, the send of a receive."""
+        """Return the receive of a send or the send of a receive, or None if it is unknown."""
         return self._ends_of_edges.get(
             (
                 node.function,
@@ -180,7 +181,7 @@ class Graph:
         )
 
     def receives_before(self, node: Node, has_event: Callable[[Node], bool]) -> list[Node]:
-        """Receives that a node waits for through nodes too small to leave an event."""
+        """Return the receives a node depends on through nodes too small to record an event."""
         found, seen, stack = [], {node.index}, list(self.producers(node))
         while stack:
             producer = stack.pop()
@@ -195,14 +196,14 @@ class Graph:
 
 
 def _source(text: str) -> str:
-    """The node behind an input: `node:1`, `^node`."""
+    """Return the node of an input such as `node:1` or `^node`."""
     return text.removeprefix("^").partition(":")[0]
 
 
 def read_graph(
     path: Path, replica_devices: Sequence[str], core_devices: Sequence[Sequence[str]] = ()
 ) -> Graph:
-    """The graph of a segment; raises RunFolderError if the file is not a graph."""
+    """Read the graph of a segment. Raises RunFolderError if the file is not a graph."""
     try:
         rows = pq.read_table(path, schema=GRAPH_SCHEMA).to_pylist()
     except (OSError, pa.ArrowException) as error:
@@ -218,7 +219,7 @@ def read_graph(
 
 
 def write_graph(nodes: Sequence[Node], path: Path) -> None:
-    """Write the nodes whole, then rename: a reader never sees half a graph."""
+    """Write the nodes to a temporary file and rename it, so that a reader never sees a part."""
     columns = {name: [getattr(node, name) for node in nodes] for name in GRAPH_SCHEMA.names}
     temporary = path.with_name(f".{path.name}.part")
     pq.write_table(pa.table(columns, schema=GRAPH_SCHEMA), temporary, compression="zstd")
@@ -226,7 +227,7 @@ def write_graph(nodes: Sequence[Node], path: Path) -> None:
 
 
 def copy_graph(source: Path, path: Path) -> None:
-    """Write the graph of another segment as this one's, in the same way."""
+    """Copy another segment's graph to `path`, also by renaming a temporary file."""
     temporary = path.with_name(f".{path.name}.part")
     shutil.copyfile(source, temporary)
     temporary.rename(path)

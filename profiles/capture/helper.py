@@ -1,10 +1,12 @@
-"""The helper process that converts captures beside the training: no TensorFlow, lowest priority.
+"""Helper process that converts captures during training, without TensorFlow, at lowest priority.
 
-`python -m profiles.capture.helper [PARENT]` reads one JSON job per line on stdin, in order, and
-answers each with one JSON line on stdout, the first with the processor time that it took to be
-ready. It ends with its stdin or its parent, so it never outlives the worker.
-A process of its own, because a conversion that shared the training's interpreter would hold its
-lock for milliseconds at a time.
+`python -m strategy_lab.profiles.capture.helper [PARENT]` reads one JSON job per line from stdin, in
+order, and writes one JSON line per job to stdout. The first answer includes the CPU time that the
+process's start took (`import_ms`). The process ends when its stdin closes or its parent ends, so it
+never outlives the worker.
+
+The conversion needs its own process: in the training process it would hold the interpreter lock for
+milliseconds at a time.
 """
 
 from __future__ import annotations
@@ -44,14 +46,15 @@ class Job:
     worker: int
     devices: list[str]
     core_devices: list[list[str]] = field(default_factory=list)
-    """Under a TPU's strategy: devices by replica and core."""
+    """With TPUStrategy, the devices by replica and core."""
     hosts: list[str] = field(default_factory=list)
-    """Captures of a pod's hosts beside the coordinator's."""
+    """Captures of a TPU pod's hosts; `xplane` is then the coordinator's."""
     samples: dict[str, Any] = field(default_factory=dict)
-    """Where Python was in this window: the fields of `PythonSamples`."""
+    """Samples of the Python stack in this window: the fields of `PythonSamples`."""
 
     def run(self) -> dict[str, Any]:
-        """Convert; the answer says what was found, or why it failed."""
+        """Convert the capture. Returns the fields of `Converted`, or the reason of a failure in
+        `error`."""
         try:
             found = convert(
                 Path(self.xplane),
@@ -65,25 +68,25 @@ class Job:
             )
         except LabError as error:
             return {"number": self.number, "error": str(error)}
-        except Exception as error:  # one bad capture must not cost the next
+        except Exception as error:  # a bad capture must not end the helper before the next job
             return {"number": self.number, "error": f"{type(error).__name__}: {error}"}
         return {"number": self.number, "error": None, **asdict(found)}
 
 
 def rehearse() -> None:
-    """Convert an empty capture: what a first conversion has to load is loaded before one waits."""
+    """Convert an empty capture, so that lazy imports are done before the first job arrives."""
     with tempfile.TemporaryDirectory() as folder:
         joined = join(xspace.decode(b""), Graph([], ["/device:CPU:0"]))
         write_tables(to_tables(joined, WindowOf(0, 0)), Path(folder) / "window")
 
 
 def _lines() -> Iterator[bytes]:
-    """Lines of stdin until its end, or until the worker is gone and nothing more is in it.
+    """Yield the lines of stdin until it closes, or until the worker has ended and stdin is empty.
 
-    A process that the user's code forked from the worker holds the other end of stdin open, too:
-    the end of stdin alone might never come.
+    The end of stdin alone is not enough: a process that the user's code forks from the worker
+    inherits the write end of the pipe and keeps it open.
     """
-    # Named by the parent, which may have ended before this process could look.
+    # The parent passes its process id: it may end before this process calls getppid().
     parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
     unread = b""
     while True:
@@ -100,7 +103,7 @@ def _lines() -> Iterator[bytes]:
 
 
 def main() -> None:
-    # Ctrl-C reaches the whole terminal group; the worker then still waits for its last windows.
+    # Ctrl-C signals the whole process group, but the worker still waits for its last windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(19)

@@ -19,7 +19,7 @@ class Intervals:
 
     @staticmethod
     def union(*parts: tuple[Ints, Ints]) -> Intervals:
-        """The union of any intervals `(starts, ends)`; empty and inverted ones add nothing."""
+        """Return the union of intervals `(starts, ends)`; empty and inverted ones are ignored."""
         starts = np.concatenate([part[0] for part in parts]) if parts else np.zeros(0, np.int64)
         ends = np.concatenate([part[1] for part in parts]) if parts else np.zeros(0, np.int64)
         keep = ends > starts
@@ -36,7 +36,7 @@ class Intervals:
         return Intervals.union((self.starts, self.ends), (other.starts, other.ends))
 
     def covered_until(self, times: Ints) -> Ints:
-        """How much of the set lies before each time, in nanoseconds."""
+        """Return the length of the set before each time, in nanoseconds."""
         if not self.starts.size:
             return np.zeros(len(times), np.int64)
         before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
@@ -46,18 +46,18 @@ class Intervals:
         return before[index] - over
 
     def length_within(self, starts: Ints, ends: Ints) -> Ints:
-        """How much of the set lies in each window `[start, end)`, in nanoseconds."""
+        """Return the length of the set within each window `[start, end)`, in nanoseconds."""
         return self.covered_until(ends) - self.covered_until(starts)
 
     def last_end_before(self, times: Ints, default: Ints) -> Ints:
-        """The end of the last interval that ended by each time, or the default where none did."""
+        """Return the end of the last interval that ends at or before each time, or `default`."""
         if not self.ends.size:
             return default
         index = np.searchsorted(self.ends, times, side="right") - 1
         return np.where(index >= 0, self.ends[np.maximum(index, 0)], default)
 
     def contains(self, times: Ints) -> NDArray[np.bool_]:
-        """Whether each time lies inside an interval."""
+        """Return whether each time lies inside an interval."""
         if not self.starts.size:
             return np.zeros(len(times), bool)
         index = np.searchsorted(self.starts, times, side="right") - 1

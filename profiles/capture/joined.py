@@ -1,7 +1,7 @@
-"""Events joined to the graph on the node's name: each op event gets its device, replica and step.
+"""Join events to the graph by node name: each op event gets its device, replica and step.
 
-Nothing is dropped silently: an op event whose node is unknown, or sits on several devices, keeps
-its time and has no device; both kinds are counted.
+No event is dropped silently: an op event whose node is unknown, or whose name exists on several
+devices, keeps its times and has no device. Both kinds are counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Steps:
         return len(self.number)
 
     def of(self, times: Ints) -> Ints:
-        """The index of the step in which each time lies, -1 where it lies in none."""
+        """Return the index of the step that contains each time, or -1."""
         if not len(self):
             return np.full(len(times), -1, np.int64)
         index = np.searchsorted(self.start_ns, times, side="right") - 1
@@ -43,7 +43,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class OpEvents:
-    """Op events with where they ran; -1 means unknown."""
+    """Op events with node, device and step; -1 means unknown."""
 
     name: Ints
     node: Ints
@@ -61,7 +61,7 @@ class OpEvents:
 
 
 class Occurrences:
-    """Times of nodes' events, to ask for the last one of a node before a time."""
+    """Times of nodes' events, for lookups of a node's event nearest to a time."""
 
     def __init__(self, node: Ints, time_ns: Ints) -> None:
         self._origin = int(time_ns.min()) if time_ns.size else 0
@@ -72,7 +72,7 @@ class Occurrences:
         self._node = node[self.order]
 
     def last_until(self, node: Ints, time_ns: Ints) -> Ints:
-        """Index of the node's last event at or before the time, or -1."""
+        """Return the index of each node's last event at or before the time, or -1."""
         if not self._key.size:
             return np.full(len(node), -1, np.int64)
         offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
@@ -81,7 +81,7 @@ class Occurrences:
         return np.where(found, self.order[np.maximum(at, 0)], -1)
 
     def first_from(self, node: Ints, time_ns: Ints) -> Ints:
-        """Index of the node's first event at or after the time, or -1."""
+        """Return the index of each node's first event at or after the time, or -1."""
         if not self._key.size:
             return np.full(len(node), -1, np.int64)
         offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
@@ -94,7 +94,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Receives: when the receiver began to wait, and when the tensor was there."""
+    """Receives: when each was issued and when its tensor had arrived."""
 
     node: Ints
     issued_ns: Ints
@@ -103,7 +103,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A capture that knows its graph."""
+    """A capture joined with its graph."""
 
     columns: XSpaceColumns
     graph: Graph
@@ -114,7 +114,7 @@ class Joined:
     host_inputs: Events
     devices: tuple[str, ...]
     num_unmatched: int
-    """Op events whose node is in no traced graph (tf.data's own functions, eager ops)."""
+    """Op events whose node is in no traced graph (functions of tf.data, eager ops)."""
     num_ambiguous: int
     """Op events whose name belongs to nodes on several devices."""
 
@@ -166,12 +166,12 @@ def _match_names(columns: XSpaceColumns, graph: Graph) -> tuple[Ints, NDArray[np
 def _steps(events: Events) -> Steps:
     order = np.argsort(events.start_ns, kind="stable")
     start, end, number = events.start_ns[order], events.end_ns[order], events.key[order]
-    # A step annotated twice (by the program and by the recorder) is one step: the outer one.
+    # Both the program and the recorder may annotate a step; keep the outer annotation.
     outer = np.ones(len(start), bool)
     if len(start) > 1:
         outer[1:] = start[1:] >= np.maximum.accumulate(end)[:-1]
     number, start, end = number[outer], start[outer], end[outer]
-    # A step that was begun and given up (the data had ended) is begun again under its number.
+    # A step that is abandoned because the data has ended starts again under the same number.
     last = np.ones(len(number), bool)
     last[:-1] = number[1:] != number[:-1]
     return Steps(number[last], start[last], end[last])
@@ -203,10 +203,10 @@ def _with_accelerators(
     steps: Steps,
     devices: tuple[str, ...],
 ) -> OpEvents:
-    """Kernels in place of their launches. Not run on hardware.
+    """Replace launches by kernels. Not tested on hardware.
 
-    Where an accelerator has a plane of its own, what the host saw of its compute ops is only their
-    launch: those become `other`, and the kernels, on the device's clock, are the compute.
+    If an accelerator has its own plane, the host's events of its compute ops are only launches.
+    They get category `other`, and the kernels, on the device's clock, are the compute.
     """
     category_column, parts = ops.category.copy(), [ops]
     for short, kernels in columns.device_events.items():
@@ -238,7 +238,10 @@ def _with_accelerators(
 
 
 def _received(columns: XSpaceColumns, node_of: Ints) -> Received:
-    """Pair the executor's marks of each receive: same node, same execution, same turn."""
+    """Pair the executor's start and done events of each receive.
+
+    A pair has the same node, the same execution (step id) and the same position among them.
+    """
     issued, done = columns.events(xspace.ISSUED), columns.events(xspace.DONE)
     is_receive = np.asarray([op in RECEIVES for op in columns.ops] + [False])
     issued = issued.take(np.flatnonzero(is_receive[issued.name] & (node_of[issued.name] >= 0)))
@@ -254,7 +257,7 @@ def _received(columns: XSpaceColumns, node_of: Ints) -> Received:
 
 
 def _match_turns(first: Ints, first_ns: Ints, second: Ints, second_ns: Ints) -> tuple[Ints, Ints]:
-    """Pairs of positions with equal label and equal turn in time among that label."""
+    """Return pairs of positions with equal label and equal rank in time within that label."""
     keyed = []
     for label, time_ns in ((first, first_ns), (second, second_ns)):
         order = np.lexsort((time_ns, label))

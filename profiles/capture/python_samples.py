@@ -1,8 +1,8 @@
-"""Where Python was while no replica ran anything: samples of the stack of the steps' thread.
+"""What Python did while no replica ran anything, from samples of the training thread's stack.
 
-The recorder looks at that stack every few milliseconds of a capture window
-(`strategy_core.recorder.python_sampler`). A sample represents the time since the previous one: if
-Python's lock was not free in between, the thread ran Python until it was seen.
+The recorder samples that stack every few milliseconds of a capture window
+(`strategy_core.recorder.python_sampler`). A sample covers the time since the previous one: if the
+sampler is late because the interpreter lock was held, the thread ran Python in the meantime.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import Steps
 
 LONGEST_NS = 50_000_000
-"""The longest time that a sample represents: a sampler that was delayed saw nothing."""
+"""A sample covers at most this time: a later sample says nothing about the time before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonSamples:
-    """Samples in order of time; plain lists, so that they travel as JSON."""
+    """Samples in order of time, as plain lists that can be encoded as JSON."""
 
     at_ns: list[int] = field(default_factory=list)
-    """Wall clock."""
+    """Wall-clock times."""
     place: list[int] = field(default_factory=list)
     """Index into `places`."""
     places: list[list[str]] = field(default_factory=list)
-    """Kind (as in `schema.CAUSES`), `file.py:12`, and that line of the program."""
+    """Kind (as in `schema.CAUSES`), location such as `file.py:12`, and that line of code."""
 
 
 def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[dict[str, Any]]:
-    """Rows of the table `causes`: by step and place the time in which nothing else is known to have
-    happened (`busy`)."""
+    """Return rows of the table `causes`, by step and location.
+
+    `busy` are the times that have another explanation; they do not count as held up by Python.
+    """
     if len(samples.at_ns) < 2 or not len(steps):
         return []
     end = np.asarray(samples.at_ns, np.int64)

@@ -1,14 +1,15 @@
-"""Reductions that have no collective op: an `AddN` (or a concatenation, for sparse gradients)
-whose inputs come from other devices.
+"""Find reductions without a collective op: an `AddN` whose inputs come from other devices, or a
+concatenation in the case of sparse gradients.
 
-ReductionToOneDevice, HierarchicalCopyAllReduce and CentralStorageStrategy reduce this way. Seen in
-the graph: contributions arrive through `_Send`/`_Recv`, partial sums are summed again, and the
-result goes back through `_Send`/`_Recv`, perhaps forwarded by a receiver. Where it goes back to
-every contributor it is an all-reduce (an all-gather for a concatenation), else a reduce (a gather).
+ReductionToOneDevice, HierarchicalCopyAllReduce and CentralStorageStrategy reduce this way. In the
+graph, contributions arrive through `_Send`/`_Recv`, partial sums are summed again, and the result
+returns through `_Send`/`_Recv`, possibly forwarded by a receiver. If it returns to every
+contributor, the reduction is an all-reduce (for a concatenation, an all-gather), otherwise a reduce
+(a gather).
 
-Packed gradients are concatenated, split into packs that are reduced apart, and on each device the
-reduced packs are concatenated again. That last concatenation gathers nothing of its own: its inputs
-are results of reductions that are counted already.
+Packed gradients are concatenated and split into packs that are reduced separately; each device then
+concatenates the reduced packs. That last concatenation is not a gather: its inputs are results of
+reductions that are already counted.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _COMBINERS = {_SUM: ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather
 EMULATED = frozenset({"halo-exchange"})
 """Scopes that name an exchange between emulated TPU cores."""
 _SAME_VALUE = frozenset({"Identity", "IdentityN", "Mul", "RealDiv", "Reshape", "Cast"})
-"""Ops through which a result is still the result (a mean is a scaled sum)."""
+"""Ops whose output still counts as the result (a mean is a scaled sum)."""
 
 
 @dataclass(slots=True)
 class Contribution:
-    """What one device puts in: sends that carry it away, or ops that make it in place."""
+    """The contribution of one device: the sends of it, or the ops that produce it in place."""
 
     sends: list[int] = field(default_factory=list)
     producers: list[int] = field(default_factory=list)
@@ -36,7 +37,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """One logical collective, found in the graph."""
+    """One logical collective in the graph."""
 
     node: int
     device: str
@@ -44,11 +45,11 @@ class Reduction:
     bytes: int | None
     contributions: dict[str, Contribution]
     results: dict[str, int]
-    """Receive that brings the result, by device."""
+    """By device, the index of the receive of the result."""
 
 
 def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Reduction]:
-    """The reductions of a graph; partial sums are part of the one that they feed."""
+    """Return the reductions of a graph; a partial sum belongs to the reduction that it feeds."""
     candidates = [n for n in graph.nodes if n.op in _COMBINERS and _has_foreign_input(graph, n)]
     inner: set[int] = set()
     found = []
@@ -64,7 +65,7 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
     reduced = {at for node, _, _, reached in outer if node.op == _SUM for at in reached}
     for node, contributions, results, _ in outer:
         if node.op != _SUM and _foreign_inputs(graph, node) <= reduced:
-            continue  # unpacks what was reduced
+            continue  # unpacks values that are already reduced
         returned = all(d in results for d in contributions if d != node.device)
         everywhere, here = _COMBINERS[node.op]
         op = _emulated(node) or (everywhere if returned else here)
@@ -75,7 +76,7 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
 
 
 def _emulated(node: Node) -> str | None:
-    """What a TPU does in one operation, where emulated cores do it with several: by its scope."""
+    """Return the TPU operation that an op of emulated cores is part of, by name scope, or None."""
     return next((part for part in node.name.split("/") if part in EMULATED), None)
 
 
@@ -85,12 +86,12 @@ def _has_foreign_input(graph: Graph, node: Node) -> bool:
 
 
 def _foreign_inputs(graph: Graph, node: Node) -> set[int]:
-    """The receives that feed a node."""
+    """Return the indices of the receives that feed a node."""
     return {producer.index for producer in _data_inputs(graph, node) if producer.op in RECEIVES}
 
 
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
-    """What feeds a node, control edges aside; identities are looked through."""
+    """Return the producers of a node's inputs, without control edges, through `Identity` ops."""
     names = [text.split(":")[0] for text in node.inputs if not text.startswith("^")]
     found = []
     for producer in graph.producers(node):
@@ -107,7 +108,7 @@ def _collect(
     inner: set[int],
     has_event: Callable[[Node], bool],
 ) -> None:
-    """Contributions to a combiner, those of partial combiners on other devices included."""
+    """Collect the contributions to a combiner, through partial combiners on other devices."""
     for producer in _data_inputs(graph, node):
         if producer.op == "Const":
             continue
@@ -124,7 +125,7 @@ def _collect(
 
 
 def _nearest_events(graph: Graph, node: Node, has_event: Callable[[Node], bool]) -> list[int]:
-    """The node, or what feeds it, back to where the capture has events."""
+    """Return the node if it has events, otherwise its nearest ancestors that have events."""
     found, seen, stack = [], {node.index}, [node]
     while stack:
         current = stack.pop()
@@ -139,8 +140,11 @@ def _nearest_events(graph: Graph, node: Node, has_event: Callable[[Node], bool])
 
 
 def _results(graph: Graph, node: Node) -> tuple[dict[str, int], set[int]]:
-    """Where the result goes: the first receive on each device, forwarded ones included; and every
-    node that holds the result."""
+    """Follow the result of a reduction.
+
+    Returns the first receive on each device, forwarded ones included, and every node whose output
+    is the result.
+    """
     found: dict[str, int] = {}
     seen, queue = {node.index}, [node]
     while queue:

@@ -1,4 +1,4 @@
-"""Columns of the window tables, out of a joined capture. -1 becomes null here, and only here."""
+"""Columns of the window tables, from a joined capture. Only this module converts -1 to null."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLOCKS = ("host", "device")
 
 
 def span_table(joined: Joined, attribution: Attribution) -> Columns:
-    """Every op event, the host's requests for input, and the waits found around receives."""
+    """Return op events, the host's input requests, and the waits and transfers of receives."""
     ops, host = joined.ops, joined.host_inputs
     parts = [
         _spans(
@@ -89,7 +89,7 @@ def collective_table(joined: Joined, kinds: Sequence[CollectiveRows]) -> Columns
 
 
 def transfer_table(joined: Joined) -> Columns:
-    """Every send between devices in a captured step, from its start to its receive's end."""
+    """Return every send between devices in a captured step, until the end of its receive."""
     ops, received = joined.ops, joined.received
     at = np.flatnonzero(joined.graph.is_send[ops.node] & (ops.step >= 0))
     nodes = [joined.node(int(index)) for index in ops.node[at]]
@@ -120,7 +120,7 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
     algbw = np.divide(rows.bytes / 1e9, transfer_s, where=known, out=np.zeros(len(rows)))
     factor = np.asarray(
         [bus_factor(op, int(n)) for op, n in zip(rows.op, rows.group_size, strict=True)], np.float64
-    )  # NaN if unknown
+    )  # None becomes NaN
     ops = sorted(set(rows.op))
     return {
         "step": pa.array(_step_numbers(joined, rows.step)),
@@ -166,7 +166,7 @@ def _spans(
 def _plain_spans(
     step: Ints, device: int, name: Ints, category: int, times: Any, thread: Ints
 ) -> dict[str, Ints]:
-    """Spans of one category on one device, on the host's clock."""
+    """Return spans of one category on one device, on the host's clock."""
     same = np.ones(len(step), np.int64)
     return _spans(
         step, same * device, name, same * category, times.start_ns, times.end_ns, same * 0, thread
@@ -174,7 +174,7 @@ def _plain_spans(
 
 
 def _gap_spans(joined: Joined, attribution: Attribution) -> list[dict[str, Ints]]:
-    """A receive leaves no interval of its own: the gap that it ended represents it."""
+    """Return spans for receives: the gap that a receive ends, as it records no interval."""
     columns = joined.columns
     index = {n: i for i, n in enumerate(columns.names) if columns.ops[i] in RECEIVES}
     parts = []
@@ -214,7 +214,7 @@ def _nullable(values: Ints) -> pa.Array:
 
 
 def _texts(index: Ints, texts: Sequence[str]) -> pa.Array:
-    """Texts by index as a dictionary column; null where the index is -1 or the text is empty."""
+    """Return texts by index as a dictionary column; null if the index is -1 or the text empty."""
     unique, place = np.unique(np.asarray([*texts, ""], dtype=object), return_inverse=True)
     codes = place[index].astype(np.int32)
     return pa.DictionaryArray.from_arrays(
@@ -228,7 +228,7 @@ def _concatenate(parts: list[pa.Array]) -> pa.Array:
 
 
 def _tensor_name(tensor: str | None) -> str | None:
-    """`edge_83_dense/MatMul` is the runtime's name for the edge that carries `dense/MatMul`."""
+    """Return `dense/MatMul` for `edge_83_dense/MatMul`, the runtime's name of the edge."""
     if tensor is None or not tensor.startswith("edge_"):
         return tensor
     return tensor.removeprefix("edge_").partition("_")[2] or tensor

@@ -1,7 +1,7 @@
-"""The captures of several processes as one: a TPU pod's coordinator, and its hosts.
+"""Merge the captures of a TPU pod's coordinator and its hosts.
 
-The coordinator has the steps and calls, the hosts the ops. All are processes of one machine, whose
-clock they share. A step counts where all of them were capturing while it ran.
+The coordinator's capture has the steps and calls, the hosts' captures have the ops. All processes
+run on one machine and use its clock. A step counts only if all of them capture while it runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
 
 
 def decode_together(coordinator: bytes, hosts: Sequence[bytes]) -> XSpaceColumns:
-    """Columns of the serialized XSpaces. Raises LabError if one of them is not valid."""
+    """Return the columns of serialized XSpaces. Raises LabError if one is not an XSpace."""
     whole = xspace.decode(coordinator)
     parts = [xspace.decode(host) for host in hosts]
     if not parts:
@@ -49,13 +49,13 @@ def decode_together(coordinator: bytes, hosts: Sequence[bytes]) -> XSpaceColumns
 
 
 def _while_on(events: Events, coordinator: XSpaceColumns) -> Events:
-    """Those that begin while the coordinator captured: hosts were asked for longer."""
+    """Return the events that begin while the coordinator captures; hosts capture for longer."""
     until_ns = coordinator.until_ns or np.iinfo(np.int64).max
     return events.take((events.start_ns >= coordinator.from_ns) & (events.start_ns <= until_ns))
 
 
 def _inside(steps: Events, parts: Sequence[XSpaceColumns]) -> Events:
-    """The steps during which every host was capturing."""
+    """Return the steps during which every host captures."""
     from_ns = max(part.from_ns for part in parts)
     until_ns = min(part.until_ns for part in parts)
     return steps.take((steps.start_ns >= from_ns) & (steps.end_ns <= until_ns))

@@ -1,7 +1,7 @@
-"""Protobuf's wire format, decoded for many messages at once with NumPy.
+"""Decode protobuf's wire format for many messages at once with NumPy.
 
-Every function takes one byte buffer and an array of positions in it, and steps through all of
-them together: as many passes as the longest varint has bytes, not as there are messages.
+Every function takes one byte buffer and an array of positions in it, and advances all positions
+together: the number of passes is that of the bytes of the longest varint, not of the messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 PADDING = b"\0" * 16
-"""Appended to a buffer so that reading a varint never leaves it."""
+"""Appended to a buffer so that reading a varint never exceeds it."""
 
 _METADATA_ID, _OFFSET_PS, _DURATION_PS, _STATS = 0x08, 0x10, 0x18, 0x22
 _STAT_REFERENCE = 0x38
@@ -21,7 +21,7 @@ _STAT_INTEGERS = (0x18, 0x20, _STAT_REFERENCE)
 
 
 def read_varints(buffer: Bytes, positions: Ints) -> tuple[Ints, Ints]:
-    """The varint at each position (two's complement int64), and the positions after them."""
+    """Return the varint at each position (two's complement int64) and the positions after them."""
     first = buffer[positions]
     values = (first & 0x7F).astype(np.uint64)
     after = positions + 1
@@ -37,9 +37,10 @@ def read_varints(buffer: Bytes, positions: Ints) -> tuple[Ints, Ints]:
 
 
 def read_metadata_ids(buffer: Bytes, positions: Ints) -> tuple[Ints, Ints]:
-    """The metadata id of each event, its first field, and the position after it.
+    """Return the metadata id of each event, its first field, and the position after it.
 
-    An event that does not begin with it (none is written so) reads as id 0, which no event has.
+    Returns id 0, which no event uses, for an event that does not begin with this field. TensorFlow
+    writes no such event.
     """
     begins = buffer[positions] == _METADATA_ID
     ids, after = read_varints(buffer, positions + 1)
@@ -47,9 +48,10 @@ def read_metadata_ids(buffer: Bytes, positions: Ints) -> tuple[Ints, Ints]:
 
 
 def read_event_times(buffer: Bytes, positions: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
-    """Offset and duration of events in picoseconds, and where their stats begin.
+    """Return offset and duration of events in picoseconds, and the positions of their stats.
 
-    `positions` are those after the metadata id. Fields may come in any order; absent ones are 0.
+    `positions` are those after the metadata id. The two fields may have any order; a missing one
+    is 0.
     """
     offset, duration = np.zeros_like(positions), np.zeros_like(positions)
     at = positions.copy()
@@ -70,9 +72,9 @@ def read_event_times(buffer: Bytes, positions: Ints, ends: Ints) -> tuple[Ints, 
 def read_integer_stats(
     buffer: Bytes, positions: Ints, ends: Ints, wanted: tuple[int, ...]
 ) -> dict[int, Ints]:
-    """Integer or reference stats by metadata id, for many events: -1 where an event has none.
+    """Return integer or reference stats of many events by metadata id; -1 for a missing stat.
 
-    `positions` are where the events' stats begin. Stats of other types are stepped over.
+    `positions` are where the events' stats begin. Stats of other types are skipped.
     """
     found = {stat: np.full(len(positions), -1, np.int64) for stat in wanted}
     at = positions.copy()
@@ -88,7 +90,7 @@ def read_integer_stats(
         for stat, column in found.items():
             match = readable & (stat_ids == stat)
             column[going[match]] = values[match]
-            # proto3 leaves a zero out: the stat is there, its value is not.
+            # proto3 omits a zero: the stat is present without a value.
             zero = has_id & (stat_ids == stat) & (value_at >= at[going])
             column[going[zero]] = 0
         going = going[at[going] < ends[going]]

@@ -1,9 +1,11 @@
-"""The XSpace message, declared here so that no TensorFlow is needed to read one.
+"""The XSpace message, declared here so that reading one needs no TensorFlow.
 
-Field numbers are those of tsl/profiler/protobuf/xplane.proto. One thing differs on purpose:
-`XLine.events` is `repeated bytes`, the same on the wire as `repeated XEvent`. Protobuf then
-only slices the file, and `wire` decodes millions of events at once.
-The pool is private: TensorFlow's own XSpace may be loaded in the same process.
+Field numbers are those of tsl/profiler/protobuf/xplane.proto, with one deliberate difference:
+`XLine.events` is `repeated bytes`, which has the same wire format as `repeated XEvent`. Protobuf
+then only slices the file, and `wire` decodes millions of events at once.
+
+The message is in its own descriptor pool, because TensorFlow's XSpace may be loaded in the same
+process.
 """
 
 from __future__ import annotations
@@ -49,12 +51,12 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
     "XEventMetadata": [("id", 1, "int64"), ("name", 2, "bytes"), ("stats", 5, "*XStat")],
     "XStatMetadata": [("id", 1, "int64"), ("name", 2, "bytes")],
 }
-"""A star means repeated. Names are bytes: a node's name is whatever the program made it."""
+"""A star means repeated. Names are bytes, because a node's name need not be valid UTF-8."""
 
 
 @cache
 def xspace_class() -> Any:
-    """The generated class of `XSpace`; raises nothing, costs a millisecond once."""
+    """Return the generated class of `XSpace`. The first call takes a millisecond."""
     file = descriptor_pb2.FileDescriptorProto(
         name="strategy_lab/xplane.proto", package="strategy_lab", syntax="proto3"
     )

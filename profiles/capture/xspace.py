@@ -1,12 +1,12 @@
-"""Decode an XSpace into columns: only the events that say something about a distributed step.
+"""Decode the events of an XSpace that describe a distributed step into columns.
 
-Measured on TensorFlow 2.21 (CPU): a synchronous op is one event `node name:Op`. An asynchronous
-one (`_Recv`) is no interval of its own; the executor marks where it was issued
-(`ExecutorState::ProcessAsync::Start`) and where it was done (`...::Done`), both with the node's
-name. A collective has both, and an interval from its launch to its end that includes the waiting
-for its peers. Inside a function an iterator's op is asynchronous, too; the time in which it waits
+Observed with TensorFlow 2.21 (CPU): a synchronous op is one event `node name:Op`. An asynchronous
+op (`_Recv`) has no interval; the executor records when it is issued
+(`ExecutorState::ProcessAsync::Start`) and when it is done (`...::Done`), both with the node's name.
+A collective has both of these, and an interval from its launch to its end that includes the wait
+for its peers. Inside a function, an iterator's op is asynchronous, too; the time in which it waits
 for its batch is `IteratorGetNextOp::DoCompute`. Events that no table needs (thread pool
-bookkeeping, memory) are dropped by their metadata id, before anything else of them is decoded.
+bookkeeping, memory) are dropped by their metadata id before the rest of them is decoded.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from strategy_lab.profiles.errors import LabError
 Ints = NDArray[np.int64]
 
 DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, _COLLECTIVE = range(10)
-"""Kinds of events. Collectives are read apart, for their instance key, and filed under `OP`."""
+"""Kinds of events. Collectives are decoded separately, with their instance key, and stored as `OP`.
+"""
 
 _BATCH_BYTES = 32_000_000
-"""Lines are decoded together up to so many bytes: few passes for small captures, little memory for
-large ones."""
+"""Lines are decoded in batches of about this size: one batch for a small capture, bounded memory
+for a large one."""
 _EPOCH_NS = 10**18
-"""Line times above this are since the epoch, below since the capture's start (2001 divides)."""
+"""Larger line times (after 2001) are since the epoch, smaller ones since the capture's start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,11 @@ class Events:
 
 @dataclass(slots=True)
 class XSpaceColumns:
-    """What a capture says, by kind of event."""
+    """The decoded events of a capture, by kind."""
 
     names: list[str] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
-    """Parallel to `names`: the op type, or empty where the name is no op's."""
+    """Parallel to `names`: the op type, or an empty text if the name is not that of an op."""
     by_kind: dict[int, Events] = field(default_factory=dict)
     device_events: dict[str, Events] = field(default_factory=dict)
     """Kernels by accelerator (`GPU:0`), on that device's own clock."""
@@ -68,14 +69,14 @@ class XSpaceColumns:
     num_dropped: int = 0
     from_ns: int = 0
     until_ns: int = 0
-    """When the profiler was on; 0 where the capture does not tell."""
+    """When the profiler stopped. Both times are 0 if the capture does not contain them."""
 
     def events(self, kind: int) -> Events:
         return self.by_kind.get(kind, _empty())
 
 
 def decode(data: bytes) -> XSpaceColumns:
-    """Columns of a serialized XSpace. Raises LabError if the bytes are not an XSpace."""
+    """Return the columns of a serialized XSpace. Raises LabError if `data` is not an XSpace."""
     try:
         space = xspace_class().FromString(data)
     except Exception as error:
@@ -98,7 +99,7 @@ def decode(data: bytes) -> XSpaceColumns:
 
 
 class _Names:
-    """Names seen so far, each once: a node's name with its op."""
+    """Assigns indices to distinct pairs of node name and op."""
 
     def __init__(self, columns: XSpaceColumns) -> None:
         self._columns = columns
@@ -123,7 +124,7 @@ def _profile_time_ns(space: Any, name: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _PlaneNames:
-    """What the ids of one plane mean: kind and name of events, ids and references of stats."""
+    """The metadata of one plane: kind and name of events by id, ids and texts of stats."""
 
     kind: NDArray[np.int8]
     name: Ints
@@ -184,7 +185,7 @@ def _read_host_plane(
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Events of some lines in one buffer, and what their lines say of them."""
+    """Events of some lines in one buffer, with start time and thread of each event's line."""
 
     buffer: wire.Bytes
     positions: Ints
@@ -252,7 +253,7 @@ def _read_kind(
 def _async_names(
     buffer: wire.Bytes, stats_at: Ints, ends: Ints, meaning: _PlaneNames, names: _Names
 ) -> Ints:
-    """The node that an executor's asynchronous mark is about."""
+    """Return the name index of the node of each asynchronous start or done event."""
     stats = meaning.stat_ids
     wanted = (stats.get(event_names.NODE, -2), stats.get(event_names.KERNEL, -2))
     found = wire.read_integer_stats(buffer, stats_at, ends, wanted)
@@ -270,14 +271,14 @@ def _async_names(
 def _read_device_plane(
     plane: Any, profile_start_ns: int, names: _Names, columns: XSpaceColumns
 ) -> Events:
-    """Kernels and copies of an accelerator, each under the op that launched it (stat `tf_op`).
+    """Read an accelerator's kernels and copies, named after the op that launches them (`tf_op`).
 
-    Written after the format's description; not run on hardware.
+    Follows the description of the format; not tested on hardware.
     """
     meaning = _read_names(plane, names)
     tf_op = meaning.stat_ids.get(event_names.TF_OP)
     streams = [line for line in plane.lines if event_names.STREAM in line.name]
-    # Derived lines ("TensorFlow Ops", "XLA Modules") repeat what the streams already say.
+    # Derived lines ("TensorFlow Ops", "XLA Modules") repeat the events of the streams.
     derived = sum(len(line.events) for line in plane.lines if event_names.STREAM not in line.name)
     columns.num_events += derived
     columns.num_dropped += derived
@@ -306,7 +307,7 @@ def _empty() -> Events:
 
 
 def concatenate(parts: Iterable[Events]) -> Events:
-    """The events of several captures, or parts of one, as one."""
+    """Concatenate the events of several captures, or of parts of one."""
     found = list(parts)
     if not found:
         return _empty()

@@ -1,11 +1,11 @@
-"""One clock for all workers of a run: how far each one's wall clock is from the reference's.
+"""Estimate the offset of each worker's wall clock to the reference worker's.
 
     clocks = estimate_clocks(sources)
-    clocks.to_reference(worker, at_ns)          at_ns of that worker's clock, on the reference's
+    clocks.to_reference(worker, at_ns)          converts a worker's time to the reference clock
 
-Workers on one host read one clock: their offset is 0, and that is the truth. A worker on another
-host has measured it all along (`events.ClockMeasured`). Where neither is known its times stay as
-they are and are not compared with others.
+Workers on one host share its clock, so their offset is exactly 0. Workers on other hosts measure
+their offset throughout the run (`events.ClockMeasured`). If neither applies, a worker's times are
+not converted and not compared with other workers' times. docs/decisions/clocks.md has the reasons.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ Ints = npt.NDArray[np.int64]
 ClockSource = Literal["reference", "same host", "measured"]
 
 _CONTRADICTION_NS = 200_000
-"""A measurement says two clocks where one host should have one only beyond this."""
+"""Measurements disprove that two workers share a host's clock only beyond this offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerClock:
-    """What is known of a worker's clock. `source` is None where nothing is, and `reason` why."""
+    """A worker's clock. If nothing is known of it, `source` is None and `reason` says why."""
 
     worker: int
     source: ClockSource | None
     line: ClockLine | None
-    """How the reference's clock is ahead of this one, over time; None where both are one."""
+    """Offset of the reference clock over time; None if the clocks are the same or unknown."""
     measured: ClockLine | None
-    """The same as the worker's own messages say, whether or not it counts."""
+    """The offset that the worker's own messages give, even if it is not used."""
     group: int
-    """Workers of one group can be compared: all whose clock is known have 0."""
+    """Times of workers in one group can be compared. All known clocks are in group 0."""
     reason: str | None = None
 
     @property
     def offset_ns(self) -> float | None:
-        """Reference's time less own, in the middle of the measurements."""
+        """Reference time minus own time, in the middle of the measurements; None if unknown."""
         if self.source is None:
             return None
         return self.line.offset_ns if self.line else 0.0
 
     @property
     def drift(self) -> float | None:
-        """How much faster the reference's clock runs, ns per ns."""
+        """How much faster the reference clock runs, in ns per ns; None if unknown."""
         if self.source is None:
             return None
         return self.line.drift if self.line else 0.0
 
     @property
     def uncertainty_ns(self) -> float | None:
-        """The offset is wrong by no more than this while the measurements last."""
+        """Bound on the error of the offset during the measurements; None if unknown."""
         if self.source is None:
             return None
         return self.line.uncertainty_ns if self.line else 0.0
 
     def ahead_ns(self, own_ns: Ints) -> Ints:
-        """Reference's time less own at own times; 0 where it is not known."""
+        """Return reference time minus own time at own times; 0 if it is unknown."""
         at_ns = np.asarray(own_ns, np.int64)
         return self.line.at(at_ns) if self.line else np.zeros_like(at_ns)
 
@@ -77,13 +77,13 @@ class Clocks:
     workers: Mapping[int, WorkerClock]
 
     def to_reference(self, worker: int, own_ns: Ints) -> Ints:
-        """Times of a worker's own clock on the reference's; as they are where it is not known."""
+        """Convert a worker's times to the reference clock. Returns them unchanged if unknown."""
         at_ns = np.asarray(own_ns, np.int64)
         clock = self.workers.get(worker)
         return at_ns + clock.ahead_ns(at_ns) if clock else at_ns
 
     def all_to_reference(self, workers: Ints, own_ns: Ints) -> Ints:
-        """The same for times of several workers: `workers` says whose each is."""
+        """Convert times of several workers; `workers` has the worker of each time."""
         if not self.has_offsets:
             return own_ns
         at_ns = own_ns.copy()
@@ -93,21 +93,21 @@ class Clocks:
         return at_ns
 
     def groups(self, workers: Ints) -> Ints:
-        """By entry of `workers` the group in which its times can be compared."""
+        """Return, for each entry of `workers`, the group in which its times can be compared."""
         known = {number: clock.group for number, clock in self.workers.items()}
         names, place = np.unique(workers, return_inverse=True)
-        # A host of unknown name forms a group of its own.
+        # A worker without a clock gets a group of its own.
         found = [known.get(name, -1 - name) for name in names.tolist()]
         return np.array(found, np.int64)[place]
 
     @property
     def has_offsets(self) -> bool:
-        """Whether any worker's times differ from the reference's."""
+        """Whether any worker's clock has an offset to the reference clock."""
         return any(clock.line is not None for clock in self.workers.values())
 
 
 def estimate_clocks(sources: Sequence[EventSource]) -> Clocks:
-    """The clocks of the workers that wrote `sources`."""
+    """Return the clocks of the workers that wrote `sources`."""
     numbers = sorted({source.worker for source in sources if source.worker is not None})
     hosts = {number: _host(sources, number) for number in numbers}
     told = {number: _measurements(sources, number) for number in numbers}
@@ -143,7 +143,7 @@ def _clock(
 def _with_hosts_clock(
     found: Mapping[int, WorkerClock], hosts: Mapping[int, str | None]
 ) -> dict[int, WorkerClock]:
-    """A worker that could not measure reads the clock of one on its host that could."""
+    """Give workers without a measurement the clock of a measured worker on the same host."""
     measured = {
         hosts[number]: clock.line
         for number, clock in found.items()
@@ -167,7 +167,7 @@ def _line(told: Sequence[ClockMeasured]) -> ClockLine | None:
 
 
 def _contradicts(measured: ClockLine | None) -> bool:
-    """Whether the messages say that a host's clock is not what its other worker reads."""
+    """Return whether a measurement disproves that two workers on one host share its clock."""
     if measured is None:
         return False
     return abs(measured.offset_ns) > measured.uncertainty_ns + _CONTRADICTION_NS
@@ -183,7 +183,10 @@ def _measurements(sources: Sequence[EventSource], worker: int) -> list[ClockMeas
 
 
 def _host(sources: Sequence[EventSource], worker: int) -> str | None:
-    """What names the worker's host, or rather its kernel: containers there share its clock."""
+    """Return an identifier of the worker's kernel, or of its host; None if unknown.
+
+    Containers on one host share the kernel and its clock.
+    """
     found = None
     for source in sources:
         if source.worker == worker:
@@ -193,7 +196,7 @@ def _host(sources: Sequence[EventSource], worker: int) -> str | None:
 
 
 def _own_group(worker: int, hosts: Mapping[int, str | None]) -> int:
-    """The same number for workers on one host; never 0."""
+    """Return a group number that workers on one host share; never 0."""
     if hosts[worker] is None:
         return 1 + worker
     return 1 + min(number for number, host in hosts.items() if host == hosts[worker])

@@ -1,9 +1,9 @@
-"""A straight line through measured clock offsets, with a bound on how wrong it can be.
+"""Fit a straight line through measured clock offsets, with a bound on its error.
 
-Each measurement is wrong by at most its own uncertainty (half its round trip). The line is a
-weighted sum of the measurements, so at any time it is wrong by at most the same sum of their
-uncertainties, as long as the clock runs evenly. Where it does not, the measurements lie farther
-from the line than they can be wrong, and that distance is added.
+The error of a measurement is at most its own uncertainty, half its round trip. The line is a
+weighted sum of the measurements, so its error at any time is at most the same weighted sum of their
+uncertainties, as long as the clock runs evenly. If it does not (it was set or slewed), measurements
+are farther from the line than both errors allow, and that excess is added to the bound.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 STRETCHES = 64
-"""The measurement with the least uncertainty counts of each such part of the time."""
+"""The time is divided into this many parts; the measurement with the least uncertainty of each part
+is used."""
 MIN_FOR_DRIFT = 3
 ASSUMED_DRIFT = 50e-6
-"""How unevenly two clocks may run where too few measurements tell."""
+"""Assumed bound on the drift, ns per ns, if there are too few measurements to estimate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,18 @@ class ClockLine:
     """ns per ns; None if there are too few measurements."""
     drift_uncertainty: float | None
     uncertainty_ns: float
-    """Of the offset, anywhere between the first and the last measurement."""
+    """Bound on the error of the offset between the first and the last measurement."""
     num_measurements: int
 
     def at(self, own_ns: Ints) -> Ints:
-        """Offset in ns at times of the worker's own clock."""
+        """Return the offset in ns at times of the worker's own clock."""
         drifted = (self.drift or 0.0) * (np.asarray(own_ns, np.int64) - self.middle_ns)
         ahead: Ints = np.rint(self.offset_ns + drifted).astype(np.int64)
         return ahead
 
 
 def fit_line(at_ns: Ints, offset_ns: Ints, uncertainty_ns: Ints) -> ClockLine:
-    """The line through at least one measurement."""
+    """Fit the line. Needs at least one measurement."""
     best = _best_of_stretches(at_ns, uncertainty_ns)
     middle = int(at_ns[best].mean(dtype=np.float64)) if len(best) > 1 else int(at_ns[best[0]])
     base = int(offset_ns[best[0]])
@@ -72,7 +73,7 @@ def fit_line(at_ns: Ints, offset_ns: Ints, uncertainty_ns: Ints) -> ClockLine:
 
 
 def _best_of_stretches(at_ns: Ints, uncertainty_ns: Ints) -> Ints:
-    """The index of the surest measurement of each stretch of time, in order of time."""
+    """Return the index of the least uncertain measurement of each stretch, in order of time."""
     since = (at_ns - at_ns.min()).astype(np.float64)
     stretch = (since * STRETCHES / (since.max() + 1)).astype(np.int64)
     order = np.lexsort((uncertainty_ns, stretch))
@@ -81,5 +82,5 @@ def _best_of_stretches(at_ns: Ints, uncertainty_ns: Ints) -> Ints:
 
 
 def _excess(residual: Floats, wrong: Floats, bound: float) -> float:
-    """How much farther from the line a measurement lies than both can be wrong."""
+    """Return the largest distance of a measurement from the line beyond both error bounds."""
     return float(np.maximum(np.abs(residual) - wrong - bound, 0.0).max())

@@ -1,4 +1,4 @@
-"""Columns of a table as NumPy arrays, for one segment."""
+"""Read columns of a table as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def of_segment(table: pa.Table, segment: int) -> pa.Table:
-    """The rows of one segment."""
+    """Return the rows of one segment."""
     found = pc.min_max(table["segment"]).as_py()
     if found["min"] == found["max"] == segment and not table["segment"].null_count:
-        return table  # as nearly always: a copy of a million rows takes time and memory
+        return table  # the usual case: do not copy a million rows
     return table.filter(pc.equal(table["segment"], segment))
 
 
 def floats(table: pa.Table, name: str) -> Floats:
-    """A numeric column; a missing or infinite value is NaN."""
+    """Return a numeric column; a missing or infinite value becomes NaN."""
     column: Floats = table[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.where(np.isfinite(column), column, np.nan)
 
 
 def ints(table: pa.Table, name: str) -> Ints:
-    """An integer column; a missing value is -1."""
+    """Return an integer column; a missing value becomes -1."""
     column: Ints = table[name].cast(pa.int64()).fill_null(-1).to_numpy()
     return column
 
 
 def bools(table: pa.Table, name: str) -> Bools:
-    """A yes-or-no column; a missing value is no."""
+    """Return a boolean column; a missing value becomes False."""
     column: Bools = table[name].fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
     return column
 
@@ -47,7 +47,7 @@ def texts(table: pa.Table, name: str) -> list[str | None]:
 
 
 def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:
-    """Whether a column of coded texts is one of those, without spelling out every row."""
+    """Return whether each value of a dictionary column is in `wanted`, without decoding it."""
     column = table[name].unify_dictionaries()
     if not column.num_chunks:
         return np.zeros(0, np.bool_)
@@ -59,10 +59,10 @@ def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:
 
 
 def distinct(values: Ints) -> tuple[Ints, Ints]:
-    """The distinct values in order, and per entry of `values` the place of its own among them.
+    """Return the distinct values in order, and the index into them of each entry of `values`.
 
-    `np.unique` with `return_inverse`, but without sorting if the values lie close together, as step
-    and replica numbers do.
+    Same as `np.unique(values, return_inverse=True)`, but without sorting if the range of the values
+    is small, as that of step and replica numbers.
     """
     low = int(values.min()) if values.size else 0
     span = int(values.max()) - low + 1 if values.size else 0
@@ -76,6 +76,6 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
 
 
 def mean(values: Floats) -> float | None:
-    """The mean of what is known; None where nothing is."""
+    """Return the mean of the finite values, or None if there are none."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else None

@@ -1,4 +1,4 @@
-"""Tables made from events: segments, steps, memory, links."""
+"""Tables built from events: segments, steps, memory, links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strategy_lab.profiles.tables.schema import TABLES
 
 
 def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
-    """Every segment once, in order; the lowest worker's word counts."""
+    """Return every segment once, in order, as recorded by the worker with the lowest number."""
     found: dict[int, SegmentOpened] = {}
     for source in sources:
         for segment in source.of_kind(SegmentOpened):
@@ -26,7 +26,7 @@ def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
 
 
 def segments_table(segments: Sequence[SegmentOpened]) -> pa.Table:
-    """One row per configuration that was in force."""
+    """Return one row per segment: each configuration the run used."""
     rows = [
         {
             name: json.dumps(segment.spec) if name == "spec" else getattr(segment, name)
@@ -38,7 +38,7 @@ def segments_table(segments: Sequence[SegmentOpened]) -> pa.Table:
 
 
 def steps_table(sources: Sequence[EventSource]) -> pa.Table:
-    """One row per step: as the lowest worker saw it, and its latest process."""
+    """Return one row per step, as recorded by the latest process of the lowest-numbered worker."""
     tables, seen, traced = [], _Seen(), _traced(sources)
     by_worker: dict[int | None, list[StepColumns]] = {}
     for source in sources:
@@ -52,8 +52,11 @@ def steps_table(sources: Sequence[EventSource]) -> pa.Table:
 
 
 def _traced(sources: Sequence[EventSource]) -> tuple[Ints, Ints]:
-    """Segments and steps in which a program is traced: the first that each process does of a
-    segment, and those in which the recorder saw a function traced again."""
+    """Return the segments and steps in which a program is traced.
+
+    These are the first step of each process in each segment, and those in which the recorder
+    detected retracing.
+    """
     first = [
         (opened.segment, opened.first_step)
         for source in sources
@@ -67,13 +70,16 @@ def _traced(sources: Sequence[EventSource]) -> tuple[Ints, Ints]:
 
 
 class _Seen:
-    """The steps that a worker with a lower number has reported already."""
+    """The steps that a worker with a lower number has already recorded."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Ints, Ints]] = []
 
     def new(self, steps: StepColumns) -> Bools:
-        """The last row of each step that was not seen yet; a go-back repeats steps."""
+        """Return a mask of the last row of each new step.
+
+        A run that goes back to an earlier state repeats steps.
+        """
         segment, step = steps.segment, steps.step
         own = _is_last(segment, step)
         for known_segment, known_step in self._known:
@@ -83,7 +89,7 @@ class _Seen:
 
 
 def _is_last(segment: Ints, step: Ints) -> Bools:
-    """By row whether no later one is of the same step."""
+    """Return whether no later row is of the same step, for each row."""
     is_rising = (np.diff(segment) > 0) | ((np.diff(segment) == 0) & (np.diff(step) > 0))
     if is_rising.all():
         return np.ones(len(step), np.bool_)
@@ -120,7 +126,7 @@ def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> 
 
 
 def memory_table(sources: Sequence[EventSource]) -> pa.Table:
-    """One row per sample of a worker's memory."""
+    """Return one row per sample of a worker's memory."""
     found = [
         (source.worker, event)
         for source in sources
@@ -134,6 +140,6 @@ def memory_table(sources: Sequence[EventSource]) -> pa.Table:
 
 
 def links_table(sources: Sequence[EventSource]) -> pa.Table:
-    """Two rows per link and sample, one for each direction."""
+    """Return two rows per link and sample, one for each direction."""
     rows = [row for source in sources for row in link_rows(source)]
     return pa.Table.from_pylist(rows, schema=TABLES["links"])

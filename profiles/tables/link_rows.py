@@ -1,4 +1,4 @@
-"""The rows of the table `links` out of what each process counted: one per link and direction."""
+"""The rows of the table `links`: the byte counts of each process, per link and direction."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from strategy_lab.profiles.run.event_parts import InterfaceCounts, LinkCounts
 from strategy_lab.profiles.run.events import LinkBytes
 
 SOCKET = "socket"
-"""Payload of TCP connections, as the kernel counts it for each."""
+"""The kernel's payload count of each TCP connection."""
 INTERFACE = "interface"
-"""Frames with their headers, as the kernel counts them on a process's own interface."""
+"""The kernel's count of frames, headers included, on the process's own network interface."""
 
 Row = dict[str, Any]
 
 
 def link_rows(source: EventSource) -> Iterator[Row]:
-    """Rows of the table as mappings."""
+    """Yield rows of the table as mappings."""
     if source.worker is None:
         return
     for event in source.of_kind(LinkBytes):
@@ -41,7 +41,7 @@ def link_rows(source: EventSource) -> Iterator[Row]:
 def _both_ways(
     shared: Row, counts: LinkCounts | InterfaceCounts, peer: int | None
 ) -> tuple[Row, Row]:
-    """A sent row and a received one."""
+    """Return a row for the sent bytes and one for the received bytes."""
     sent = {
         **shared,
         "from_worker": shared["worker"],

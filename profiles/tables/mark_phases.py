@@ -1,13 +1,13 @@
-"""A replica's step from its light marks: the same five phases as a full capture, on every step.
+"""Split a replica's step by its in-graph timestamps (marks) into the five phases of a capture.
 
     compute  = gradients ready - inputs ready
     wait     = last replica's gradients ready - own gradients ready
     transfer = own reduced - last replica's gradients ready
-    input    = host time in which the step waited for its batch
-    idle     = what is left of the step
+    input    = host time in which the step waits for its batch
+    idle     = the rest of the step
 
-"Last" is among all replicas of the step on comparable clocks, told on the replica's own clock.
-The formulas hold for numbers and for columns of them alike.
+"Last" is among all replicas of the step with comparable clocks, converted to the replica's own
+clock. The functions accept numbers as well as columns of them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ Lengths = TypeVar("Lengths", float, npt.NDArray[np.float64])
 def between_marks(
     inputs: Times, gradients: Times, reduced: Times, last: Times
 ) -> tuple[Times, Times, Times]:
-    """Compute, wait and transfer: below 0 where a clock was set back in between, or where two
-    clocks are apart by less than is known of them."""
+    """Return compute, wait and transfer.
+
+    They are negative if a clock was set back in between, or if two clocks differ by less than the
+    uncertainty of their offset.
+    """
     return gradients - inputs, last - gradients, reduced - last
 
 
@@ -42,10 +45,10 @@ def fill_step(
     least: Callable[[Any, Any], Lengths] = min,
     most: Callable[[Any, Any], Lengths] = max,
 ) -> tuple[Lengths, Lengths, Lengths, Lengths, Lengths]:
-    """Compute, wait, transfer, input and idle, none below 0, which add up to `wall`.
+    """Return compute, wait, transfer, input and idle, all at least 0 and with the sum `wall`.
 
-    `waited` is the host's wait for input; columns come with `np.minimum` and `np.maximum`. What
-    does not fit into the step is left out: of the wait first, as other clocks have a part in it.
+    `waited` is the host's wait for input. For columns, pass `np.minimum` and `np.maximum`. Phases
+    that exceed the step are shortened, the wait first, because it depends on other clocks.
     """
     compute, wait, transfer = between
     input_ = least(most(waited, 0.0), wall)
@@ -59,10 +62,10 @@ def fill_step(
 
 
 def split_step(step: StepDone, last_ns: int | None = None) -> list[PhasesMs] | None:
-    """The phases of a step per replica of its worker, in ms; None without marks.
+    """Return the phases of a step for each replica of its worker, in ms; None without marks.
 
-    `last_ns` is when the last replica of all workers had its gradients, on this worker's clock;
-    without it the worker's own replicas are all.
+    `last_ns` is when the last replica of all workers had its gradients, on this worker's clock.
+    Without it, only the worker's own replicas count.
     """
     if not step.marks_ns:
         return None
@@ -77,6 +80,6 @@ def _split(mark: MarkTimes, last_ns: int, waited_ms: float, wall_ms: float) -> P
     compute, wait, transfer = between_marks(inputs, gradients, reduced, last_ns)
     idle_ms = wall_ms - waited_ms - (reduced - inputs) / 1e6
     if inputs <= gradients <= last_ns <= reduced and idle_ms >= 0.0 <= waited_ms:
-        # In order and within the step, as nearly always: `fill_step` would leave nothing out.
+        # The usual case: in order and within the step, so `fill_step` would shorten nothing.
         return compute / 1e6, wait / 1e6, transfer / 1e6, waited_ms, idle_ms
     return fill_step(wall_ms, waited_ms, (compute / 1e6, wait / 1e6, transfer / 1e6))

@@ -1,8 +1,8 @@
-"""The light marks of a run as columns: one entry per step and replica, as its worker wrote them.
+"""The in-graph timestamps (marks) of a run as columns: one entry per step and replica.
 
-Per replica a `step` record carries `[inputs_ready, gradients_ready, reduced]`. All times are ns
-on the wall clock of the worker that wrote them, or that of the replica's host in a TPU pod, whose
-coordinator writes for all; `profiles.clocks.estimate` compares workers.
+A `step` record has `[inputs_ready, gradients_ready, reduced]` for each replica. Times are ns on the
+wall clock of the worker that writes them. In a TPU pod the coordinator writes for all hosts, and
+times are on the clock of the replica's host. `profiles.clocks.estimate` converts between clocks.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MarkRows:
-    """Columns of one length."""
+    """Marks as columns of one length."""
 
     segment: Ints
     step: Ints
     worker: Ints
     replica: Ints
-    """Its number in the whole run."""
+    """The replica's number in the whole run."""
     inputs_ns: Ints
     gradients_ns: Ints
     reduced_ns: Ints
     start_ns: Ints
-    """When its worker's step began."""
+    """When the worker's step began."""
     wall_ns: Ints
-    """Length of that step."""
+    """Duration of that step."""
     input_ns: Ints
-    """How long of it the step waited for its batch; 0 if that was not measured."""
+    """How long the step waited for its batch; 0 if that was not measured."""
 
     def __len__(self) -> int:
         return len(self.step)
 
     def only(self, chosen: npt.NDArray[Any]) -> MarkRows:
-        """The rows of a mask, or of an index."""
+        """Return the rows selected by a mask or an index array."""
         return MarkRows(*(getattr(self, item.name)[chosen] for item in fields(self)))
 
 
 def read_mark_rows(sources: Sequence[EventSource], segments: Sequence[SegmentOpened]) -> MarkRows:
-    """All light marks, by worker and process."""
+    """Return all marks, in order of worker and process."""
     layout = {segment.segment: segment for segment in segments}
     blocks = [
         block
@@ -68,13 +68,13 @@ def read_mark_rows(sources: Sequence[EventSource], segments: Sequence[SegmentOpe
 
 
 def first_replica(worker: int, num_local: int, opened: SegmentOpened | None) -> int:
-    """The number in the whole run of a worker's own replica 0."""
+    """Return the number in the whole run of a worker's first replica."""
     is_all = opened is None or num_local == opened.num_replicas
     return 0 if is_all else worker * num_local
 
 
 def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None) -> Ints:
-    """On whose clock each replica's times are: the writer's, or its host's in a pod."""
+    """Return the worker on whose clock each replica's times are: in a pod that of its host."""
     if opened is None or not is_pod(opened):
         return np.full(len(replicas), writer, np.int64)
     return np.array([worker_of(opened, replica) for replica in replicas.tolist()], np.int64)
@@ -83,7 +83,7 @@ def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None) -> Ints:
 def _blocks(
     steps: StepColumns, worker: int, layout: Mapping[int, SegmentOpened]
 ) -> Iterator[MarkRows]:
-    """The rows of steps that are alike: of one segment and number of replicas."""
+    """Yield the rows of steps with the same segment and number of replicas."""
     first_mark = np.cumsum(steps.num_marks) - steps.num_marks
     numbers, of_segment = distinct(steps.segment)
     counts, of_count = distinct(steps.num_marks)

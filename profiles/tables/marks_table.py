@@ -1,8 +1,7 @@
-"""The `marks` table: light per-replica times of every step, from in-graph timestamps.
+"""The `marks` table: times of every step per replica, from in-graph timestamps.
 
-The formula is `profiles.tables.mark_phases`. The last replica is found among all replicas of the
-step whose workers' clocks are known (`profiles.clocks.estimate`). Times are on the reference's
-clock.
+`profiles.tables.mark_phases` has the formulas. The last replica is determined among all replicas of
+the step whose workers' clocks are known (`profiles.clocks.estimate`).
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ def marks_table(
     segments: Sequence[SegmentOpened],
     incomplete: Sequence[int] = (),
 ) -> pa.Table:
-    """One row per step and replica that has marks.
+    """Return one row per step and replica that has marks.
 
-    In `incomplete` segments a worker's records are missing: who waits for whom is unknown there.
+    Wait and reduce are null in `incomplete` segments, in which a worker's records are missing.
     """
     is_unknown = np.isin(rows.segment, incomplete)
     layout = {segment.segment: segment for segment in segments}
@@ -54,7 +53,7 @@ def marks_table(
 
 
 def last_gradients_ns(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened]) -> Ints:
-    """Per row when the last replica of its step had its gradients, on the row's own clock."""
+    """Return when the last replica of each row's step had its gradients, on the row's own clock."""
     ahead = clocks.all_to_reference(rows.worker, rows.gradients_ns) - rows.gradients_ns
     group = _compared(rows, clocks, layout)
     last = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).min, np.int64)
@@ -64,8 +63,11 @@ def last_gradients_ns(rows: MarkRows, clocks: Clocks, layout: Mapping[int, Segme
 
 
 def _compared(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened]) -> Ints:
-    """One number per step and set of workers that wait for each other on comparable clocks."""
-    # Workers of parameter servers do not wait for each other: each is compared with itself.
+    """Return a group number for each row.
+
+    A group has the replicas of one step that wait for each other and have comparable clocks.
+    """
+    # Parameter server workers do not wait for each other, so each has its own group.
     apart = [number for number, opened in layout.items() if has_servers(opened)]
     alone = np.isin(rows.segment, apart)
     among = np.where(alone, np.iinfo(np.int32).max + rows.worker, clocks.groups(rows.worker))
@@ -79,7 +81,7 @@ def _compared(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened
 def replica_devices(
     segments: Ints, replicas: Ints, layout: Mapping[int, SegmentOpened]
 ) -> pa.Array:
-    """Full device name by segment and replica; null where the segment does not name it."""
+    """Return full device names by segment and replica; null if the segment does not name it."""
     numbers, of_segment = distinct(segments)
     locals_, of_replica = distinct(replicas)
     names: list[str | None] = []
@@ -88,7 +90,7 @@ def replica_devices(
         known = opened.replica_devices if opened else []
         names += [known[at] if at < len(known) else None for at in locals_.tolist()]
     place = (of_segment * len(locals_) + of_replica).astype(np.int32)
-    # A null is in the indices: no Parquet file can have one in the dictionary.
+    # Nulls must be in the indices: a Parquet file cannot have them in the dictionary.
     is_unknown = np.array([name is None for name in names], np.bool_)
     indices = pa.array(place, mask=is_unknown[place] if len(place) else None)
     return pa.DictionaryArray.from_arrays(indices, pa.array([name or "" for name in names]))

@@ -1,10 +1,10 @@
-"""The tables of captured steps, completed by what the other workers' marks say.
+"""Complete the tables of captured steps with the marks of the other workers.
 
-TensorFlow's profiler runs in the leader alone, and a worker's capture knows nothing of the others:
+TensorFlow's profiler runs only in the leader, and a capture covers only its own worker. Therefore:
 
-- ranks without a capture get their rows of `replica_steps` from their marks (`source` says so);
-- a collective waits until the last replica of all workers has its gradients. The capture takes
-  that for transfer; it is moved to the wait, in `collectives` and in `replica_steps`.
+- ranks without a capture get their rows of `replica_steps` from their marks (`source` is `marks`);
+- a collective waits until the last replica of all workers has its gradients, but in the capture
+  this time looks like transfer. It is moved to the wait in `collectives` and `replica_steps`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ def complete_tables(
     last_ns: Ints,
     layout: Mapping[int, SegmentOpened],
 ) -> dict[str, pa.Table]:
-    """The tables named in `COMPLETED`, of a run with several workers.
+    """Return the tables named in `COMPLETED`, for a run with several workers.
 
     Args:
-      found: what the captures say.
+      found: the tables of the captures.
       rows: the marks of all workers.
-      last_ns: per row of them when the last replica of the step had its gradients, own clock.
+      last_ns: for each row, when the last replica of its step had its gradients, on its own clock.
+      layout: the segments by number.
     """
     replica_steps, collectives = (found[name] for name in COMPLETED)
     captured = _moments(ints(replica_steps, "segment"), ints(replica_steps, "step"))
@@ -55,9 +56,9 @@ def complete_tables(
 
 
 def _waited_ms(collectives: pa.Table, rows: MarkRows, last_ns: Ints) -> Floats:
-    """Per collective how much of its transfer was waiting for replicas of other workers.
+    """Return how much of each collective's transfer is a wait for replicas of other workers.
 
-    One that ended before the replica had its gradients did not wait for gradients.
+    A collective that ends before the replica has its gradients does not wait for gradients.
     """
     wait, transfer = floats(collectives, "wait_ms"), floats(collectives, "transfer_ms")
     began = ints(collectives, "start_ns") + np.nan_to_num(wait * 1e6).astype(np.int64)
@@ -72,7 +73,7 @@ def _waited_ms(collectives: pa.Table, rows: MarkRows, last_ns: Ints) -> Floats:
 
 
 def _moved_to_wait(table: pa.Table, moved_ms: Floats) -> pa.Table:
-    """The table with so much of each row's transfer as wait; bandwidths are of the rest."""
+    """Move `moved_ms` of each row from transfer to wait; bandwidths then refer to the rest."""
     wait, transfer = floats(table, "wait_ms"), floats(table, "transfer_ms")
     moved = np.minimum(moved_ms, np.nan_to_num(transfer))
     left = transfer - moved
@@ -90,7 +91,7 @@ def _moved_to_wait(table: pa.Table, moved_ms: Floats) -> pa.Table:
 
 
 def _sums(collectives: pa.Table, waited: Floats, replica_steps: pa.Table) -> Floats:
-    """Per row of `replica_steps` the sum over its collectives."""
+    """Return the sum of `waited` over the collectives of each row of `replica_steps`."""
     keys = zip(*(ints(collectives, name).tolist() for name in _KEY), strict=True)
     sums: dict[tuple[int, ...], float] = {}
     for key, value in zip(keys, waited.tolist(), strict=True):
@@ -103,7 +104,7 @@ _KEY = ("segment", "step", "worker", "replica")
 
 
 def _places(table: pa.Table, rows: MarkRows) -> Ints:
-    """Per row of the table the place of the same replica and step in `rows`; -1 where none."""
+    """Return, for each row of the table, the index of its replica and step in `rows`, or -1."""
     marked = zip(*(getattr(rows, name).tolist() for name in _KEY), strict=True)
     found = {key: place for place, key in enumerate(marked)}
     wanted = zip(*(ints(table, name).tolist() for name in _KEY), strict=True)
@@ -113,7 +114,7 @@ def _places(table: pa.Table, rows: MarkRows) -> Ints:
 def _from_marks(
     captured: pa.Table, rows: MarkRows, last_ns: Ints, layout: Mapping[int, SegmentOpened]
 ) -> pa.Table:
-    """Rows of `replica_steps` for the replicas whose worker has no capture of a captured step."""
+    """Return rows of `replica_steps` for replicas whose worker did not capture the step."""
     has = set(zip(*(ints(captured, name).tolist() for name in _KEY[:3]), strict=True))
     keys = zip(*(getattr(rows, name).tolist() for name in _KEY[:3]), strict=True)
     wanted = np.array([key not in has for key in keys], bool)
@@ -139,5 +140,5 @@ def _from_marks(
 
 
 def _moments(segment: Ints, step: Ints) -> Ints:
-    """One number per segment and step."""
+    """Return one number per segment and step."""
     return segment << 32 | step

@@ -1,7 +1,7 @@
-"""One Parquet file of a table, read whole: as the table's schema has it, or not at all.
+"""Read a Parquet file of a table, checked against the table's schema.
 
-Its size is known from its footer before anything is read, so a file of equal rows, which takes
-kilobytes on disk, does not fill the memory.
+The footer gives the decompressed size before any data is read, so that a file of equal rows, which
+takes kilobytes on disk, cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from strategy_lab.profiles.tables.schema import COLUMNS, MOST_OTHER_ROWS, MOST_R
 
 _MAGIC = b"PAR1"
 _SMALLEST_BYTES = 12
-"""Both magics and the length of the footer: a file cut after its first magic ends with one, too."""
+"""Two magics and the footer's length. A file cut right after its first magic ends with a magic."""
 _MANY_ROWS = 100_000
 LARGEST_BYTES = 2 << 30
-"""Of a file: what its columns take once they are decompressed, as its footer says."""
+"""Largest decompressed size of a file's columns, according to its footer."""
 
 
 class UnreadableTableError(Exception):
-    """Why a file is left out, as the end of a sentence: `is cut off`."""
+    """A file is left out. The message is the end of a sentence: `is cut off`."""
 
 
 def why_unreadable(path: Path) -> str | None:
-    """What a look at the end of the file shows to be wrong with it, as the end of a sentence."""
-    if not path.is_file():  # a pipe would be waited for without end
+    """Check the end of the file. Returns what is wrong as the end of a sentence, or None."""
+    if not path.is_file():  # reading a pipe would block forever
         return "is not a file"
     try:
         if path.stat().st_size < _SMALLEST_BYTES:
@@ -44,10 +44,10 @@ def why_unreadable(path: Path) -> str | None:
 
 
 def read_file(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Table, list[str]]:
-    """The rows of a file that fit the table, and what was left out of it, in words.
+    """Return the rows of a file that fit the table, and descriptions of what was left out.
 
-    `num_rows` is how many were written, if that is known.
-    Raises UnreadableTableError if the file is damaged, too large, or of another form.
+    `num_rows` is the number of rows that were written, if known. Raises UnreadableTableError if the
+    file is damaged, too large, or has other columns or another number of rows.
     """
     table, lacking = read_columns(name, path, num_rows)
     fitting, reasons = fit(name, table)
@@ -55,35 +55,38 @@ def read_file(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Ta
 
 
 def read_columns(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Table, list[str]]:
-    """A file's columns of the table, not yet checked by `fit`, and which it lacks, in words.
+    """Return a file's columns, not yet checked by `fit`, and descriptions of missing ones.
 
-    Raises as `read_file` does.
+    Raises the same errors as `read_file`.
     """
     reason = why_unreadable(path)
     if reason is not None:
         raise UnreadableTableError(reason)
-    with _told(), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with _arrow_errors(), pq.ParquetFile(path, page_checksum_verification=True) as file:
         if num_rows is not None and file.metadata.num_rows != num_rows:
             found = file.metadata.num_rows
             raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
         _check_size(name, file.metadata)
         columns, lacking = _check_form(name, file.schema_arrow)
-        # Handing the columns of a small file to threads takes longer than to read them.
+        # For a small file, starting threads takes longer than reading it.
         use_threads = file.metadata.num_rows >= _MANY_ROWS
         return file.read(list(columns), use_threads=use_threads), list(lacking)
 
 
 def fit(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """The rows that fit the table, and what was left out; raises UnreadableTableError."""
-    with _told():
+    """Return the rows that fit the table, and descriptions of what was left out.
+
+    Raises UnreadableTableError.
+    """
+    with _arrow_errors():
         # A flipped bit can make an index point outside its dictionary, or text that is not UTF-8.
         table.validate(full=True)
         return fitting_rows(name, _conform(table, TABLES[name]))
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What Arrow raises about a damaged file as an UnreadableTableError."""
+def _arrow_errors() -> Iterator[None]:
+    """Convert Arrow's errors about a damaged file to UnreadableTableError."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError) as error:
@@ -102,7 +105,11 @@ def _check_size(name: str, metadata: pq.FileMetaData) -> None:
 
 @functools.lru_cache(maxsize=64)  # a run has hundreds of files of one form
 def _check_form(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns to read, and what the footer says is missing; raises UnreadableTableError."""
+    """Return the columns to read, and a description of missing optional ones.
+
+    Raises UnreadableTableError if a required column is missing, a column occurs twice, or has
+    another type.
+    """
     names = schema.names
     missing = []
     for column in COLUMNS[name]:
@@ -122,7 +129,7 @@ def _check_form(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[st
 
 
 def _can_become(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values are of the wanted kind, however wide or encoded: numbers are never text."""
+    """Return whether values have the wanted kind, in any width or encoding."""
     if pa.types.is_null(found):
         return False
     found, wanted = _plain(found), _plain(wanted)
@@ -140,7 +147,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with the schema's columns: a missing one is null, a foreign one is dropped."""
+    """Return the table with the schema's columns: missing ones are null, others are dropped."""
     columns = [
         table[field.name].cast(field.type)
         if field.name in table.column_names
@@ -153,6 +160,6 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _nulls(num_rows: int, kind: pa.DataType) -> pa.Array:
     if not pa.types.is_dictionary(kind):
         return pa.nulls(num_rows, kind)
-    # `pa.nulls` puts the null into the dictionary, which no Parquet file can have.
+    # `pa.nulls` puts the null into the dictionary, which Parquet does not support.
     indices, texts = pa.nulls(num_rows, kind.index_type), pa.array([], kind.value_type)
     return pa.DictionaryArray.from_arrays(indices, texts)

@@ -1,7 +1,6 @@
-"""Tables made from Parquet files: what capture windows, placement and the context tracer wrote.
+"""Tables read from the Parquet files of capture windows, placement and the context tracer.
 
-A file that is damaged is left out and named in a note, as are rows that do not fit their table;
-the others are read.
+A damaged file, or a row that does not fit its table, is left out and named in a note.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 Noted = Callable[[str], None]
 _ANY: Mapping[Path, RecordedFile] = {}
 _THREADS = 4
-"""Arrow reads without Python's lock: hundreds of small files are there in half the time."""
+"""Arrow reads without the interpreter lock: threads halve the time for hundreds of small files."""
 
 
 def table_files(run: Path) -> dict[str, list[Path]]:
-    """What is there under the names of each table's files, by worker, generation and number."""
+    """Return the existing files of each table, ordered by worker, generation and number."""
     files: dict[str, list[Path]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
     for folder in worker_folders(run):
         files["placement"] += sorted(folder.path.glob("placement-*.parquet"))
@@ -42,7 +41,7 @@ def table_files(run: Path) -> dict[str, list[Path]]:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is anything: a link that leads nowhere is, and is noted when it is read."""
+    """Return whether the path exists; a broken link counts and is noted when it is read."""
     try:
         return path.is_symlink() or path.exists()
     except OSError:
@@ -50,7 +49,7 @@ def _is_there(path: Path) -> bool:
 
 
 def window_folders(folder: WorkerFolder) -> list[Path]:
-    """The complete windows of a worker: renamed into place, so a name that fits is a whole one."""
+    """Return the complete windows of a worker. Writers rename a window only when it is complete."""
     return sorted(
         path
         for path in folder.path.glob("window-*")
@@ -61,10 +60,10 @@ def window_folders(folder: WorkerFolder) -> list[Path]:
 def read_table(
     name: str, files: list[Path], noted: Noted, recorded: Mapping[Path, RecordedFile] = _ANY
 ) -> pa.Table:
-    """All rows of a table, with exactly the columns, types and ranges of its schema.
+    """Return all rows of a table, with exactly the columns, types and ranges of its schema.
 
-    `recorded` is what the events say about the files: one with another number of rows, or another
-    checksum, is left out.
+    `recorded` has the number of rows and the checksum of each file according to the events. A file
+    that differs is left out and named in a note.
     """
     read = []
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -102,7 +101,7 @@ def _try(
 def _read(name: str, path: Path, wanted: RecordedFile | None) -> tuple[pa.Table, list[str]]:
     is_as_written = wanted is None or wanted.crc32 is None or _checksum(path) == wanted.crc32
     if wanted and wanted.crc32 is not None and is_as_written and not wanted.num_rows:
-        return TABLES[name].empty_table(), []  # as often: it takes long to find nothing in it
+        return TABLES[name].empty_table(), []  # empty files are common and slow to read
     part, lacking = read_columns(name, path, wanted.num_rows if wanted else None)
     if not is_as_written:
         raise UnreadableTableError("is not what the run wrote")
@@ -110,7 +109,7 @@ def _read(name: str, path: Path, wanted: RecordedFile | None) -> tuple[pa.Table,
 
 
 def _checksum(path: Path) -> int | None:
-    """None if the file cannot be read."""
+    """Return the file's checksum, or None if it cannot be read."""
     try:
         return checksum(path) if why_unreadable(path) is None else None
     except OSError:
@@ -118,7 +117,7 @@ def _checksum(path: Path) -> int | None:
 
 
 def _all_fitting(name: str, parts: list[pa.Table]) -> pa.Table | None:
-    """The files' rows if they are of one form and all fit: checked in one go, as nearly always."""
+    """Check all files at once: return their rows, or None if forms differ or a row does not fit."""
     if not parts or any(part.schema != parts[0].schema for part in parts):
         return None
     try:

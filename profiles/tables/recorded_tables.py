@@ -1,4 +1,4 @@
-"""The Parquet files that a run's events say were written: their rows, and which are not there."""
+"""The Parquet files that a run's events report as written, and which of them are missing."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from strategy_lab.profiles.tables.schema import WINDOW_TABLES
 
 _CHUNK_BYTES = 1 << 20
 ADDED_LATER = ("causes",)
-"""Tables that runs recorded by an earlier version do not have."""
+"""Tables that earlier versions did not write."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A file that an event lists."""
+    """A file that an event reports."""
 
     table: str
     path: Path
     num_rows: int | None = None
-    """None if the event does not tell."""
+    """None if the event does not contain it."""
     crc32: int | None = None
-    """Of the whole file; None in runs of earlier versions."""
+    """Checksum of the whole file; None in runs of earlier versions."""
 
 
 def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedFile, ...]:
-    """Every file that was complete when its event was written."""
+    """Return every file that was complete when its event was written."""
     return tuple(file for source in sources for file in _of_source(run, source))
 
 
 def missing_files(files: Sequence[RecordedFile]) -> list[str]:
-    """Notes about files that are not there, those of one window together."""
+    """Return notes about missing files, one note per folder."""
     by_folder: dict[Path, list[RecordedFile]] = {}
     for file in files:
         if not _is_there(file.path):
@@ -66,7 +66,7 @@ def _of_window(window: WindowCaptured, folder: Path) -> Iterator[RecordedFile]:
 
 
 def checksum(path: Path) -> int:
-    """The CRC-32 of a file; raises OSError."""
+    """Return the CRC-32 of a file. Raises OSError if it cannot be read."""
     found = 0
     with path.open("rb") as file:
         while block := file.read(_CHUNK_BYTES):
@@ -78,7 +78,7 @@ def _is_there(path: Path) -> bool:
     try:
         return path.is_symlink() or path.exists()
     except OSError:
-        return True  # what cannot be looked at is noted when it is read
+        return True  # the error is noted when the file is read
 
 
 def _note(folder: Path, files: Sequence[RecordedFile]) -> str:

@@ -1,7 +1,7 @@
-"""Rows of a table that fit its schema (`schema.COLUMNS`), no matter who wrote the file.
+"""Filter the rows of a table that fit its schema (`schema.COLUMNS`).
 
-A sound column costs one pass for its smallest and largest value. Rows are looked at one by one
-only in a column that has a value out of its range.
+Files may come from anywhere, so every value is checked. A valid column needs one pass for its
+smallest and largest value; only a column with a value out of range is checked row by row.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 from strategy_lab.profiles.tables.schema import COLUMNS, UNIQUE, Kind
 
 Problem = tuple[str, pa.ChunkedArray]
-"""What is wrong with some values of a column, and in which rows."""
+"""A description of the problem, and a mask of the rows that have it."""
 
 
 def fitting_rows(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """The rows that fit, and why others were left out: `3 rows with wall_ms below 0`.
+    """Return the rows that fit, and reasons for the others, like `3 rows with wall_ms below 0`.
 
-    The table has the columns and types of its schema. A value that does not fit costs its row.
+    The table must have the columns and types of its schema. A row with any value that does not fit
+    is left out.
     """
     reasons = []
     for column in COLUMNS[name]:
@@ -63,7 +64,7 @@ def _out_of_range(kind: Kind, values: pa.ChunkedArray) -> Problem | None:
 def _long_text(values: pa.ChunkedArray, most: float | None) -> Problem | None:
     texts = values.chunks
     if pa.types.is_dictionary(values.type):
-        # All chunks have one dictionary then.
+        # All chunks then share one dictionary.
         texts = [chunk.dictionary for chunk in values.unify_dictionaries().chunks[:1]]
     longest = max((pc.max(pc.binary_length(text)).as_py() or 0 for text in texts), default=0)
     if most is None or longest <= most:
@@ -74,7 +75,7 @@ def _long_text(values: pa.ChunkedArray, most: float | None) -> Problem | None:
 
 
 def _once(name: str, table: pa.Table) -> pa.Table:
-    """The first row of each key of the table, in their order."""
+    """Return the first row of each key (`schema.UNIQUE`), in the order of the table."""
     if name not in UNIQUE or table.num_rows < 2:
         return table
     numbers = np.zeros(table.num_rows, np.int64)
@@ -87,7 +88,7 @@ def _once(name: str, table: pa.Table) -> pa.Table:
 
 
 def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Whole numbers that are equal where the values are; a missing one is -1."""
+    """Return integers that are equal if and only if the values are; -1 for a missing value."""
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries()
         column = pa.chunked_array([chunk.indices for chunk in whole.chunks], pa.int32())

@@ -1,11 +1,11 @@
-"""The tables of a run, column by column: the same for SQL, Parquet files, exports and docs.
+"""The columns of a run's tables: the same for SQL, Parquet files, exports and docs.
 
-A missing value is null, and only columns without `required` may have one. Values are within the
-range of their kind; rows of a file that are not are left out when it is read (`table_check`).
-`source` says where a number came from: `measured` (XPlane or a clock), `marks` (in-graph
-timestamps) or `derived` (computed from the graph or a formula). In a cluster a wait is for the
-replicas of all workers whose clocks are known (`profiles.clocks.estimate`). `clock` names the clock
-a time was read on; times on different clocks are never added.
+A missing value is null; a `required` column has none. Values are within the range of their kind;
+rows of a file that are not are left out when it is read (`profiles.tables.row_check`). `source`
+is the origin of a number: `measured` (XPlane or a clock), `marks` (in-graph timestamps) or
+`derived` (computed from the graph or a formula). In a cluster, a wait is for the replicas of all
+workers whose clocks are known (`profiles.clocks.estimate`). `clock` names the clock of a time;
+times on different clocks are never added.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _I32, _I64, _F64, _TEXT = pa.int32(), pa.int64(), pa.float64(), pa.string()
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the values of a column are: their type and range, both ends included."""
+    """Type and range (inclusive) of a column's values."""
 
     type: pa.DataType
     lowest: float | None = None
     highest: float | None = None
-    """Of numbers their size, of text its length in bytes; None: as far as the type goes. Numbers
-    of type float64 are finite."""
+    """Bounds of a number, or of a text's length in bytes; None means no bound beyond the type.
+    Numbers of type float64 must be finite."""
     unit: str = ""
     is_required: bool = False
 
     @property
     def required(self) -> Kind:
-        """The same, in every row."""
+        """The same kind, without missing values."""
         return replace(self, is_required=True)
 
 
@@ -150,7 +150,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("input_ms", MS),
         ("traced", FLAG, "the first step of a segment or process, or traced again"),
     ),
-    "marks": _columns(  # light per-replica times, on every step that has them
+    "marks": _columns(  # in-graph timestamps of each replica, for every step that has them
         ("segment", SEGMENT),
         ("step", STEP.required),
         ("worker", WORKER.required),
@@ -164,7 +164,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "replica_steps": _columns(
         *_IN_WINDOW, ("replica", REPLICA.required), ("device", NAME), *_SPLIT
     ),
-    "core_steps": _columns(  # under a TPU's strategy: the same of each core of a replica
+    "core_steps": _columns(  # with TPUStrategy: the same for each core of a replica
         *_IN_WINDOW,
         ("replica", REPLICA.required),
         ("core", REPLICA.required, "logical core of the replica"),
@@ -199,7 +199,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("source", NAME),
         ("bytes_source", NAME),
     ),
-    "causes": _columns(  # what held up captured steps, as far as a capture can name it
+    "causes": _columns(  # the causes of delays in captured steps that a capture can identify
         *_IN_WINDOW,
         ("kind", NAME.required, "see CAUSES"),
         ("name", NAME, "what it was: a function, a stage, a line, an op; see CAUSES"),
@@ -256,7 +256,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("value_out", TEXT, "the result, as JSON"),
         ("error", TEXT, "what it raised"),
     ),
-    "closures": _columns(  # parameter servers: a step, as the worker that did it saw it
+    "closures": _columns(  # parameter servers: a step, as recorded by its worker
         ("segment", SEGMENT),
         ("step", STEP.required),
         ("worker", WORKER.required, "process number of the worker that did it"),
@@ -271,7 +271,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("push_ms", MS, "it sends them, until the servers have answered"),
         ("return_ms", MS, "finished - pushed"),
     ),
-    "served": _columns(  # parameter servers: a variable, or a part of one, and what a step moves
+    "served": _columns(  # parameter servers: a variable or shard, and the bytes a step moves
         ("segment", SEGMENT),
         ("name", TEXT.required, "name of the variable"),
         ("role", TEXT.required, "weight, state, optimizer"),
@@ -293,7 +293,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("peak_bytes", BYTES, "most held so far"),
         ("source", TEXT, "tensorflow-allocator (a device) or process-resident"),
     ),
-    "links": _columns(  # bytes between processes so far, counted every second or so
+    "links": _columns(  # cumulative bytes between processes, read about every second
         ("segment", replace(SEGMENT, is_required=False)),
         ("step", STEP, "steps done when counted; null in a process that does none"),
         ("worker", WORKER.required, "who counted"),
@@ -328,18 +328,18 @@ CAUSES = {
     "detour": "Ops of a replica ran on another device (name: the first of them); bytes: moved "
     "there and back.",
 }
-"""Kinds of causes in the table `causes`."""
+"""Kinds of rows in the table `causes`."""
 
 UNIQUE = {
     "replica_steps": ("segment", "step", "worker", "replica"),
     "core_steps": ("segment", "step", "worker", "replica", "core"),
     "collectives": ("segment", "step", "worker", "replica", "device", "name", "start_ns", "source"),
 }
-"""Columns whose values together occur in one row of a file."""
+"""Key columns: at most one row of a file has the same values in all of them."""
 
 MOST_ROWS = {"spans": 10_000_000}
-"""Rows that are read of a file; of tables not named here `MOST_OTHER_ROWS`."""
+"""Largest number of rows of a file; `MOST_OTHER_ROWS` for tables not listed here."""
 MOST_OTHER_ROWS = 1_000_000
 
 CATEGORIES = ("compute", "wait", "transfer", "input", "idle")
-"""The phases of a replica's step, in the order in which they are stacked everywhere."""
+"""The phases of a replica's step, in the order in which all charts stack them."""

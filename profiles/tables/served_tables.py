@@ -1,9 +1,10 @@
-"""Tables of runs with parameter servers: `closures` (who did which step, and how) and `served`
-(what sits on which server, and what a step moves).
+"""Tables of runs with parameter servers.
 
-A closure's parts are times of the clock of the worker that ran it; what lies between that clock and
-the coordinator's (the queue before it, the way back after it) is null where the two cannot be
-compared.
+`closures` has the phases of each step and the worker that ran it; `served` has the server of each
+variable and the bytes a step moves.
+
+The phases of a closure are measured by its worker's clock. Durations between that clock and the
+coordinator's (the queue before it, the return after it) are null if the two cannot be compared.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ _PARTS = ("input_ms", "pull_ms", "compute_ms", "push_ms")
 
 
 def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
-    """One row per closure."""
+    """Return one row per closure."""
     events = [event for source in sources for event in source.of_kind(ClosureDone)]
-    latest = {(event.segment, event.step): event for event in events}  # a go-back repeats steps
+    latest = {(event.segment, event.step): event for event in events}  # the last of repeated steps
     found = list(latest.values())
     worker = np.array([event.worker for event in found], np.int64)
     marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, NUM_MARKS)
     base = np.array([event.scheduled_ns for event in found], np.int64)
-    # Lengths as floats of ns since the closure was scheduled: exact far beyond a run's length.
+    # float64 ns since the closure's start: exact for durations far longer than a run.
     start_ns = np.array([event.marks_ns[0] for event in found], np.int64)
     start_ns = clocks.all_to_reference(worker, start_ns)
     finished = np.array([event.finished_ns for event in found], np.int64)
     busy_ns = marks[:, -1]
-    # The coordinator's clock is the reference's: it is the first process.
+    # The coordinator is the first process, so its clock is the reference clock.
     is_known = clocks.groups(worker) == clocks.groups(np.zeros_like(worker))
     lengths = np.diff(marks, axis=1) / 1e6
     columns: dict[str, Any] = {
@@ -62,7 +63,7 @@ def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
 
 
 def served_table(sources: Sequence[EventSource]) -> pa.Table:
-    """One row per variable, or part of one, that is on a server."""
+    """Return one row per variable or shard that is on a server."""
     rows = [
         _row(event, variable, variable.server)
         for source in sources
@@ -92,11 +93,11 @@ def _row(event: VariablesServed, variable: ServedVariable, index: int) -> dict[s
 
 
 def _floats(marks_ns: Sequence[int | None]) -> list[float]:
-    """Marks in ns since the first one; NaN for a missing one."""
+    """Return the marks in ns since the first one; NaN for a missing mark."""
     first = marks_ns[0] or 0
     return [float("nan") if mark is None else float(mark - first) for mark in marks_ns]
 
 
 def _known(values: Floats, is_known: npt.NDArray[np.bool_]) -> pa.Array:
-    """Lengths, not below 0; null where they are not known."""
+    """Return lengths clamped at 0; null if unknown."""
     return pa.array(np.maximum(values, 0.0), pa.float64(), mask=~is_known)

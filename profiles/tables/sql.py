@@ -1,7 +1,7 @@
 """DuckDB SQL over the tables of a run, sandboxed: no file, network, extension or settings access.
 
-One statement that reads; results go back as Arrow. A query that a viewer of the page wrote runs in
-a process of its own (`profiles.tables.sql_process`).
+A query is one statement that reads; its result is an Arrow table. Queries of viewers of the page
+run in a separate process (`profiles.tables.sql_process`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 LONGEST_QUERY = 100_000
-"""Characters. DuckDB plans a long one for minutes."""
-_ROOM = {
+"""Characters. DuckDB needs minutes to plan a longer query."""
+_SANDBOX = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "allow_community_extensions": "false",
-    # Else a name that is no table is looked for among the variables of this Python process.
+    # Otherwise DuckDB resolves unknown table names to variables of this Python process.
     "python_enable_replacements": "false",
     "memory_limit": "1GB",
     "temp_directory": "",
@@ -37,13 +37,13 @@ _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 
 def run_query(profile: Profile, query: str) -> pa.Table:
-    """The answer to one reading statement; raises AnalysisError in DuckDB's words."""
-    with open_room(query, needed_tables(profile, query)) as connection:
+    """Return the result of one reading statement. Raises AnalysisError with DuckDB's message."""
+    with open_sandbox(query, needed_tables(profile, query)) as connection:
         return reader_of(connection, query).read_all()
 
 
 def needed_tables(profile: Profile, query: str) -> dict[str, pa.Table]:
-    """The tables that a query names: spans can be long."""
+    """Return only the tables that a query names, because `spans` can be large."""
     return {
         name: profile.table(name)
         for name in TABLES
@@ -52,15 +52,15 @@ def needed_tables(profile: Profile, query: str) -> dict[str, pa.Table]:
 
 
 @contextlib.contextmanager
-def open_room(query: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that sees the tables, and the columns alone of those that are not given.
+def open_sandbox(query: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a sandboxed connection with `tables`; tables that are not given are empty.
 
-    Raises AnalysisError if the query is not one statement that reads; DuckDB's errors inside of
-    the block become AnalysisErrors.
+    Raises AnalysisError if the query is not one statement that reads. Errors of DuckDB in the block
+    are raised as AnalysisError.
     """
     if len(query) > LONGEST_QUERY:
         raise AnalysisError(f"The query has more than {LONGEST_QUERY:,} characters")
-    connection = duckdb.connect(":memory:", config=_ROOM)
+    connection = duckdb.connect(":memory:", config=_SANDBOX)
     try:
         _check_reads_only(connection, query)
         for name, schema in TABLES.items():
@@ -77,11 +77,11 @@ def open_room(query: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.Duc
 def reader_of(
     connection: duckdb.DuckDBPyConnection, query: str, batch_rows: int = 1_000_000
 ) -> pa.RecordBatchReader:
-    """The rows of the answer, as they are computed."""
+    """Return a reader of the result's rows, which computes them on demand."""
     relation = connection.sql(query)
-    if relation is None:  # an EXPLAIN of what gives no rows
+    if relation is None:  # an EXPLAIN of a statement without rows
         raise AnalysisError("The query returns no rows")
-    # DuckDB before 1.4 has the same under another name.
+    # DuckDB before 1.4 uses another name.
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
     return read(batch_rows)
 

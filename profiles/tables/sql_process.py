@@ -1,8 +1,8 @@
-"""A query that anyone may have written, in a process of its own: its limits hold whatever it does.
+"""Run an untrusted query in its own process, with limits on time and memory.
 
-DuckDB's own limits do not cover all it does: a query that is interrupted goes on for seconds while
-it plans or collects its rows, and lists and long texts are held outside of `memory_limit`. A
-process can be ended at any moment, and the kernel counts its memory.
+DuckDB's own limits are not sufficient: an interrupted query continues for seconds while it plans or
+collects rows, and lists and long texts do not count towards `memory_limit`. A process can be killed
+at any time, and the kernel limits its memory.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from strategy_lab.profiles.tables.sql import needed_tables
 from strategy_lab.profiles.tables.store import Profile
 
 MOST_BYTES = 2 << 30
-"""Memory of the process that answers."""
+"""Memory limit of the query's process."""
 MOST_ANSWER_BYTES = 64 << 20
 _COMMAND = [sys.executable, "-P", "-m", "strategy_lab.profiles.tables.sql_child"]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of an answer; `is_cut` if there are more."""
+    """The rows of a result; `is_cut` if it has more rows than these."""
 
     rows: pa.Table
     is_cut: bool
 
 
 def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> Answer:
-    """The answer to one reading statement; raises AnalysisError, in DuckDB's words or ours.
+    """Return the result of one reading statement, with at most `most_rows` rows.
 
-    It ends after `timeout_s`, start of the process included.
+    Raises AnalysisError if the query is refused or fails, takes longer than `timeout_s` (including
+    the start of the process), or needs too much memory.
     """
     tables = needed_tables(profile, query)
     asked = {
@@ -58,7 +59,7 @@ def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> An
     head, _, body = done.stdout.partition(b"\n")
     try:
         said = json.loads(head)
-    except ValueError:  # ended by the kernel, or by DuckDB where it found no memory
+    except ValueError:  # killed by the kernel, or by DuckDB when out of memory
         said = {"error": "memory"}
     if said.get("error") == "memory":
         raise AnalysisError(
@@ -71,7 +72,7 @@ def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> An
 
 
 def _packed(table: pa.Table) -> bytes:
-    """An Arrow stream with its length before it."""
+    """Return the table as an Arrow stream, prefixed with its length."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table.unify_dictionaries())

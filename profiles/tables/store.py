@@ -1,10 +1,9 @@
-"""A run on disk, read once: `load(path)` gives a frozen `Profile`, its events and its tables.
+"""Read a run from disk: `load(path)` returns a frozen `Profile` with its events and tables.
 
     profile = load("runs/mine")
     profile.status.state, profile.table("steps")
 
-A profile of a run that still runs is what was there when it was loaded; `profiles.run.tail`
-follows.
+The profile of an unfinished run is a snapshot; `profiles.run.tail` follows a run.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Profile:
-    """A run as it was when it was loaded. Tables are read when first asked for, and kept."""
+    """A run as it was when it was loaded. Tables are read on first access and cached."""
 
     path: Path
     identity: RunIdentity | None
-    """None where `run.json` is missing or damaged."""
+    """None if `run.json` is missing or damaged."""
     sources: tuple[EventSource, ...]
     files: dict[str, list[Path]]
     """Parquet files by table."""
@@ -75,7 +74,7 @@ class Profile:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a run folder; raises RunFolderError if the folder does not exist or holds no run."""
+        """Read a run folder. Raises RunFolderError if `path` is not one or cannot be read."""
         run = Path(path)
         _check_is_run(run)
         found = read_run_file(run)
@@ -101,19 +100,19 @@ class Profile:
 
     @property
     def spec(self) -> dict[str, Any] | None:
-        """The RunSpec as it was asked, as plain JSON; None where there was none."""
+        """The requested RunSpec as plain JSON; None if the run has none."""
         return self.identity.spec if self.identity else None
 
     @cached_property
     def segments(self) -> tuple[SegmentOpened, ...]:
-        """The configurations that were in force, in order."""
+        """The configurations that the run used, in order."""
         return read_segments(self.sources)
 
     @cached_property
     def environment(self) -> Environment | None:
-        """What the run ran on, with the devices of all its processes.
+        """The environment of the run, with the devices of all its processes.
 
-        None where it never got so far.
+        None if no process recorded it.
         """
         found = self.events(Environment)
         if not found:
@@ -123,17 +122,17 @@ class Profile:
 
     @cached_property
     def clocks(self) -> Clocks:
-        """How the workers' clocks compare."""
+        """The offsets between the workers' clocks."""
         return estimate_clocks(self.sources)
 
     @cached_property
     def process_titles(self) -> dict[int, str]:
-        """What to call each process that the run ever had, by its number: `worker 1`."""
+        """The display name of each process the run has had, by its number: `worker 1`."""
         return read_processes(self.sources).titles()
 
     @cached_property
     def mark_rows(self) -> MarkRows:
-        """The light marks as they were written; the table `marks` is made from them."""
+        """The marks as they were written; the table `marks` is computed from them."""
         return read_mark_rows(self.sources, self.segments)
 
     def _read(self, name: str, noted: Callable[[str], None]) -> pa.Table:
@@ -141,36 +140,37 @@ class Profile:
 
     @cached_property
     def _recorded(self) -> dict[Path, RecordedFile]:
-        """What the events record about each file."""
+        """The rows and checksums that the events report, by file."""
         return {file.path: file for file in recorded_files(self.path, self.sources)}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be read, and what that means; empty for a sound run."""
+        """Descriptions of what could not be read; empty for an intact run."""
         return tuple(dict.fromkeys(self._notes))
 
     def events(self, kind: type[Kind]) -> list[Kind]:
-        """Events of a class of `profiles.run.events`, by writer:
+        """Return events of a class of `profiles.run.events`: the launcher's, then each worker's.
 
-        the launcher's, then each worker's.
-
-        Steps are many: they are in the table `steps`.
+        Steps are not among them; they are in the table `steps`.
         """
         return [event for source in self.sources for event in source.of_kind(kind)]
 
     def once(self, key: tuple[str, int], make: Callable[[], Answer]) -> Answer:
-        """What `make` returns, computed the first time that `key` is asked for."""
+        """Return the result of `make`, computed on the first call with `key` and cached."""
         if key not in self._answers:
             self._answers[key] = make()
         answer: Answer = self._answers[key]
         return answer
 
     def absent_workers(self, segment: SegmentOpened) -> tuple[int, ...]:
-        """Workers that the segment's replicas wait for and whose records are not there."""
+        """Return the workers that belong to the segment but have no records."""
         return absent_workers(self.sources, segment)
 
     def table(self, name: str) -> pa.Table:
-        """A table of `profiles.tables.schema`, with exactly its columns; raises RunFolderError."""
+        """Return a table with exactly the columns of `profiles.tables.schema`.
+
+        Raises RunFolderError if there is no table of this name.
+        """
         if name not in TABLES:
             raise RunFolderError(
                 f"There is no table {name!r}", advice=f"Choose one of {', '.join(TABLES)}"
@@ -197,33 +197,37 @@ class Profile:
         return made[name]()
 
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
-        """A table of captured steps with what the marks of other workers add to it."""
-        # A pod's captures have the replicas of all its hosts already.
+        """Complete a table of captured steps with the marks of other workers."""
+        # A pod's captures already include the replicas of all its hosts.
         pods = [segment.segment for segment in self.segments if is_pod(segment)]
         marked = self.mark_rows.only(~np.isin(self.mark_rows.segment, pods))
         if len({source.worker for source in self.sources} - {None}) < 2 or not len(marked):
             return found
         raw = {
-            other: found if other == name else self._read(other, _unheard) for other in COMPLETED
+            other: found if other == name else self._read(other, _discard_note)
+            for other in COMPLETED
         }
         layout = {segment.segment: segment for segment in self.segments}
         last_ns = last_gradients_ns(marked, self.clocks, layout)
         return complete_tables(raw, marked, last_ns, layout)[name]
 
 
-def _unheard(_note: str) -> None:
-    """Notes of a table that is read for another one: they are reported when this one is read."""
+def _discard_note(_note: str) -> None:
+    """Discard notes of a table that is read only to complete another one.
+
+    They are reported when the table itself is read.
+    """
 
 
 load = Profile.load
 
 
 def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]]:
-    """The table files of the run's own workers."""
+    """Return the table files of the run's own workers."""
     left_out = {folder.path for folder in worker_folders(run)}
     left_out -= {(run / source.file).parent for source in sources}
     silent = {path for path in left_out if not (path / WORKER_EVENTS).exists()}
-    left_out -= silent  # a folder without events names no run
+    left_out -= silent  # a folder without events does not name another run
     return {
         name: [path for path in paths if not left_out.intersection(path.parents)]
         for name, paths in table_files(run).items()

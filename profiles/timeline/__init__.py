@@ -1,4 +1,4 @@
-"""The spans of a run in time: laid out on rows once, then cut to what a view can show."""
+"""The timeline of a run: spans are laid out on rows once, then reduced to what a view can show."""
 
 from strategy_lab.profiles.timeline.layout import Timeline, Track, lay_out
 from strategy_lab.profiles.timeline.search import find_spans

@@ -1,4 +1,4 @@
-"""Spans of one track on as few lanes as keep them apart, a million in a fraction of a second."""
+"""Assign the spans of a track to lanes without overlap, a million in a fraction of a second."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ Ints = npt.NDArray[np.int64]
 
 
 def assign_lanes(starts: Ints, ends: Ints) -> Ints:
-    """The lane of each span, 0 on top; `starts` ascend, `ends` are exclusive.
+    """Return the lane of each span; lane 0 is on top.
 
-    First fit: every span takes the lowest lane that is free at its start. The spans of lane 0 are
-    a chain, each the first to start at or after the end of the one before; what is left of them
-    gives lane 1 the same way. Following a chain is a list look-up per span.
+    `starts` must ascend, `ends` are exclusive. First fit: every span takes the lowest lane that is
+    free at its start. The spans of lane 0 form a chain in which each is the first to start at or
+    after the end of the previous one; the remaining spans form lane 1 in the same way. Following a
+    chain takes one list lookup per span.
     """
     lanes = np.zeros(len(starts), np.int64)
     left = np.arange(len(starts), dtype=np.int64)

@@ -1,8 +1,8 @@
-"""A run's spans sorted onto rows: one track per worker and device, one row per lane of a track.
+"""Lay out a run's spans: one track per worker and device, one row per lane of a track.
 
-Times are nanoseconds since `origin_ns`, when the run's first step began, of all workers on one
-clock as far as it is known (`profiles.timeline.one_clock`); each track names its clock. Device
-clocks are drawn above host clocks, never computed with.
+Times are nanoseconds since `origin_ns`, the start of the run's first step. If the workers' clock
+offsets are known, all times are on the reference clock (`profiles.timeline.one_clock`). Each track
+names its clock. Times on a device's clock are shown beside host times but never compared with them.
 """
 
 from __future__ import annotations
@@ -28,30 +28,33 @@ _FEW_KEYS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A device of a worker, and the rows that its spans take."""
+    """A device of a worker, and the rows of its spans."""
 
     worker: int
     title: str
-    """What its process is called: of parameter servers process 1 is worker 0."""
+    """The display name of the process. With parameter servers, process 1 is worker 0."""
     replica: int | None
     device: str
     clock: str
-    """Which clock its times were read on, and how well that is known on the common one."""
+    """The clock of its times, and how accurately its offset to the common clock is known."""
     is_marked: bool
-    """Whether its spans are no op events but what its marks say."""
+    """Whether its spans come from in-graph timestamps (marks) and not from op events."""
     first_row: int
     num_rows: int
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Spans by row, then by start; spans of one row never overlap. Columns are of one length."""
+    """Spans ordered by row, then by start; spans of one row never overlap.
+
+    Columns of spans have the same length.
+    """
 
     origin_ns: int
     length_ns: int
     tracks: tuple[Track, ...]
     row_starts: Ints
-    """Where each row's spans begin in the columns, and one more for the end."""
+    """The index of each row's first span, followed by the number of spans."""
     start: Ints
     end: Ints
     step: npt.NDArray[np.int32]
@@ -64,7 +67,7 @@ class Timeline:
     steps: dict[str, list[Any]]
     """Captured steps: `step`, `segment`, `start` and `end`, in order of time."""
     links: dict[str, Ints]
-    """Ranks of collectives: `group`, `row`, `start`, `end`, in order of start."""
+    """The ranks of collectives: `group`, `row`, `start`, `end`, in order of start."""
 
     @property
     def num_spans(self) -> int:
@@ -76,7 +79,7 @@ class Timeline:
 
 
 def lay_out(profile: Profile) -> Timeline:
-    """The timeline of a run; one without spans has no tracks."""
+    """Return the timeline of a run. A run without spans has no tracks."""
     table = table_on_one_clock(profile, "spans")
     start = _ints(table["start_ns"])
     end = start + np.maximum(_ints(table["duration_ns"]), 0)
@@ -118,7 +121,10 @@ def lay_out(profile: Profile) -> Timeline:
 
 
 def _origin(profile: Profile, start: Ints) -> int:
-    """When the run's first step began, though only later ones may be shown; or a span before it."""
+    """Return the start of the run's first step, or of the first span if that is earlier.
+
+    The timeline may show only later steps.
+    """
     first = pc.min(profile.table("steps")["start_ns"]).as_py()
     known = [] if first is None else [int(first)]
     return min([*known, *([int(start.min())] if len(start) else [])], default=0)
@@ -130,7 +136,7 @@ def _ints(column: pa.ChunkedArray) -> Ints:
 
 
 def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
-    """Codes and texts of a dictionary column; a null is the text ``."""
+    """Return codes and texts of a dictionary column; a null has the empty text."""
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
@@ -140,17 +146,17 @@ def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
 
 
 def _tracks(table: pa.Table) -> tuple[Ints, list[_Key]]:
-    """Per span the number of its track, and each track's (worker, replica or -1, device)."""
+    """Return the track number of each span, and each track's (worker, replica or -1, device)."""
     devices, names = _dictionary(table["device"])
     workers, replicas = _ints(table["worker"]), _ints(table["replica"])
     if not len(devices):
         return devices, []
     num_replicas = int(replicas.max()) + 2
-    # Replicas first, by number; what serves no replica comes last.
+    # Replicas first, by number; devices without a replica come last.
     rank = np.where(replicas < 0, num_replicas - 1, replicas)
     combined = (np.maximum(workers, 0) * num_replicas + rank) * len(names) + devices
     if int(combined.max()) < 10 * len(combined) + _FEW_KEYS:
-        # Counting takes a tenth of the time of sorting, and memory for every possible key.
+        # Counting takes a tenth of the time of sorting, but memory for every possible key.
         present = np.flatnonzero(np.bincount(combined))
         numbers = np.zeros(int(present[-1]) + 1, np.int64)
         numbers[present] = np.arange(len(present))
@@ -166,16 +172,16 @@ def _tracks(table: pa.Table) -> tuple[Ints, list[_Key]]:
 
 
 def _by_track_and_start(codes: Ints, start: Ints) -> Ints:
-    """The order of the spans by track, then by start."""
+    """Return the order of the spans by track, then by start."""
     span = int(start.max(initial=0)) + 1
     if (int(codes.max(initial=0)) + 1) * span < 2**63:
-        # One key for track and start: a single sort of whole numbers.
+        # One key for track and start needs only a single integer sort.
         return np.argsort(codes * span + start, kind="stable")
     return np.lexsort((start, codes))
 
 
 def _first_texts(column: pa.ChunkedArray, order: Ints, codes: Ints) -> list[str]:
-    """What the column says of the first span of each track."""
+    """Return the column's text for the first span of each track."""
     values, names = _dictionary(column)
     if not len(codes):
         return []
@@ -184,7 +190,7 @@ def _first_texts(column: pa.ChunkedArray, order: Ints, codes: Ints) -> list[str]
 
 
 def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) -> list[str]:
-    """Each track's clock; of several workers, how it compares with the reference's."""
+    """Describe each track's clock and, with several workers, its offset to the reference clock."""
     told = {answer.worker: answer for answer in worker_clocks(profile)}
     return [
         f"{clock} of {told[worker].title}: {told[worker].sentence}" if worker in told else clock
@@ -200,7 +206,10 @@ def _rows(
     facts: Sequence[tuple[str, bool]],
     titles: Mapping[int, str],
 ) -> tuple[Ints, list[Track]]:
-    """Per span its row, and the tracks in order; spans are sorted by track, then by start."""
+    """Return the row of each span, and the tracks in order.
+
+    The spans must be sorted by track, then by start.
+    """
     rows = np.zeros(len(start), np.int64)
     tracks: list[Track] = []
     first_row = 0
@@ -236,7 +245,10 @@ def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
 def _links(
     profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
 ) -> dict[str, Ints]:
-    """Ranks of one collective share a group: its instance, or where it has none its name."""
+    """Return the ranks of collectives. Ranks of one instance share a group.
+
+    A collective without an instance number is identified by its name.
+    """
     table = table_on_one_clock(profile, "collectives")
     numbers = {(track.worker, track.device): i for i, track in enumerate(tracks)}
     devices, names = _dictionary(table["device"])
@@ -265,7 +277,7 @@ def _links(
 
 
 def _rows_of(start: Ints, track: Track, start_of: Ints, row_starts: Ints) -> Ints:
-    """The row of the track on which a span starts at that very time; its first row where none."""
+    """Return the track's row with a span that starts at each time, or else its first row."""
     rows = np.full(len(start), track.first_row, np.int64)
     for row in range(track.first_row, track.first_row + track.num_rows):
         starts = start_of[row_starts[row] : row_starts[row + 1]]

@@ -1,8 +1,10 @@
-"""The times of all workers on one clock, the reference worker's, and those that only marks tell.
+"""Convert the times of all workers to the reference worker's clock, and add spans of uncaptured
+ranks.
 
-TensorFlow's profiler runs in the leader alone. In a captured step every other rank shows what its
-marks say: its input, its work until the gradients are ready, its part in the all-reduce. Where
-nothing was captured the newest steps are shown so, for all ranks.
+TensorFlow's profiler runs only in the leader (docs/decisions/clocks.md). In a captured step, spans
+of the other ranks come from their in-graph timestamps (marks): input, work until the gradients are
+ready, and part in the all-reduce. If nothing was captured, the newest steps of all ranks are shown
+this way.
 """
 
 from __future__ import annotations
@@ -22,14 +24,15 @@ from strategy_lab.profiles.timeline.served_steps import newest_closures, served_
 
 MAX_UNCAPTURED_STEPS = 1_000
 MARKED = " (marks)"
-"""Ends the op of a span that no capture has seen."""
+"""Suffix of the op of a span that comes from marks and not from a capture."""
 _ALL_REDUCE = "all-reduce"
 
 
 def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
-    """`spans`, `collectives`, `replica_steps` or `transfers`: `start_ns` on the reference's clock.
+    """Return a table with `start_ns` on the reference clock.
 
-    Spans and collectives have those of ranks without a capture too.
+    `name` is `spans`, `collectives`, `replica_steps` or `transfers`. Spans and collectives include
+    those of ranks without a capture.
     """
     table = profile.table(name)
     if len(profile.clocks.workers) < 2:
@@ -50,9 +53,10 @@ def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
 
 
 def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
-    """Marks of ranks that were not captured, of captured steps if there are any.
+    """Return the marks of ranks that were not captured, on the reference clock.
 
-    On the reference's clock; with when the last replica of each one's step had its gradients.
+    They are those of the captured steps or, without any, of the newest steps. Also returns, for
+    each row, when the last replica of its step had its gradients.
     """
     rows = profile.mark_rows
     layout = {segment.segment: segment for segment in profile.segments}
@@ -65,7 +69,7 @@ def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
         newest = np.unique(rows.step)[-MAX_UNCAPTURED_STEPS:]
         chosen = np.isin(rows.step, newest)
     rows, last_ns = rows.only(chosen), last_ns[chosen]
-    # One shift for all times of a row: they stay as far apart as they were.
+    # One offset for all times of a row, so that the durations between them do not change.
     ahead = profile.clocks.all_to_reference(rows.worker, rows.gradients_ns) - rows.gradients_ns
     moved = {
         name: getattr(rows, name) + ahead for name in ("inputs_ns", "gradients_ns", "reduced_ns")
@@ -75,7 +79,7 @@ def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
 
 
 def uncaptured_steps(profile: Profile) -> npt.NDArray[np.int64]:
-    """Numbers of the steps that only marks show; none where steps were captured."""
+    """Return the numbers of the steps shown by marks alone; empty if steps were captured."""
     if len(profile.clocks.workers) < 2 or profile.table("replica_steps").num_rows:
         return np.empty(0, np.int64)
     served = ints(newest_closures(profile, MAX_UNCAPTURED_STEPS), "step")
@@ -91,14 +95,14 @@ def _keys_of(table: pa.Table) -> npt.NDArray[np.void]:
 
 
 def _packed(*columns: Ints) -> npt.NDArray[np.void]:
-    """One comparable value per row."""
+    """Return one comparable value per row."""
     whole = np.ascontiguousarray(np.stack(columns, axis=1))
     packed: npt.NDArray[np.void] = whole.view([("", np.int64)] * len(columns))[:, 0]
     return packed
 
 
 def _spans(profile: Profile, rows: MarkRows, _last_ns: Ints) -> pa.Table:
-    """Per rank and step three spans of those that took any time."""
+    """Return up to three spans per rank and step: input, compute, collective, unless empty."""
     named = _collective_of_step(profile, rows)
     begin = rows.start_ns
     fed = np.minimum(begin + rows.input_ns, rows.inputs_ns)
@@ -130,7 +134,7 @@ def _spans(profile: Profile, rows: MarkRows, _last_ns: Ints) -> pa.Table:
 
 
 def _ranks(profile: Profile, rows: MarkRows, last_ns: Ints) -> pa.Table:
-    """Each rank's part in the all-reduce of its gradients."""
+    """Return each rank's part in the all-reduce of its gradients."""
     began = np.maximum(last_ns, rows.gradients_ns)
     columns = {
         **_known(profile, rows),
@@ -153,7 +157,10 @@ def _known(profile: Profile, rows: MarkRows) -> dict[str, pa.Array]:
 
 
 def _largest(profile: Profile) -> dict[tuple[int, int], int]:
-    """By segment and step the row of the captured all-reduce that moves most: the gradients'."""
+    """Return, by segment and step, the row of the largest captured all-reduce.
+
+    This is the all-reduce of the gradients.
+    """
     table = profile.table("collectives")
     sizes = np.nan_to_num(floats(table, "bytes"))
     order = np.argsort(sizes, kind="stable").tolist()
@@ -169,21 +176,21 @@ def _rows_of(profile: Profile, rows: MarkRows) -> list[int | None]:
 
 
 def _collective_of_step(profile: Profile, rows: MarkRows) -> list[str]:
-    """The name under which the leader knows the all-reduce of each row's step."""
+    """Return the name of the all-reduce of each row's step in the leader's capture."""
     names = texts(profile.table("collectives"), "name")
     found = (None if row is None else names[row] for row in _rows_of(profile, rows))
     return [name or _ALL_REDUCE for name in found]
 
 
 def _instances(profile: Profile, rows: MarkRows) -> dict[str, pa.Array]:
-    """What the leader's row of the same all-reduce says of its group, or null."""
+    """Return the leader's instance, group size and bytes of the same all-reduce, or null."""
     table, places = profile.table("collectives"), pa.array(_rows_of(profile, rows), pa.int64())
     taken = table.select(["instance", "group_size", "bytes", "bytes_source"]).take(places)
     return {name: taken[name].combine_chunks() for name in taken.column_names}
 
 
 def _as_table(name: str, columns: dict[str, pa.Array], num_rows: int) -> pa.Table:
-    """The columns in the order of the schema; what is not given is null."""
+    """Return a table with the schema's columns; those that are not given are null."""
     return pa.table(
         [
             columns[field.name].cast(field.type)

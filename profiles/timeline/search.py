@@ -1,4 +1,4 @@
-"""Spans by a part of their name or op."""
+"""Find spans by a part of their name or op."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ MAX_FOUND = 2_000
 
 
 def find_spans(timeline: Timeline, text: str) -> dict[str, Any]:
-    """`{"count", "spans": [[index, row, start, duration], ...]}`: `text` is in their name or op.
+    """Find the spans whose name or op contains `text`, ignoring case.
 
-    Case does not matter. The first `MAX_FOUND` in order of time are listed, all are counted.
+    Returns `{"count", "spans": [[index, row, start, duration], ...]}`. `count` is the number of all
+    matches; `spans` lists the first `MAX_FOUND` in order of time.
     """
     wanted = text.casefold().strip()
     if not wanted:

@@ -1,7 +1,7 @@
-"""Steps of workers of parameter servers as spans: no capture sees them, their closures tell.
+"""Spans of the steps of parameter server workers, from their closures: no capture covers them.
 
-Per step the time in the coordinator's queue, then on its worker input, pull, compute and push; one
-span where a workload's own step does not tell those apart.
+Each step has a span for its time in the coordinator's queue and, on its worker, spans for input,
+pull, compute and push. A step whose workload does not report these phases has one span.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COORDINATOR = "/job:chief/replica:0/task:0/device:CPU:0"
 
 
 def newest_closures(profile: Profile, max_steps: int) -> pa.Table:
-    """The closures of the newest steps."""
+    """Return the closures of the newest `max_steps` steps."""
     rows = profile.table("closures")
     if rows.num_rows <= max_steps:
         return rows
@@ -32,7 +32,7 @@ def newest_closures(profile: Profile, max_steps: int) -> pa.Table:
 
 
 def served_spans(profile: Profile, max_steps: int, suffix: str) -> pa.Table:
-    """Rows of the table `spans`, by the coordinator's clock; `suffix` ends the name of each op."""
+    """Return rows of the table `spans` on the coordinator's clock; each op ends with `suffix`."""
     rows = newest_closures(profile, max_steps)
     start = ints(rows, "start_ns")
     lengths = [floats(rows, f"{part}_ms") for part, _, _ in _PARTS]

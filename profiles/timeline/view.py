@@ -1,5 +1,7 @@
-"""What a view of a given width can show of a timeline: single spans where they are wide enough,
-and where they are not, per pixel the category that took most of it and how much was covered.
+"""Reduce a timeline to what a view of a given width can show.
+
+Spans that are wide enough are shown individually. Narrower ones are summarised per bin, a pixel or
+a few: the category with the largest share, and the share that is covered.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ import numpy.typing as npt
 from strategy_lab.profiles.timeline.layout import Timeline
 
 MAX_RECTANGLES = 14_000
-"""As many as a browser draws within a frame, in software, with time to spare."""
+"""A browser draws this many within a frame, without a GPU, with time to spare."""
 MAX_LINKS = 600
 
 
 @dataclass(frozen=True)
 class View:
-    """Rectangles of one length. `index` is the span's number in the timeline, -1 for a summary."""
+    """Rectangles as columns of one length.
+
+    `index` is the span's number in the timeline, or -1 for a summary.
+    """
 
     from_ns: float
     to_ns: float
@@ -29,13 +34,14 @@ class View:
     row: npt.NDArray[np.uint16]
     category: npt.NDArray[np.uint8]
     covered: npt.NDArray[np.uint8]
-    """0 to 255: how much of the rectangle its spans cover."""
+    """The share of the rectangle that its spans cover, 0 to 255."""
     links: list[list[list[int]]]
-    """Per collective in view `[row, start, end]` of each rank; empty if there are too many."""
+    """`[row, start, end]` of each rank of each collective in view; empty if there are more than
+    `MAX_LINKS` ranks."""
 
 
 def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) -> View:
-    """The rectangles of `[from_ns, to_ns)` for a view `width_px` wide."""
+    """Return the rectangles of `[from_ns, to_ns)` for a view `width_px` wide."""
     width_px = max(1, min(width_px, 8192))
     to_ns = max(to_ns, from_ns + width_px / 1000)
     num_rows = max(timeline.num_rows, 1)
@@ -67,7 +73,7 @@ def _cut_row(
     timeline: Timeline, row: int, from_ns: float, to_ns: float, bin_ns: float, budget: int
 ) -> _Columns:
     first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
-    # Spans of a row do not overlap: their ends ascend as their starts do.
+    # Spans of a row do not overlap, so their ends are sorted like their starts.
     low = first + int(np.searchsorted(timeline.end[first:last], from_ns, side="right"))
     high = first + int(np.searchsorted(timeline.start[first:last], to_ns, side="left"))
     inside = np.arange(low, max(low, high))
@@ -94,7 +100,7 @@ def _singles(timeline: Timeline, inside: npt.NDArray[np.int64], row: int) -> _Co
 def _summaries(
     timeline: Timeline, inside: npt.NDArray[np.int64], row: int, from_ns: float, bin_ns: float
 ) -> _Columns:
-    """One rectangle per bin that has spans; a span counts for the bin that it starts in."""
+    """Return one rectangle per bin that has spans; a span counts for the bin it starts in."""
     bins = np.maximum((timeline.start[inside] - from_ns) / bin_ns, 0).astype(np.int64)
     num_bins = int(bins.max()) + 1 if len(bins) else 0
     num_categories = len(timeline.categories)

@@ -1,7 +1,8 @@
-"""A view as bytes for the browser: a JSON header, then columns that it maps without a copy.
+"""Encode a view for the browser: a JSON header, then columns that it maps without a copy.
 
-uint32 length of the header, padding included | header | columns, little-endian, in the order
-that the header's `columns` lists with their types; every column starts at a multiple of 8.
+Format: uint32 length of the header including its padding | header | columns. Columns are
+little-endian, in the order and with the types of the header's `columns`; each starts at a multiple
+of 8 bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MAX_NAME = 400
 
 
 def encode_view(timeline: Timeline, view: View) -> bytes:
-    """The bytes of a view; names and ops of its single spans are in the header."""
+    """Encode a view. The header contains the names and ops of its individual spans."""
     single = view.index >= 0
     at = np.maximum(view.index, 0)
     known = len(timeline.start) > 0
@@ -60,7 +61,7 @@ def encode_view(timeline: Timeline, view: View) -> bytes:
 
 
 def _names(timeline: Timeline, spans: Any) -> dict[int, list[str]]:
-    """Per name number its text and op."""
+    """Return text and op by name number."""
     numbers, first = np.unique(timeline.name[spans], return_index=True)
     ops = timeline.op[spans[first]].tolist()
     return {

@@ -78,7 +78,7 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
     while len(seen) < WORKERS:
         every = tail.read()
         seen |= {told.worker or 0 for told in every if isinstance(told.event, StepDone)}
-        if handle.verdict is not None:
+        if handle.is_over:
             raise RuntimeError(f"the run ended: {handle.message}")
         time.sleep(0.005)
     took_s = time.monotonic() - began

@@ -23,7 +23,7 @@ def wait_for(handle: RunHandle, is_it: Is) -> Fields:
     """The first event of a run that is the one waited for; raises RuntimeError where none comes."""
     tail, deadline = Tail(handle.folder), time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
-        is_over = handle.verdict is not None
+        is_over = handle.is_over
         for told in tail.read():
             fields = told.to_json()
             if is_it(fields):

@@ -13,6 +13,7 @@ from hypothesis import settings
 from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.state_machine import StateMachine
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
@@ -20,6 +21,8 @@ from tests.processes import all_below, command_of
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
 settings.load_profile("lab")
+
+StateMachine.is_strict = True  # in production an illegal transition is noted, not raised
 
 PATIENCE_MS = 60_000
 """How long a browser test waits for what it expects: says nothing of how long it takes."""

@@ -49,7 +49,7 @@ class HostedControls:
 def controls_of(live: LiveRun, handle: RunHandle | None) -> Controls | None:
     """How to command a run from here; None where it is over, or was started elsewhere."""
     if handle is not None:
-        return handle if handle.verdict is None else None
+        return None if handle.is_over else handle
     if live.status.is_over or why_unheard(live.folder) is not None:
         return None
     return HostedControls(live)

@@ -14,7 +14,7 @@ from strategy_lab.profiles.run.events import (
     MemorySampled,
     SegmentOpened,
 )
-from strategy_lab.profiles.run.process_history import Process, ProcessBook
+from strategy_lab.profiles.run.process_history import Process, ProcessHistory
 from strategy_lab.profiles.run.tail import Told
 
 _RESIDENT = "process-resident"
@@ -30,7 +30,7 @@ class ProcessView:
         """Resident bytes by process number, the newest sample of each."""
         self.served = ServedView()
         """What workers of parameter servers do."""
-        self._book = ProcessBook()
+        self._history = ProcessHistory()
         self._segment: SegmentOpened | None = None
         self._loss: Loss | None = None
         self._text: str | None = None
@@ -43,21 +43,21 @@ class ProcessView:
                 self.memory[str(told.worker)] = event.bytes_in_use
         elif isinstance(event, ClosureDone):
             self.served.take(event)
-        elif self._book.take(event, told.worker, told.generation):
+        elif self._history.take(event, told.worker, told.generation):
             if isinstance(event, Launched):
                 self.memory.pop(str(event.worker), None)  # that was the process before it
             elif isinstance(event, SegmentOpened):
                 self._segment = event
             elif isinstance(event, Exited):
                 # Told also when a fresh process has taken the lost one's place.
-                self._loss = find_loss(self._book.current(), self._segment) or self._loss
+                self._loss = find_loss(self._history.current(), self._segment) or self._loss
             self.version += 1
             self._text = None
 
     @property
     def is_judged(self) -> bool:
         """Whether no launcher has yet to say how one of its processes ended."""
-        return all(one.verdict for one in self._book.current() if one.is_launched)
+        return all(one.verdict for one in self._history.current() if one.is_launched)
 
     def text(self, seen: int) -> str:
         """The processes as JSON text; `null` for a viewer that has seen this version."""
@@ -68,10 +68,10 @@ class ProcessView:
         return self._text
 
     def _told(self) -> dict[str, Any]:
-        current = self._book.current()
+        current = self._history.current()
         return {
             "processes": [_row(process) for process in current],
-            "arriving": [_row(process) for process in self._book.arriving()],
+            "arriving": [_row(process) for process in self._history.arriving()],
             "loss": self._story(current),
         }
 
@@ -100,5 +100,5 @@ def _row(process: Process) -> dict[str, Any]:
         "host": process.host,
         "state": process.state,
         "follows": process.follows,
-        "message": process.last_words,
+        "message": process.reason,
     }

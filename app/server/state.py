@@ -84,7 +84,7 @@ class Lab:
     def launch(self, spec: RunSpec, name: str) -> RunHandle:
         """Start a run and keep its handle; raises LabError."""
         handle = self.handles[name] = self.launcher.launch(spec, self.runs / name)
-        over = [each for each, kept in self.handles.items() if kept.verdict is not None]
+        over = [each for each, kept in self.handles.items() if kept.is_over]
         for oldest in over[:-MAX_REMEMBERED]:
             del self.handles[oldest]
         return handle

@@ -78,14 +78,14 @@ def find_loss(processes: Sequence[Process], segment: SegmentOpened | None) -> Lo
     lost = [process for process in processes if process.state == "lost"]
     if len(processes) < 2 or not lost:
         return None
-    culprit = min(lost, key=lambda process: (process.lost_ns is None, process.lost_ns or 0))
+    cause = min(lost, key=lambda process: (process.lost_ns is None, process.lost_ns or 0))
     followers = [process for process in processes if process.state == "ended"]
     noticed = sorted(
-        (_noticed(process, culprit) for process in followers),
+        (_noticed(process, cause) for process in followers),
         key=lambda item: (item.after_ms is None, item.after_ms or 0.0),
     )
-    message = culprit.last_words or "No process reported the reason."
-    return Loss(culprit.worker, culprit.title, message, tuple(noticed), _why(segment))
+    message = cause.reason or "No process reported the reason."
+    return Loss(cause.worker, cause.title, message, tuple(noticed), _why(segment))
 
 
 def _why(segment: SegmentOpened | None) -> str | None:
@@ -97,10 +97,10 @@ def _why(segment: SegmentOpened | None) -> str | None:
     return WHY_HOSTS if is_pod(segment) else WHY_PEERS
 
 
-def _noticed(process: Process, culprit: Process) -> Noticed:
+def _noticed(process: Process, cause: Process) -> Noticed:
     after_ms = None
-    if process.failed is not None and process.lost_ns and culprit.lost_ns:
-        after_ms = (process.lost_ns - culprit.lost_ns) / 1e6
+    if process.failed is not None and process.lost_ns and cause.lost_ns:
+        after_ms = (process.lost_ns - cause.lost_ns) / 1e6
     return Noticed(process.title, after_ms, process.failed)
 
 

@@ -1,11 +1,14 @@
-"""The processes of a run: who each is, how far it came up, and how it ended.
+"""The processes of a run: their states and ends, derived from events in any order.
 
-Folded from the events that they and their launcher wrote, in whatever order they arrive:
-
-    book = ProcessBook()
+    history = ProcessHistory()
     for told in tail.read():
-        book.take(told.event, told.worker, told.generation)
-    book.current()         the processes of the run as it is now
+        history.take(told.event, told.worker, told.generation)
+    history.current()         the processes of the run as it is now
+
+Workers and launchers write separate files that are read independently, so an event may arrive
+before one that caused it. A state is therefore derived from all facts known of a process. The
+launcher, which sees events in their order, has a table of transitions instead
+(`strategy_core.launcher.worker_state`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum, auto
 
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
@@ -29,22 +32,34 @@ from strategy_lab.profiles.run.events import (
     WorkerStarted,
 )
 
-ProcessState = Literal["starting", "running", "done", "replaced", "lost", "ended"]
-"""`lost` by its own doing or somebody's who killed it; `ended` because another was lost."""
-
 _REJECTED = re.compile(r"rejected-worker-(\d+)-(\d+)-")
 _GOOD_ENDS = ("finished", "stopped")
 
 
+class ProcessState(StrEnum):
+    """State of one process, as a reader of the run's files knows it."""
+
+    STARTING = auto()
+    RUNNING = auto()
+    """It has written something that it writes only after its start."""
+    DONE = auto()
+    """It finished, or stopped on request."""
+    REPLACED = auto()
+    LOST = auto()
+    """It failed, or was killed, by a cause of its own."""
+    ENDED = auto()
+    """It failed or was ended because another process was lost."""
+
+
 @dataclass(slots=True)
 class Process:
-    """One process of a run, as far as anybody told."""
+    """What is known of one process."""
 
     worker: int
     """Its number in the whole run."""
     generation: int
     task: str | None = None
-    """What it is in a cluster: `worker 1`, `parameter server 0`."""
+    """Its task in a cluster: `worker 1`, `parameter server 0`."""
     pid: int | None = None
     address: str | None = None
     host: str | None = None
@@ -53,12 +68,12 @@ class Process:
     finished: str | None = None
     failed_ns: int | None = None
     failed: str | None = None
-    """Its own last words, where it had any."""
-    heard: bool = False
-    """They only report the end of another process."""
+    """The error that it reported."""
+    lost_a_peer: bool = False
+    """That error only says that another process had ended."""
     verdict: str | None = None
     message: str | None = None
-    """The launcher's word on its end."""
+    """Why it ended, from its launcher."""
     follows: int | None = None
     """Number of the process that was lost before it."""
     lost_ns: int | None = None
@@ -69,58 +84,60 @@ class Process:
 
     @property
     def state(self) -> ProcessState:
-        if self.verdict == "replaced" or self.finished == "replaced":
-            return "replaced"
+        if "replaced" in (self.verdict, self.finished):
+            return ProcessState.REPLACED
         if self.verdict in _GOOD_ENDS or (self.verdict is None and self.finished):
-            return "done"
+            return ProcessState.DONE
         if self.verdict is not None or self.failed is not None:
-            is_led = self.follows is not None if self.verdict else self.heard
-            return "ended" if is_led else "lost"
-        return "running" if self.is_up else "starting"
+            is_consequence = self.follows is not None if self.verdict else self.lost_a_peer
+            return ProcessState.ENDED if is_consequence else ProcessState.LOST
+        return ProcessState.RUNNING if self.is_up else ProcessState.STARTING
 
     @property
     def is_over(self) -> bool:
-        return self.state not in ("starting", "running")
+        return self.state not in (ProcessState.STARTING, ProcessState.RUNNING)
 
     @property
-    def last_words(self) -> str | None:
-        """Why it ended: the launcher's word, which is in its own where it had any."""
+    def reason(self) -> str | None:
+        """Why it ended: from its launcher, which knows what the process said, or from itself."""
         return self.message or self.failed
 
 
-class ProcessBook:
+class ProcessHistory:
     """All processes that a run ever had."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Process] = {}
 
     def take(self, event: Event, worker: int | None = None, generation: int | None = None) -> bool:
-        """Note what an event of a writer tells; whether it told anything."""
+        """Take an event of a writer into account; returns whether it concerns a process."""
         if isinstance(event, Note):
             return self._forget(event)
         if isinstance(event, Launched | Exited):
             worker, generation = event.worker, event.generation
-        if worker is None or generation is None or not isinstance(event, _TELLING):
+        if worker is None or generation is None or not isinstance(event, _TAKEN):
             return False
-        _tell(self._known.setdefault((worker, generation), Process(worker, generation)), event)
+        _take_event(
+            self._known.setdefault((worker, generation), Process(worker, generation)), event
+        )
         return True
 
     def has_stepped(self, worker: int, generation: int) -> None:
-        """Note that a process has done steps, which is all that its steps tell."""
+        """Note that a process has done steps, which are read apart from its events."""
         key = worker, generation
         self._known.setdefault(key, Process(worker, generation)).is_up = True
 
     def current(self) -> list[Process]:
-        """The latest process of each number, without those that have left for good."""
+        """The latest process of each number, without those that were replaced."""
         latest: dict[int, Process] = {}
         for process in self._ours():
             known = latest.setdefault(process.worker, process)
             if process.generation > known.generation:
                 latest[process.worker] = process
-        return [latest[n] for n in sorted(latest) if latest[n].state != "replaced"]
+        return [latest[n] for n in sorted(latest) if latest[n].state is not ProcessState.REPLACED]
 
     def arriving(self) -> list[Process]:
-        """A fresh process group that has yet to take over: the launcher records it when it has."""
+        """The processes that have yet to take over: the launcher records those that have."""
         ours = {(process.worker, process.generation) for process in self._ours()}
         newest = max((generation for _, generation in ours), default=0)
         return [
@@ -130,11 +147,11 @@ class ProcessBook:
         ]
 
     def titles(self) -> dict[int, str]:
-        """By number what each was called last."""
+        """The latest title of each process, by number."""
         return {process.worker: process.title for _, process in sorted(self._known.items())}
 
     def _forget(self, note: Note) -> bool:
-        """A fresh process that could not take over: its records were put away, says a note."""
+        """Drop a fresh process that could not take over: a note names the folder of its records."""
         folder = note.fields.get("folder")
         match = _REJECTED.match(folder) if isinstance(folder, str) else None
         key = (int(match[1]), int(match[2])) if match else None
@@ -144,23 +161,23 @@ class ProcessBook:
         return True
 
     def _ours(self) -> list[Process]:
-        """Everyone, where no launcher tells who belongs to the run."""
+        """The processes that launchers recorded; all of them if there is no launcher's record."""
         launched = [process for process in self._known.values() if process.is_launched]
         return launched or list(self._known.values())
 
 
-def read_processes(sources: Sequence[EventSource]) -> ProcessBook:
+def read_processes(sources: Sequence[EventSource]) -> ProcessHistory:
     """The processes of a run that was read."""
-    book = ProcessBook()
+    history = ProcessHistory()
     for source in sources:
         for event in source.events:
-            book.take(event, source.worker, source.generation)
+            history.take(event, source.worker, source.generation)
         if len(source.steps) and source.worker is not None and source.generation is not None:
-            book.has_stepped(source.worker, source.generation)
-    return book
+            history.has_stepped(source.worker, source.generation)
+    return history
 
 
-_TELLING = (
+_TAKEN = (
     Launched,
     WorkerStarted,
     Failed,
@@ -172,7 +189,7 @@ _TELLING = (
 )
 
 
-def _tell(process: Process, event: Event) -> None:
+def _take_event(process: Process, event: Event) -> None:
     match event:
         case Launched():
             process.is_launched = True
@@ -182,7 +199,7 @@ def _tell(process: Process, event: Event) -> None:
             process.pid = process.pid or event.pid
         case Failed():
             process.failed = event.message or "It failed."
-            process.failed_ns, process.heard = event.at_ns, event.follows
+            process.failed_ns, process.lost_a_peer = event.at_ns, event.follows
         case Finished():
             process.finished = event.status
         case Exited():

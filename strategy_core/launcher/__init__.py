@@ -2,15 +2,28 @@
 
 One process by itself is in `processes`; how the processes of a cluster agree is in `cluster`.
 
-launcher         starts runs one at a time and keeps the spare worker
-run_handle       one run: its processes, commands and ending
-multi_host_run   this host's part of a run on several hosts
-process_group    the processes of one generation, from start to end
-worker_monitor   the state of one worker, from its events and messages
-hang_diagnosis   which process the others wait for
-restart_policy   whether a run goes on without a process that was lost
-launch_log       the launcher's event file
-claim            takes a run folder, or says why it cannot
-repetition       runs repeated in turns, to compare two specs
-ray              the same under Ray Train
+docs/processes.md explains it and draws the states of workers and runs.
+
+launcher          starts runs, one at a time by default
+worker_pool       the worker processes, with a spare one
+spare_timing      when the next spare worker is started
+claim             takes a run folder, or says why it cannot
+run_handle        a run as its callers see it, and its thread
+run_control       what the thread does with messages, requests and time
+inbox             what the thread receives
+run_state         states of a run and their transitions
+deployment        what differs between one host and several: one host
+multi_host_run    the same: this host's process of a run on several hosts
+group_start       starts one process, or all of a group
+process_start     what one process is started with
+process_group     processes that start and end together
+worker_monitor    one worker: state, progress, exit reason
+worker_state      states of a worker and their transitions
+state_machine     a state that changes only along a table
+process_activity  whether a process computes, waits or was stopped
+hang_diagnosis    which process the others wait for
+restarts          restarts one process while the others go on
+launch_log        the launcher's event file
+repetition        runs repeated in turns, to compare two specs
+ray               runs under Ray Train
 """

@@ -1,7 +1,7 @@
 """A run takes a folder of its own, or says at once why it cannot.
 
-A folder is free where there is none, where it is empty, or where a request was refused before
-anything ran: whoever mends the request wants to say `-o` with the same name again.
+A folder is free if it does not exist, if it is empty, or if its request was refused before anything
+ran: a user who corrects the request wants to use the same name for `-o` again.
 """
 
 from __future__ import annotations

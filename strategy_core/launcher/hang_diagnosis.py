@@ -1,8 +1,8 @@
-"""Who hangs, of several: the one that the others wait for.
+"""Finds which process of several hangs: the one that the others wait for.
 
-When one gives no sign of life, soon none does. So all are asked where they are (`whereabouts`):
-those who wait inside their step wait for a peer. Nobody hangs who waits for one that still builds
-its first step, or imports TensorFlow, and is seen to be at it.
+When one process gives no sign of life, soon none does. The launcher therefore asks each for its
+stack (`stack_probe`): those that wait inside their step wait for a peer. A process that waits for a
+peer does not hang while that peer builds its first step or imports TensorFlow, and makes progress.
 """
 
 from __future__ import annotations
@@ -11,79 +11,82 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from strategy_core.launcher.worker_monitor import WorkerMonitor
+from strategy_core.launcher.worker_state import WorkerState
 from strategy_core.processes import stack_probe
 from strategy_core.processes.stack_probe import StackSample
 
 ANSWER_S = 5.0
-"""So long may a process take to answer: on an idle machine it does at once."""
+"""Limit for the stacks to arrive; on an idle machine they arrive at once."""
 
 
 class HangDiagnosis:
-    """Everyone is asked; driven by one thread, which passes the time in."""
+    """One request for all stacks. Driven by one thread, which passes the time in."""
 
-    def __init__(self, members: Sequence[WorkerMonitor], now: float) -> None:
+    def __init__(self, workers: Sequence[WorkerMonitor], now: float) -> None:
         self._asked_at = now
         self._logs: dict[int, tuple[Path, int]] = {}
-        for member in members:
-            # Nothing answers the signal before: it would kill.
-            if member.process.ready and member.has_begun and member.stopped_since is None:
-                log = member.folder.path / "stderr.log"
-                self._logs[member.folder.worker] = log, _size(log)
-                stack_probe.ask(member.process.pid)
+        for worker in workers:
+            # Before a worker has installed its handler, SIGUSR1 would end it. While it is stopped
+            # (SIGSTOP), it cannot answer.
+            has_handler = worker.process.ready and worker.state is not WorkerState.STARTING
+            if has_handler and worker.activity.stopped_since is None:
+                log = worker.folder.path / "stderr.log"
+                self._logs[worker.folder.worker] = log, _size(log)
+                stack_probe.ask(worker.process.pid)
 
     def is_over(self, now: float) -> bool:
-        """Whether all have answered that can, or had the time to."""
+        """Whether all stacks have arrived, or the time for that is over."""
         said = (_said_since(*log) for log in self._logs.values())
         return now > self._asked_at + ANSWER_S or all(map(stack_probe.is_whole, said))
 
-    def culprit(
+    def find_hung(
         self,
         alive: Sequence[WorkerMonitor],
         hung: Mapping[int, str],
         now: float,
         *,
-        is_served: bool,
+        has_coordinator: bool,
     ) -> tuple[WorkerMonitor, str] | None:
-        """Who hangs, and why; None where all wait for one that is at work.
+        """The process that hangs, and why; None if all wait for one that makes progress.
 
         Args:
-          alive: whoever is there.
-          hung: why each is taken for hung that gives no sign of life, by process number.
-          is_served: one of them trains and the others do what it sends them: only its own
+          alive: the processes of the group that have not ended.
+          hung: why each process that gives no sign of life counts as hung, by process number.
+          has_coordinator: one of them trains and the others do what it sends them: only its own
             silence, or a server's own, says something.
         """
-        at_work = [m for m in alive if m.is_building and m.folder.worker not in hung]
-        if is_served and at_work:
+        at_work = [w for w in alive if w.is_opening and w.folder.worker not in hung]
+        if has_coordinator and at_work:
             return None
-        suspects = [m for m in alive if m.folder.worker in hung or not is_served]
-        found = min(suspects, key=lambda m: (*self._stuck(m), m not in at_work, m.last_sign))
+        suspects = [w for w in alive if w.folder.worker in hung or not has_coordinator]
+        found = min(suspects, key=lambda w: (*self._rank(w), w not in at_work, w.last_sign))
         if found in at_work:
             return None
         why = hung.get(found.folder.worker) or f"No step for {now - found.last_sign:.0f} s."
-        place = self._place(found)
-        is_told = place is not None and found.stopped_since is None
-        return found, f"{why[:-1]}; {place}." if is_told else why
+        stack = self._stack(found)
+        return found, why if stack is None else f"{why[:-1]}; {stack}."
 
-    def is_waiting(self, member: WorkerMonitor) -> bool:
-        """Whether a worker whose peers are on other hosts said that it may be waiting for them."""
-        place = self._place(member)
-        is_heard = member.stopped_since is None
-        return is_heard and place is not None and place.may_wait_for_others
+    def may_wait_for_peers(self, worker: WorkerMonitor) -> bool:
+        """Whether a worker whose peers are on other hosts is at a place where it may wait for
+        them."""
+        stack = self._stack(worker)
+        return stack is not None and stack.may_wait_for_others
 
-    def _stuck(self, member: WorkerMonitor) -> tuple[bool, bool, int]:
+    def _rank(self, worker: WorkerMonitor) -> tuple[bool, bool, int]:
         """The least of several is the one that the others wait for."""
-        place = self._place(member)
-        is_waiting = place is not None and place.is_waiting_for_peers
+        stack = self._stack(worker)
         return (
-            member.stopped_since is None,
-            is_waiting,
-            -1 if member.step is None else member.step,
+            worker.activity.stopped_since is None,
+            stack is not None and stack.is_waiting_for_peers,
+            -1 if worker.step is None else worker.step,
         )
 
-    def _place(self, member: WorkerMonitor) -> StackSample | None:
-        """Where it said it was."""
-        log = self._logs.get(member.folder.worker)
-        return stack_probe.read(_said_since(*log)) if log else None
+    def _stack(self, worker: WorkerMonitor) -> StackSample | None:
+        """What it answered; None for one that did not, or that was stopped meanwhile."""
+        log = self._logs.get(worker.folder.worker)
+        if log is None or worker.activity.stopped_since is not None:
+            return None
+        return stack_probe.read(_said_since(*log))
 
 
 def _size(path: Path) -> int:

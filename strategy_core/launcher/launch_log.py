@@ -1,28 +1,29 @@
-"""What the launcher puts on record of a run's processes: their launch, their end, and remarks."""
+"""Records the launch and the end of a run's processes, and notes, in the launcher's event file."""
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from strategy_core.launcher.process_group import ProcessGroup
+from strategy_core.launcher.state_machine import StateMachine
 from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Event, Exited, Launched
+from strategy_lab.profiles.run.events import Event, Exited, Launched, Note
 from strategy_lab.profiles.run.layout import launcher_file
 from strategy_lab.profiles.run.manifest import uid_of
 
-FINE = ("finished", "stopped", "replaced")
+EXPECTED = ("finished", "stopped", "replaced")
 """Verdicts of processes that ended as they should."""
 
 
 class LaunchLog:
-    """A launcher's event file of one run.
-
-    `process` and `host` are told where it has only that process of a cluster, on that machine.
-    """
+    """The event file of one launcher; `host` is its machine if other hosts have other processes."""
 
     def __init__(self, run: Path, process: int = 0, host: str | None = None) -> None:
         self._log = EventLog(launcher_file(run, process))
@@ -30,17 +31,17 @@ class LaunchLog:
         self._run = uid_of(run)
 
     def write(self, event: Event) -> None:
-        with contextlib.suppress(RunFolderError):  # a full disk: the worker's story says so
+        with contextlib.suppress(RunFolderError):  # the worker reports a full disk
             self._log.write(event)
 
     def launched(self, group: ProcessGroup) -> None:
         for note in group.network.notes if group.network else ():
             self.write(note)
-        for member in group.members:
-            self.launched_one(group, member)
+        for worker in group.workers:
+            self.launched_one(group, worker)
 
-    def launched_one(self, group: ProcessGroup, member: WorkerMonitor) -> None:
-        process, folder = member.process, member.folder
+    def launched_one(self, group: ProcessGroup, worker: WorkerMonitor) -> None:
+        process, folder = worker.process, worker.folder
         task = group.cluster.tasks[folder.worker] if group.cluster else None
         self.write(
             Launched(
@@ -48,7 +49,7 @@ class LaunchLog:
                 folder.generation,
                 process.pid,
                 process.started_ns,
-                member.from_spare,
+                worker.from_spare,
                 task.title if task else None,
                 task.address if task else None,
                 self._host,
@@ -57,27 +58,43 @@ class LaunchLog:
         )
 
     def exited(self, group: ProcessGroup) -> None:
-        """Every process of the group has ended; who only followed another one is told apart."""
-        culprit = group.culprit()
-        for member in group.members:
-            self.exited_one(group, member, None if member is culprit else culprit.folder.worker)
+        """Record the ends of all processes; those after the root cause name it in `follows`."""
+        cause = group.root_cause()
+        for worker in group.workers:
+            self.exited_one(group, worker, None if worker is cause else cause.folder.worker)
 
     def exited_one(
-        self, group: ProcessGroup, member: WorkerMonitor, follows: int | None = None
+        self, group: ProcessGroup, worker: WorkerMonitor, follows: int | None = None
     ) -> None:
-        verdict = group.verdict(member)
-        is_fine = verdict.verdict in FINE
+        reason = group.exit_reason(worker)
+        is_expected = reason.verdict in EXPECTED
         self.write(
             Exited(
-                member.folder.worker,
-                member.folder.generation,
-                member.process.poll(),
-                verdict.verdict,
-                verdict.message,
-                None if is_fine else follows,
-                None if is_fine else member.lost_ns(time.monotonic(), time.time_ns()),
+                worker.folder.worker,
+                worker.folder.generation,
+                worker.process.poll(),
+                reason.verdict,
+                reason.message,
+                None if is_expected else follows,
+                None if is_expected else worker.lost_ns(time.monotonic(), time.time_ns()),
             )
         )
+
+    def rejected(self, group: ProcessGroup, message: str, numbers: Iterator[int]) -> None:
+        """Move the records of a group that could not take over out of the run's own."""
+        for worker in group.workers:
+            own = worker.folder.path
+            kept = own.with_name(f"rejected-{own.name}-{next(numbers)}")
+            with contextlib.suppress(OSError):
+                shutil.move(own, kept)
+            what = "A new worker could not take over; its records are stored separately"
+            self.write(Note("warning", what, {"folder": kept.name, "message": message}))
+
+    def illegal_transitions(self, machines: Iterable[StateMachine[Any, Any]]) -> None:
+        for machine in machines:
+            for sentence in machine.refused:
+                self.write(Note("warning", sentence))
+            machine.refused.clear()
 
     def close(self) -> None:
         self._log.close()

@@ -1,20 +1,21 @@
-"""A run of which this launcher has one process: its peers' launchers are on other hosts.
+"""The deployment of a run over several hosts: each host's launcher has one process of it.
 
-Nobody sees all of them, so some things are told otherwise than in a group of one host: whether the
-others are there, by their ports; that a run stops or changes, by the workers among themselves;
-that it is over, to those who only serve, by the coordinator's end. Commands are left in the run's
-folder (`profiles.run.command_mailbox`), which the launcher of process 0 reads: it may be on another
-host than the person who sends them. A change that needs fresh processes everywhere is left to
-whatever started them.
+No launcher sees all processes, so some facts arrive in other ways than within one host. A launcher
+finds out by the ports of the other tasks whether these have started. The workers agree among
+themselves when a run stops or changes. A server leaves when the coordinator's port has closed.
+Commands are left in the run's folder (`profiles.run.command_mailbox`), which the launcher of
+process 0 reads, because that launcher may be on another host than the user. A change that needs
+other processes on every host is up to the program that started these.
 """
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from strategy_core.cluster.discovery.peer_probe import (
     PeerProbe,
@@ -24,13 +25,14 @@ from strategy_core.cluster.discovery.peer_probe import (
 )
 from strategy_core.cluster.discovery.task_address import Place, split_address
 from strategy_core.cluster.network.isolation import Network
+from strategy_core.launcher.group_start import GroupStart, start_process
+from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import ProcessGroup
-from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle, StartWorker
+from strategy_core.launcher.process_start import ProcessStart
+from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.planning.multi_host_reconfiguration import check_planned
 from strategy_core.processes import protocol
-from strategy_core.processes.exit_reason import ExitReason
-from strategy_core.processes.worker_process import Message
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.command_mailbox import (
     OWN_NUMBERS_FROM,
@@ -40,156 +42,133 @@ from strategy_lab.profiles.run.command_mailbox import (
 from strategy_lab.profiles.run.events import CommandAnswered, Note
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-_TELL_AFTER_S = 15.0
-_TELL_EVERY_S = 30.0
+_REPORT_AFTER_S = 15.0
+_REPORT_EVERY_S = 30.0
 _COMMANDS_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one host has of a run."""
+    """One host's process of a run."""
 
     place: Place
     checkpoint: Path | None = None
-    """Where the training state to begin with lies, the same in all processes."""
-    tell: Callable[[str], None] = lambda _sentence: None
-    """Is told for whom it is waited."""
+    """Where the training state to begin with is, the same in all processes."""
+    report: Callable[[str], None] = lambda _sentence: None
+    """Called with a sentence about the peers that the process waits for."""
 
 
-class MultiHostRun(RunHandle):
-    """The handle of one process of a cluster."""
+class MultiHost:
+    """The deployment of one process of a cluster."""
 
-    def __init__(
-        self,
-        part: Part,
-        spec: RunSpec,
-        folder: Path,
-        start_worker: StartWorker,
-        *,
-        on_progress: Callable[[], None] = lambda: None,
-        stop_grace_s: float = STOP_GRACE_S,
-    ) -> None:
+    first_number = OWN_NUMBERS_FROM
+    can_restart = False
+    """The processes of the other hosts would have to restart, too."""
+
+    def __init__(self, part: Part, spec: RunSpec, folder: Path) -> None:
         place, now = part.place, time.monotonic()
         self._part = part
+        self._spec = spec
+        self._folder = folder
         self._is_server = place.cluster.has_coordinator and place.process != 0
-        self._doorkeeper = PeerProber(place, PeerProbe(place, spec.cluster.start_timeout_s, now))
-        self._tell_at = now + _TELL_AFTER_S
-        self._has_left = self._has_joined = False
-        self._patience = ProbeTimeouts(place)
-        self._look_for_commands_at = now
+        self._prober = PeerProber(place, PeerProbe(place, spec.cluster.start_timeout_s, now))
+        self._timeouts = ProbeTimeouts(place)
+        self._has_joined = self._was_told_to_leave = False
+        self._report_at = now + _REPORT_AFTER_S
+        self._read_commands_at = now
         self._last_command = 0
-        try:
-            super().__init__(
-                spec,
-                folder,
-                start_worker,
-                on_progress=on_progress,
-                stop_grace_s=stop_grace_s,
-                launch_log=LaunchLog(folder, place.process, platform.node()),
-                numbers_from=OWN_NUMBERS_FROM,
-            )
-        except BaseException:
-            self._doorkeeper.dismiss()
-            raise
 
-    def _start(
-        self,
-        generation: int,
-        spec: RunSpec,
-        checkpoint: str | None,
-        _asked: protocol.Replacement | None = None,
+    def launch_log(self, run: Path) -> LaunchLog:
+        return LaunchLog(run, self._part.place.process, platform.node())
+
+    def start_group(
+        self, start: GroupStart, workers: WorkerPool, inbox: Inbox, numbers: Iterator[int]
     ) -> ProcessGroup:
-        """The one process of this host."""
-        place, resume = self._part.place, checkpoint or self._part.checkpoint
-        command = protocol.Run(
-            next(self._numbers),
-            str(self.folder.resolve()),
-            place.process,
-            generation,
-            spec.to_json(),
-            str(resume) if resume else None,
-            cluster=place.cluster.to_json(),
-            has_own_launcher=True,
+        """Start the one process of this host."""
+        place = self._part.place
+        start = replace(start, checkpoint=start.checkpoint or self._part.checkpoint)
+        command = start.command(
+            next(numbers), place.process, cluster=place.cluster.to_json(), has_own_launcher=True
         )
         addresses = [task.address for task in place.cluster.tasks]
         network = Network(addresses, [None], notes=[_exposure(place)])
-        member = self._start_member(command)
-        return ProcessGroup([member], place.cluster, network=network, is_part=True)
+        worker = start_process(ProcessStart(command), workers, inbox)
+        return ProcessGroup([worker], place.cluster, network, has_remote_peers=True)
 
-    def _take_from_group(self, message: Message) -> None:
+    def take_message(self, group: ProcessGroup, message: Mapping[str, Any]) -> bool:
         self._has_joined |= "joined" in message
-        if "failed" in message and self._group.leader.follows:
-            self._group.silent_peers = silent_peers(self._part.place)
-        if self._is_server and "done" in message:
-            return  # its books can be closed at any time: it serves until the coordinator leaves
-        super()._take_from_group(message)
+        if "failed" in message and group.leader.lost_a_peer:
+            group.silent_peers = silent_peers(self._part.place)
+        # A server is done as soon as it serves. It leaves after the coordinator, not before.
+        return not (self._is_server and "done" in message)
 
-    def _take_command(self, command: protocol.Command | str | int) -> None:
-        if self._is_server and isinstance(command, protocol.Stop):
-            self._group.kill("impatient", "Stopped on request while serving.")
-            return
-        super()._take_command(command)
+    def stop(self, group: ProcessGroup) -> bool:
+        """A server does no steps at which it could obey Stop."""
+        if self._is_server:
+            group.kill("impatient", "Stopped on request while serving.")
+        return self._is_server
 
-    def _look(self, now: float) -> None:
-        if self.verdict is None:
-            self._attend(now)
-            if self._part.place.process == 0 and now >= self._look_for_commands_at:
-                self._look_for_commands_at = now + _COMMANDS_EVERY_S
-                self._take_commands()
-        super()._look(now)
+    def check(self, group: ProcessGroup, log: LaunchLog, now: float) -> list[protocol.Command]:
+        self._watch_peers(group, now)
+        if self._part.place.process != 0 or now < self._read_commands_at:
+            return []
+        self._read_commands_at = now + _COMMANDS_EVERY_S
+        return self._read_commands(log, group.leader.step)
 
-    def _take_commands(self) -> None:
-        """Hand on what was left in the folder since the last look."""
-        for left in read_commands(self.folder, self._last_command):
+    def close(self) -> None:
+        self._prober.dismiss()
+
+    def _read_commands(self, log: LaunchLog, step: int | None) -> list[protocol.Command]:
+        """The commands that were left in the folder since the last call."""
+        commands = []
+        for left in read_commands(self._folder, self._last_command):
             self._last_command = left.number
             command = _command_of(left)
             if command is not None:
-                self._take_command(command)
+                commands.append(command)
                 continue
-            told = "The file is not a command: it holds neither changes nor a stop."
-            self._log.write(CommandAnswered(left.number, left.command, "rejected", self.step, told))
+            why = "The file is not a command: it holds neither changes nor a stop."
+            log.write(CommandAnswered(left.number, left.command, "rejected", step, why))
+        return commands
 
-    def _attend(self, now: float) -> None:
-        """Wait for the others, but not for ever; go where the coordinator has gone."""
-        if self._is_server and self._doorkeeper.has_leader_left and not self._has_left:
-            self._has_left = True
-            self._group.send(protocol.Leave(next(self._numbers)))
-        if self._has_met():
+    def _watch_peers(self, group: ProcessGroup, now: float) -> None:
+        """Wait for the peers up to the time limits; let a server leave after its coordinator."""
+        if self._is_server and self._prober.has_leader_left and not self._was_told_to_leave:
+            self._was_told_to_leave = True
+            group.send(protocol.Leave(0))
+        if self._has_met(group):
             if not self._is_server:
-                self._doorkeeper.dismiss()
-                self._wait_for_peers(now)
+                self._prober.dismiss()
+                self._check_wait(group, now)
             return
-        self._group.leader.last_sign = now  # it waits, as it should
-        late, missing = self._doorkeeper.too_late(now), self._doorkeeper.missing
+        group.leader.last_sign = now  # it waits for its peers to start
+        late, missing = self._prober.too_late(now), self._prober.missing
         if late is not None:
-            self._group.kill("absent", late)
-        elif missing and now > self._tell_at:
-            self._tell_at = now + _TELL_EVERY_S
-            self._part.tell(f"waiting for {missing}")
+            group.kill("absent", late)
+        elif missing:
+            self._report(f"waiting for {missing}", now)
 
-    def _wait_for_peers(self, now: float) -> None:
-        """Peers may build for longer than a worker may hang: their own hosts watch them."""
-        since = self._group.leader.waits_since
-        timeout_s = (self._group.leader.spec or {}).get("hang_timeout_s", self.spec.hang_timeout_s)
-        late = self._patience.too_late(since, now, timeout_s)
+    def _check_wait(self, group: ProcessGroup, now: float) -> None:
+        """Limit the wait for peers in a step. They may build for longer than a worker may hang:
+        their own launchers watch them."""
+        since = group.leader.waits_since
+        timeout_s = group.hang_timeout_s(self._spec.hang_timeout_s)
+        late = self._timeouts.too_late(since, now, timeout_s)
         if late is not None:
-            self._group.kill("absent", late)
-        elif since is not None and now > self._tell_at:
-            self._tell_at = now + _TELL_EVERY_S
-            self._part.tell(self._patience.sentence(since, now))
+            group.kill("absent", late)
+        elif since is not None:
+            self._report(self._timeouts.sentence(since, now), now)
 
-    def _has_met(self) -> bool:
-        """Whether TensorFlow has brought the cluster together, as far as this process needs it."""
+    def _report(self, sentence: str, now: float) -> None:
+        if now > self._report_at:
+            self._report_at = now + _REPORT_EVERY_S
+            self._part.report(sentence)
+
+    def _has_met(self, group: ProcessGroup) -> bool:
+        """Whether TensorFlow has connected the cluster, as far as this process needs it."""
         if self._is_server:
-            return self._doorkeeper.has_leader_come
-        return self._has_joined or self._group.leader.spec is not None
-
-    def _restart(self, _verdict: ExitReason) -> bool:
-        return False  # the others would have to as well
-
-    def _settle(self) -> None:
-        super()._settle()
-        self._doorkeeper.dismiss()
+            return self._prober.has_leader_come
+        return self._has_joined or group.leader.spec is not None
 
 
 def _command_of(left: LeftCommand) -> protocol.Command | None:
@@ -220,7 +199,7 @@ def check_multi_host(spec: RunSpec) -> None:
 
 
 def _exposure(place: Place) -> Note:
-    """Whoever reaches the port of a TensorFlow server can have it run what they like."""
+    """Any program that reaches the port of a TensorFlow server can have it run any op."""
     _, port = split_address(place.task.address)
     said = (
         f"TensorFlow's server of {place.task.title} listens on port {port} of every interface "

@@ -107,9 +107,9 @@ def _trainer(spec: RunSpec, config: dict[str, Any], cpus: float, storage: Path) 
 
 
 def run_task(config: dict[str, Any]) -> None:
-    """One process of the run, where Ray has put it: its worker is launched, watched, and told of.
+    """One process of the run, where Ray has put it: launches, watches and reports on its worker.
 
-    A failure is told and not raised: Ray would end the others before they said what they know.
+    A failure is reported and not raised: Ray would end the others before they reported theirs.
     """
     import ray
 

@@ -229,7 +229,7 @@ def _opened(folder: Path) -> Profile | None:
 
 
 def _put_aside(folder: Path, state: str) -> None:
-    """Keep an unfinished run under another name, so that it can be recorded anew."""
+    """Keep an unfinished run under another name, so that it can be recorded again."""
     if state == "running":
         raise RunFolderError(
             f"{folder} is still being recorded", advice="Wait until it ends, or stop it"

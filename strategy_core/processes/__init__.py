@@ -1,16 +1,19 @@
-"""One worker process from both ends: started, commanded, watched, and why it ended.
+"""Worker processes as the launcher and the worker itself see them. Nothing imports TensorFlow.
 
-    protocol         commands and messages between launcher and worker
-    worker_process   launcher's end: one process, its messages, its stderr
-    command_reader   worker's end: a thread that reads commands
-    parent_death     worker's end: it ends with its launcher
-    reaper           the worker's parent on Linux; kills what the worker leaves behind
-    subreaper, descendants, orphan_cleanup      find and end what a worker started
-    exit_reason      why a worker ended; `oom` and `stderr_summary` are its evidence
-    stack_probe      where a silent process is
-    timeouts, limits how long a process may be silent, and what it may use
-    namespace_handle how a process is started in a network namespace
-    import_path      what child processes import
-
-Free of TensorFlow. What concerns several processes is in `launcher` and `cluster`.
+protocol          commands and messages between launcher and worker
+spawner           launcher: starts workers
+worker_process    launcher: sends commands to one worker, receives its messages
+command_reader    worker: receives commands in a thread
+parent_death      worker: ends with its launcher
+reaper            parent of a worker on Linux: ends all descendants of the worker
+descendants       finds the descendants of a worker by a mark in their environment
+orphan_cleanup    ends the descendants of the workers of a launcher that was killed
+subreaper         ends all processes below this one
+exit_reason       why a worker ended
+stderr_summary    the lines of stderr that say why a process died
+oom               out-of-memory counters of the kernel
+stack_probe       the stack of a process that does not answer otherwise
+timeouts          limits for a process that is busy
+namespace_handle  descriptors of the network namespaces that a worker enters
+import_path       what child processes import
 """

@@ -1,7 +1,8 @@
-"""A worker and all that it starts, wherever that goes: told by a mark in the environment.
+"""Finds the processes that a worker has started, by a mark in their environment.
 
-Children inherit the environment, through new sessions and after their parent's death, where no
-process group and no parent tells any more whose they were.
+Children inherit the environment. It survives a new session (`setsid`) and the death of the parent,
+after which neither the process group nor the parent's id leads to the worker. A child that is
+started with another environment is not found; on Linux the worker's reaper ends such a child.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ _MOST_SWEEPS = 20
 
 
 def new_mark() -> str:
-    """A mark that no other process has."""
+    """A mark that no other launcher uses."""
     return uuid.uuid4().hex
 
 
 def without_mark(environment: Mapping[str, str]) -> dict[str, str]:
-    """For a process that ends by itself, and may finish what it does first."""
+    """The environment of a process that is not to be killed with the marked ones."""
     return {name: value for name, value in environment.items() if name != VARIABLE}
 
 
 def members(mark: str) -> Iterator[psutil.Process]:
-    """The processes of a family that live, whoever asks left out."""
+    """The living processes with a mark that begins like this, without the caller."""
     own = psutil.Process().pid
     for process in psutil.process_iter():
         try:
@@ -34,11 +35,11 @@ def members(mark: str) -> Iterator[psutil.Process]:
             if is_one and process.pid != own and process.status() != psutil.STATUS_ZOMBIE:
                 yield process
         except (psutil.Error, OSError):
-            continue  # gone meanwhile, or somebody else's
+            continue  # ended meanwhile, or another user's
 
 
 def end_descendants(mark: str) -> None:
-    """Kill every member; again for as long as one that was being started turns up."""
+    """Kill all processes with the mark; again while processes that were being forked appear."""
     for _ in range(_MOST_SWEEPS):
         living = list(members(mark))
         if not living:

@@ -1,4 +1,4 @@
-"""Why a worker ended, from everything that is known: a pure function, one sentence out."""
+"""Why a worker ended, derived from all evidence: a pure function with one sentence as result."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 from strategy_core.processes import protocol
 
 KillReason = Literal["hung", "asked", "impatient", "peer", "absent"]
-"""Why the launcher itself sent SIGKILL; `impatient`: a stop that was not obeyed in time; `peer`: a
-run of several processes had lost one, and this one was left; `absent`: another never came."""
+"""Why the launcher sent SIGKILL. `impatient`: Stop was not obeyed in time. `peer`: another process
+of the run was lost. `absent`: another process never started."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExitEvidence:
-    """What is known of a worker that is no more."""
+    """What is known of a worker that has ended."""
 
     exit_code: int | None
     """As `subprocess` has it: negative for a signal."""
@@ -26,24 +26,26 @@ class ExitEvidence:
     replaced: bool = False
     killed_for: KillReason | None = None
     kill_note: str = ""
-    """What was seen when the launcher decided to kill."""
+    """What the launcher observed when it decided to kill."""
     out_of_memory: bool = False
     memory_note: str = ""
-    last_words: str = ""
-    """See `last_words`."""
+    stderr: str = ""
+    """See `stderr_summary`."""
     last_step: int | None = None
     serves: bool = False
-    """It did what another process sent it, and counts no steps."""
+    """It executed what a coordinator sent, and counts no steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExitReason:
+    """The verdict of an `exited` event, and its message."""
+
     verdict: str
     message: str | None = None
 
 
-def judge(ending: ExitEvidence) -> ExitReason:
-    """The verdict of an `exited` event. What the worker said itself counts first."""
+def exit_reason(ending: ExitEvidence) -> ExitReason:
+    """Why the worker ended. What it reported itself counts first."""
     if ending.replaced or ending.finished is not None:
         return ExitReason("replaced" if ending.replaced else str(ending.finished))
     if ending.exit_code == protocol.EXIT_OUT_OF_MEMORY:
@@ -84,8 +86,8 @@ def _killed_by_signal(ending: ExitEvidence, number: int) -> ExitReason:
 
 
 def _sentence(what: str, ending: ExitEvidence) -> str:
-    if ending.last_words:
-        return f"{_where(what + '.', ending)} The end of its error output: {ending.last_words}"
+    if ending.stderr:
+        return f"{_where(what + '.', ending)} The end of its error output: {ending.stderr}"
     return _where(f"{what} without any output.", ending)
 
 

@@ -1,4 +1,4 @@
-"""The way into a network of its own, for a process that is started there."""
+"""The network namespaces that a worker process enters when it starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NamespaceHandle:
-    """The way into a network: descriptors of namespaces, for the process that is to enter."""
+    """Open descriptors of namespaces, which the worker inherits and enters."""
 
     namespaces: tuple[int, ...]
 

@@ -1,7 +1,7 @@
-"""What the kernel counted about memory: was a SIGKILL nobody here sent an out-of-memory kill?
+"""Whether a SIGKILL that the launcher did not send was an out-of-memory kill.
 
 The counters are those of this process's cgroup (v2 `memory.events`, v1 `memory.oom_control`) and
-of the whole machine (`/proc/vmstat`). They only grow, so two readings around a run tell.
+of the whole machine (`/proc/vmstat`). They only grow, so two readings around a run show a kill.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class MemoryReading:
-    """Kernel counters at one instant; None where this system does not tell."""
+    """Kernel counters at one instant; None if this system has no such counter."""
 
     cgroup_oom_kills: int | None = None
     machine_oom_kills: int | None = None
     limit_bytes: int | None = None
-    """The cgroup's limit; None where there is none."""
+    """The cgroup's limit; None if it has none."""
 
 
 def read_memory(root: Path = Path("/")) -> MemoryReading:
@@ -33,7 +33,7 @@ def read_memory(root: Path = Path("/")) -> MemoryReading:
 def oom_evidence(
     before: MemoryReading, after: MemoryReading, peak_bytes: int | None
 ) -> tuple[bool, str]:
-    """Whether memory ran out as far as the counters tell, and the sentence that says how sure."""
+    """Whether memory ran out according to the counters, and a sentence on how certain that is."""
     seen = f" The worker was last seen using {_gib(peak_bytes)}" if peak_bytes else ""
     if seen and after.limit_bytes:
         seen += f" of the {_gib(after.limit_bytes)} allowed"

@@ -1,9 +1,9 @@
-"""The process that outlives a launcher by a moment, and ends what its workers had started.
+"""A process that ends what the workers of a launcher have started, once that launcher has ended.
 
-`python -m strategy_core.processes.orphan_cleanup MARK` waits for the end of stdin, which only the
-launcher holds open: however that dies, `kill -9` included, the family of MARK is ended (see
-`family`). The kernel ends the workers themselves at once (see `lifeline`), but not what their
-user's code started.
+`python -m strategy_core.processes.orphan_cleanup MARK` waits for the end of stdin, whose write end
+only the launcher holds. That end comes however the launcher dies, `kill -9` included; then all
+processes that carry MARK are killed (see `descendants`). The kernel ends the workers themselves
+(see `parent_death`), but not the processes that their user's code started.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLOSING_S = 10.0
 
 
 class OrphanCleanup:
-    """The launcher's end of it."""
+    """Launcher: starts that process, and ends it."""
 
     def __init__(self, mark: str) -> None:
         self._process = subprocess.Popen(
@@ -33,7 +33,7 @@ class OrphanCleanup:
         )
 
     def close(self) -> None:
-        """Have the family ended, and wait until it is."""
+        """End all processes with the mark, and wait until they have ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -45,7 +45,7 @@ class OrphanCleanup:
 
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it has its own end: the launcher's
+        signal.signal(number, signal.SIG_IGN)  # it ends after the launcher, not with it
     sys.stdin.buffer.read()
     end_descendants(sys.argv[1])
 

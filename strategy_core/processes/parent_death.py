@@ -1,9 +1,18 @@
-"""The worker's end of the tie to its launcher: a worker never outlives it.
+"""Worker: end when the launcher ends, whatever ends the launcher.
 
-Three knots, because each one alone can slip. The kernel kills the worker when the launching thread
-dies (Linux). The start of the worker races with that request, so the parent is compared
-afterwards. And wherever it runs, the end of stdin means that the launcher is gone. What a worker
-had started is ended by the launcher's keeper (`keeper`).
+Three mechanisms together, because each fails alone:
+
+- PR_SET_PDEATHSIG (Linux) has the kernel kill this process when its parent ends. "Parent" is the
+  thread that forked, not its process (prctl(2)), so a launcher starts all workers from one thread
+  that lives as long as it does.
+- The parent may end between the fork and that request. No signal comes then. The parent's id is
+  therefore compared after the request: an orphan has another parent.
+- The end of stdin works on every system, but only once no process holds the write end of the pipe:
+  a child that the launcher's process forked without `exec` has a copy.
+
+Things that don't work: an `atexit` handler of the launcher (not run on SIGKILL); a heartbeat (a
+launcher that is stopped or swapped out would lose its workers). Processes that a worker has started
+are ended by its reaper (`reaper`), or by `orphan_cleanup`.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def tie_to(parent: int) -> None:
-    """Die with process `parent`. Call first thing: imports take seconds."""
+    """End with process `parent`. Call this before anything else: imports take seconds."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -27,7 +36,7 @@ def tie_to(parent: int) -> None:
 
 
 def end_at_once() -> NoReturn:
-    """End this process and what it started, without any cleaning up."""
+    """End this process and its process group by SIGKILL."""
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -35,14 +44,14 @@ def end_at_once() -> NoReturn:
 
 
 def take_protocol() -> TextIO:
-    """The launcher's pipe under a number of its own; what prints to stdout goes to stderr."""
+    """Move the launcher's pipe to another descriptor; what prints to stdout goes to stderr."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(pipe, "w", encoding="utf-8", buffering=1)
 
 
 def take_stdin() -> BinaryIO:
-    """The launcher's commands under a number of their own; user code that reads finds nothing."""
+    """Move the launcher's commands to another descriptor; user code reads an empty stdin."""
     commands = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -51,7 +60,7 @@ def take_stdin() -> BinaryIO:
 
 
 def print_into(folder: Path) -> None:
-    """From here on everything printed, by Python or by C++, lies in the worker's folder."""
+    """From here on everything printed, by Python or by C++, goes to the worker's folder."""
     folder.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,19 +1,19 @@
-"""What launcher and worker say to each other: one JSON object per line, both ways.
+"""The protocol of launcher and worker: one JSON object per line in each direction.
 
 Commands go to the worker's stdin; answers to them are `answer` events in the run folder. The few
 messages a worker sends on its stdout are for the launcher alone:
 
     {"ready": true, "inventory": {...}}                         TensorFlow is imported
-    {"joined": true}                         all processes of the cluster have come together
+    {"joined": true}                         TensorFlow has connected the cluster
     {"opened": true, "step": 20}                                the run's first step is done
     {"replace": {"number": 4, ...}}                             see Replacement
     {"failed": {"message": ..., "detail": ..., "follows": false}}
-                                             as the event: a full disk loses that; `follows`: it
-                                             heard of a peer's end, and has no fault of its own
-    {"done": true}                           books closed: waits for `leave`, for its peers' sake
+                                             the same as the event, which a full disk loses;
+                                             `follows`: the error is a consequence of a peer's end
+    {"done": true}                           it can leave at any time, and waits for `leave`
 
 A worker that asked for its replacement keeps its state and waits: `leave` ends it once the fresh
-worker has done a step, `resume` lets it go on as if nothing had been asked.
+worker has done a step, `resume` lets it go on without the change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Take this run: open it (from a checkpoint, where `resume` names one) and do its steps."""
+    """Open this run (from a checkpoint if `resume` names one) and do its steps."""
 
     command: ClassVar[str] = "run"
     number: int
@@ -40,7 +40,7 @@ class Run:
     """The tasks of the run's cluster by process number, `worker` being this one's; None where one
     process is the whole run."""
     has_own_launcher: bool = False
-    """Its peers have launchers of their own: what this one hears, they do not."""
+    """Its peers have other launchers, which do not get the commands of this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Reconfigure:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Close the books at the next step boundary and end."""
+    """Write the last records at the next step boundary and end."""
 
     command: ClassVar[str] = "stop"
     number: int
@@ -70,7 +70,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """No fresh worker could take over, for this reason: refuse the change and go on."""
+    """No fresh worker could take over: reject the change with this message and go on."""
 
     command: ClassVar[str] = "resume"
     number: int
@@ -85,24 +85,24 @@ _COMMANDS: dict[str, type[Command]] = {
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A worker asks for a fresh one: the change that was asked for needs other devices."""
+    """A worker requests a fresh one: a change needs devices that it cannot have."""
 
     number: int
-    """Of the command, or 0 where the spec scripted the change."""
+    """Of the command; 0 for a change that the spec scripts."""
     step: int
     spec: dict[str, Any]
     """The spec with the change made."""
     checkpoint: str
     asked_ns: int
-    """Wall clock when the worker took up the change."""
+    """Wall clock when the worker began the change."""
 
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
-"""The request was wrong: nothing ran."""
+"""The request was invalid; nothing ran."""
 EXIT_OUT_OF_MEMORY = 12
-"""The worker could say so itself."""
+"""The worker reported it itself."""
 
 
 def command_line(command: Command) -> bytes:
@@ -110,7 +110,7 @@ def command_line(command: Command) -> bytes:
 
 
 def parse_command(line: bytes | str) -> Command | None:
-    """The command in a line; None where there is none that this version knows."""
+    """The command in a line; None if this version knows no such command."""
     fields = parse_line(line)
     kind = _COMMANDS.get(fields.pop("command", ""))
     try:
@@ -125,7 +125,7 @@ def message_line(message: dict[str, Any]) -> str:
 
 
 def parse_line(line: bytes | str) -> dict[str, Any]:
-    """A line as a mapping; an empty one where it is no JSON object."""
+    """A line as a mapping; empty if the line is not a JSON object."""
     try:
         value = json.loads(line)
     except ValueError:

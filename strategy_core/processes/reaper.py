@@ -1,4 +1,4 @@
-"""The parent of one worker (Linux): ends with it, and leaves nothing behind that it had started.
+"""The parent of one worker (Linux): ends after it, and ends every process that it started.
 
     python -I -S reaper.py LAUNCHER_PID STATUS_FD NAME=VALUE COMMAND...
 
@@ -6,7 +6,8 @@ Runs COMMAND as a session of its own with `--parent` and this process's id appen
 in its environment. Writes the worker's process id to STATUS_FD, waits, and ends as the worker did:
 with its exit code, or by its signal. Before that it kills every descendant of the worker.
 
-A user's code can start processes that get away from everything a launcher could tell them by:
+A user's code can start processes that no property known to the launcher identifies. What does not
+work:
 
 - the process group and the session: `setsid` leaves both;
 - the parent: an orphan goes to the init process, whose children are not ours to kill;
@@ -43,7 +44,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _LAUNCHER_ENDED = signal.SIGUSR2
 _AWAITED = (signal.SIGCHLD, signal.SIGTERM, _LAUNCHER_ENDED)
 _SWEEP_S = 10.0
-"""A process that waits for a disk cannot be killed before that answers; it is left then."""
+"""Limit: a process in an uninterruptible wait (a disk) cannot be killed; it is left then."""
 
 
 def main() -> NoReturn:
@@ -54,9 +55,9 @@ def main() -> NoReturn:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_PDEATHSIG, _LAUNCHER_ENDED)
     if os.getppid() != int(launcher):
-        os._exit(1)  # it ended before the kernel was asked to tell
+        os._exit(1)  # it ended before PR_SET_PDEATHSIG took effect
     worker = _start(command, int(status_fd), variable)
-    _let_go_of_descriptors()
+    _close_descriptors()
     status = _wait_for(worker)
     _end_descendants()
     _end_like(status)
@@ -84,8 +85,8 @@ def _start(command: list[str], status_fd: int, variable: str) -> int:
         os._exit(127)
 
 
-def _let_go_of_descriptors() -> None:
-    """What the worker was given is its own: its pipes have to end with it."""
+def _close_descriptors() -> None:
+    """Close this copy of the worker's descriptors, so that its pipes end with the worker."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
@@ -106,7 +107,7 @@ def _wait_for(worker: int) -> int:
 
 
 def _reap(worker: int = 0) -> int | None:
-    """Take leave of every child that has ended; the worker's status where it is one of them."""
+    """Reap every child that has ended; returns the worker's status if it is one of them."""
     found = None
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -118,7 +119,7 @@ def _reap(worker: int = 0) -> int | None:
 
 
 def _end_descendants() -> None:
-    """Kill all there are. They are stopped first: one that forks all the time would get away."""
+    """Kill all descendants. They are stopped first: one that forks in a loop would escape."""
     deadline = time.monotonic() + _SWEEP_S
     while time.monotonic() < deadline:
         stopped: set[int] = set()

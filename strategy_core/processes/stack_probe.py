@@ -1,7 +1,9 @@
-"""Where a process that gives no sign of life is: asked by a signal, which is answered even then.
+"""Asks a process that gives no sign of life for its stack, by a signal.
 
-Python's fault handler writes the stack of every thread without the interpreter's help, so a
-worker that waits in TensorFlow with Python's lock held answers too. Only a stopped one does not.
+Python's fault handler writes the stacks of all threads from within the signal handler, without the
+interpreter. It works while TensorFlow waits and holds the GIL. A message through the pipe, or a
+Python signal handler, would not: both need the GIL. A process that was stopped (SIGSTOP) does not
+answer.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
 _OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
 _OUTERMOST = re.compile(r" in (?:<module>|_run_module_as_main)$|^  \.\.\.$", re.MULTILINE)
-"""The last frame of the main thread's stack, or what stands for those of a very deep one."""
+"""The last frame of the main thread's stack, or the ellipsis of a very deep one."""
 _IN_STEP = re.compile(r"strategy_core/training/(?:custom_loop|keras_fit)\.py$")
 _IN_TENSORFLOW = re.compile(r"/tensorflow/python/")
 _IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
@@ -32,14 +34,14 @@ class StackSample:
     frame: str
     """Its innermost own frame: `in train_step, workload.py line 12`."""
     is_in_step: bool
-    """In a step on TensorFlow's side: where those who wait for their peers are."""
+    """In an op of a step, where a worker waits for its peers."""
     is_in_input: bool
     is_in_tensorflow: bool = False
-    """In an op: as those are, too, who share out the first weights, or agree on a change."""
+    """In an op outside a step, too: the first weights are broadcast, a change is agreed on."""
 
     @property
     def may_wait_for_others(self) -> bool:
-        """Whether it is where workers wait for peers, inside a step or not."""
+        """Whether workers wait for peers at this place, in a step or outside of one."""
         return (self.is_in_step or self.is_in_tensorflow) and not self.is_in_input
 
     @property
@@ -53,26 +55,26 @@ class StackSample:
 
 
 def answer_from_now_on() -> None:
-    """Worker: have the signal answered on stderr, which is the worker's log by then."""
+    """Worker: answer the signal on stderr, which is the worker's log by then."""
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
 
 
 def ask(pid: int) -> None:
-    """Launcher: the answer comes in the worker's log."""
+    """Launcher: ask for the stacks, which the worker writes to its log."""
     if hasattr(signal, "SIGUSR1"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGUSR1)
 
 
 def is_whole(stderr: str) -> bool:
-    """Whether the answer in a worker's log is there to its end: the main thread's comes last."""
+    """Whether a worker's log holds a complete answer, which ends with the main thread."""
     blocks = list(_THREAD.finditer(stderr))
     return bool(blocks) and _OUTERMOST.search(stderr, blocks[-1].start()) is not None
 
 
 def read(stderr: str) -> StackSample | None:
-    """The last answer in a worker's log; None where there is none."""
+    """The last answer in a worker's log; None if the worker has not answered."""
     blocks = list(_THREAD.finditer(stderr))
     if not blocks:
         return None

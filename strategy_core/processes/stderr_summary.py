@@ -1,4 +1,4 @@
-"""The few lines that tell out of everything a dying process writes to stderr.
+"""Finds the few lines that say why, in everything a dying process writes to stderr.
 
 A crash in C++ leaves hundreds of lines: its own last line, a native stack, Python's stack of every
 thread, the list of every extension module. An exception leaves a traceback.
@@ -16,8 +16,8 @@ _NUM_LINES = 3
 _MAX_LINE = 300
 
 
-def last_words(stderr: str) -> str:
-    """One line: what was said before the end, the error, and where; empty where nothing was."""
+def stderr_summary(stderr: str) -> str:
+    """One line: the last output, the error and its place; empty if there was no output."""
     lines = [line.strip() for line in stderr.splitlines()]
     lines = [line for line in lines if not _NOISE.match(line)]
     fatal = next((i for i in reversed(range(len(lines))) if _FATAL.match(lines[i])), None)

@@ -1,4 +1,4 @@
-"""All processes below this one, also those that try to leave it.
+"""Ends all processes below this one, including those that try to leave it.
 
 A process whose parent ends is handed to its nearest ancestor that asked for orphans
 (PR_SET_CHILD_SUBREAPER), else to init. With that, the tree below a process is complete: a new
@@ -28,7 +28,7 @@ def adopt_orphans() -> None:
 
 
 def descendants() -> list[psutil.Process]:
-    """The living processes below this one."""
+    """The living processes below this one, whatever their session."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
@@ -38,7 +38,7 @@ def descendants() -> list[psutil.Process]:
 
 
 def reap(pid: int) -> int | None:
-    """Take the exit codes of all ended children; that of child `pid`, None while it lives.
+    """Reap all ended children; returns the exit code of child `pid`, None while it lives.
 
     The code is negative for a signal, as `subprocess` has it.
     """
@@ -51,7 +51,7 @@ def reap(pid: int) -> int | None:
 
 
 def end_descendants(timeout_s: float = _ENDING_S) -> bool:
-    """Kill every process below this one; whether none is left.
+    """Kill every process below this one; returns whether none is left.
 
     The kernel ends a process group at once, those that are being forked included, so whole groups
     come first. What has moved to other groups is stopped before it is killed: of a fork bomb that
@@ -76,7 +76,7 @@ def end_descendants(timeout_s: float = _ENDING_S) -> bool:
 
 
 def _stop_all(deadline: float) -> None:
-    """Stop every process below this one, until a look finds none that goes on."""
+    """Stop every process below this one, until no running one is found."""
     stopped: set[int] = set()
     while time.monotonic() < deadline:
         found = {process.pid for process in descendants()} - stopped

@@ -1,6 +1,6 @@
-"""How long a process may be silent where silence means work."""
+"""Limits for a process that writes no events because it is busy."""
 
 BUILDING_FACTOR = 10.0
-"""Building and tracing may take so many times the limit between two steps."""
+"""Limit for building and tracing, as a multiple of the limit between two steps."""
 CLOSING_S = 120.0
-"""So long may a worker that has obeyed Stop convert its last captures, on a busy machine."""
+"""Limit for a worker that has obeyed Stop to convert its last captures, on a busy machine."""

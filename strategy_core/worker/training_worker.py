@@ -45,6 +45,7 @@ Say = Callable[[dict[str, Any]], None]
 MAX_CHANGES = 50
 """Changes in one worker that had a graph traced. Each leaves it behind (5 to 20 MB), and TensorFlow
 does not give it back; a fresh worker starts without them."""
+_CROSSED = "Another change needed fresh processes, which have taken over. Make this change again."
 _PEER_ERRORS = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
@@ -270,15 +271,22 @@ class WorkerRun:
         )
         if self._is_leader:
             self._say({"replace": asdict(request)})
+        # The launcher holds commands while a fresh group opens, but one may have crossed with this
+        # request. Dropping it would leave its sender without an answer.
+        crossed: list[protocol.Command] = []
         while True:
             command = self._commands.next()
             if isinstance(command, protocol.Leave):
+                for each in crossed:
+                    self._answer(each.number, "rejected", _CROSSED, 0.0)
                 self._recorder.close("replaced")
                 raise _RunEnded(protocol.EXIT_DONE)
             if isinstance(command, protocol.Stop):
                 self._stop(command)
             if isinstance(command, protocol.Resume):
+                self._commands.put_back(crossed)
                 raise LabError(command.message)
+            crossed.append(command)
 
     def _needs_fresh_worker(self, spec: RunSpec) -> bool:
         """Whether this process cannot go on under `spec`. A place in a cluster is for life, and

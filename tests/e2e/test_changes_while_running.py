@@ -44,7 +44,7 @@ def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
     def found() -> list[dict[str, Any]]:
         return [a for a in events(handle.folder, "answer") if a["number"] == number]
 
-    wait_until(lambda: bool(found()) or handle.verdict is not None)
+    wait_until(lambda: bool(found()) or handle.is_over)
     assert found(), f"{handle.message}\n{handle.failure_detail}"
     return found()[0]
 
@@ -56,8 +56,8 @@ def stop(handle: RunHandle) -> None:
 
 
 def has_steps(handle: RunHandle, count: int) -> None:
-    wait_until(lambda: (handle.step or 0) >= count or handle.verdict is not None)
-    assert handle.verdict is None, f"{handle.message}\n{handle.failure_detail}"
+    wait_until(lambda: (handle.step or 0) >= count or handle.is_over)
+    assert not handle.is_over, f"{handle.message}\n{handle.failure_detail}"
 
 
 def assert_one_run(run: Path) -> None:

@@ -42,10 +42,10 @@ def test_training_goes_on_and_stop_ends_it_in_time(tmp_path: Path, how: signal.S
     )
     with Launcher() as launcher:
         handle = launcher.launch(spec, run)
-        wait_until(lambda: last_step(run) >= 10 or handle.verdict is not None)
+        wait_until(lambda: last_step(run) >= 10 or handle.is_over)
         for converter in converters():
             converter.send_signal(how)
-        wait_until(lambda: last_step(run) >= 300 or handle.verdict is not None)
+        wait_until(lambda: last_step(run) >= 300 or handle.is_over)
         assert handle.status == "running", handle.message
         for converter in converters():
             converter.send_signal(how)

@@ -47,8 +47,8 @@ def serving(folder: Path) -> ParameterServing:
 
 def until(handle: RunHandle, is_so: Callable[[], bool], what: str) -> None:
     """Wait for it, while the run goes on."""
-    wait_until(lambda: is_so() or handle.verdict is not None)
-    assert handle.verdict is None, f"not {what}: {handle.message}\n{handle.failure_detail}"
+    wait_until(lambda: is_so() or handle.is_over)
+    assert not handle.is_over, f"not {what}: {handle.message}\n{handle.failure_detail}"
 
 
 @pytest.fixture(scope="module")

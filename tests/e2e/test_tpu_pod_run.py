@@ -57,7 +57,7 @@ def runs(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     assert merged.wait(PATIENCE_S), "the run did not end"
     assert merged.status == "finished", f"{merged.message}\n{merged.failure_detail}"
     spread = launcher.launch(_spec(1, then=2, steps=1_000_000), folder / "spread")
-    wait_until(lambda: (spread.step or 0) >= NUM_STEPS or spread.verdict is not None)
+    wait_until(lambda: (spread.step or 0) >= NUM_STEPS or spread.is_over)
     spread.kill_process(2)
     assert spread.wait(PATIENCE_S), "the run did not end"
     return Runs(

@@ -32,7 +32,7 @@ def _row(process: Process, clock: str | None) -> tuple[Cell | str, ...]:
         where or MISSING,
         str(process.generation),
         name(clock or MISSING),
-        name(process.last_words or MISSING),
+        name(process.reason or MISSING),
     )
 
 

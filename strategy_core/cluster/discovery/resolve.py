@@ -29,7 +29,7 @@ from strategy_core.cluster.discovery.task_address import (
     place_from_addresses,
     place_from_roles,
 )
-from strategy_core.processes.worker_process import worker_environment
+from strategy_core.processes.spawner import worker_environment
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.user_input.files import read_text
 from strategy_lab.profiles.user_input.text import TextError, parse_json, shown

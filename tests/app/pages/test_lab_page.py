@@ -30,7 +30,7 @@ class PretendedRun:
 
     def __init__(self, spec: RunSpec, folder: Path) -> None:
         create_run_file(folder, spec.to_json())
-        self.spec, self.folder, self.verdict, self.step = spec, folder, None, 7
+        self.spec, self.folder, self.is_over, self.step = spec, folder, False, 7
         self.asked: list[Any] = []
 
     def reconfigure(self, changes: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ import pytest
 from strategy_lab.profiles.analysis import losses
 from strategy_lab.profiles.analysis.losses import Loss, find_loss
 from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.run.process_history import Process, ProcessBook
+from strategy_lab.profiles.run.process_history import Process, ProcessHistory
 from tests.event_records import event_of
 
 SECOND_NS = 1_000_000_000
@@ -28,22 +28,22 @@ def exited(worker: int, verdict: str, follows: int | None = None, **fields: Any)
     return of(worker, 0, "exited", verdict=verdict, follows=follows, **fields)
 
 
-def book_of(*records: dict[str, Any]) -> ProcessBook:
-    book = ProcessBook()
+def history_of(*records: dict[str, Any]) -> ProcessHistory:
+    history = ProcessHistory()
     for record in records:
-        take(book, record)
-    return book
+        take(history, record)
+    return history
 
 
-def take(book: ProcessBook, record: dict[str, Any]) -> bool:
-    return book.take(event_of(record), record.get("worker"), record.get("generation"))
+def take(history: ProcessHistory, record: dict[str, Any]) -> bool:
+    return history.take(event_of(record), record.get("worker"), record.get("generation"))
 
 
-def states(book: ProcessBook) -> list[str]:
-    return [process.state for process in book.current()]
+def states(history: ProcessHistory) -> list[str]:
+    return [process.state for process in history.current()]
 
 
-CREW = (launched(0), launched(1), launched(2))
+GROUP = (launched(0), launched(1), launched(2))
 LOST = (
     of(0, 0, "failed", message="UnavailableError: gone", follows=True),
     exited(0, "failed", 1, message="Worker 0: UnavailableError: gone", lost_ns=10 * SECOND_NS),
@@ -53,59 +53,64 @@ LOST = (
 
 
 def test_a_process_starts_runs_and_is_done() -> None:
-    book = book_of(*CREW)
-    assert states(book) == ["starting"] * 3
+    history = history_of(*GROUP)
+    assert states(history) == ["starting"] * 3
     for worker in range(3):
-        take(book, of(worker, 0, "segment"))
-    assert states(book) == ["running"] * 3
-    take(book, of(1, 0, "finished", status="finished"))
-    take(book, exited(2, "stopped"))
-    assert states(book) == ["running", "done", "done"]
+        take(history, of(worker, 0, "segment"))
+    assert states(history) == ["running"] * 3
+    take(history, of(1, 0, "finished", status="finished"))
+    take(history, exited(2, "stopped"))
+    assert states(history) == ["running", "done", "done"]
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_one_that_was_lost_is_told_from_those_that_followed(order: int) -> None:
-    book = book_of(*(CREW + LOST)[::order])
-    assert states(book) == ["ended", "lost", "ended"]
-    assert [process.follows for process in book.current()] == [1, None, 1]
+    history = history_of(*(GROUP + LOST)[::order])
+    assert states(history) == ["ended", "lost", "ended"]
+    assert [process.follows for process in history.current()] == [1, None, 1]
 
 
 def test_before_the_launcher_speaks_their_own_words_count() -> None:
-    book = book_of(
-        *CREW,
+    history = history_of(
+        *GROUP,
         of(0, 0, "failed", message="UnavailableError: gone", follows=True),
         of(1, 0, "failed", message="The loss is NaN"),
     )
-    assert states(book) == ["ended", "lost", "starting"]
+    assert states(history) == ["ended", "lost", "starting"]
 
 
 def test_a_fresh_group_arrives_takes_over_and_those_before_are_forgotten() -> None:
-    book = book_of(*CREW)
+    history = history_of(*GROUP)
     for worker in range(2):
-        take(book, of(worker, 1, "worker_started", pid=200 + worker))
-    assert [process.generation for process in book.current()] == [0, 0, 0]
-    assert [process.pid for process in book.arriving()] == [200, 201]
+        take(history, of(worker, 1, "worker_started", pid=200 + worker))
+    assert [process.generation for process in history.current()] == [0, 0, 0]
+    assert [process.pid for process in history.arriving()] == [200, 201]
     for worker in range(2):
-        take(book, launched(worker, 1))
+        take(history, launched(worker, 1))
     for worker in range(3):
-        take(book, exited(worker, "replaced"))
-    assert [(process.worker, process.generation) for process in book.current()] == [(0, 1), (1, 1)]
-    assert book.arriving() == []
+        take(history, exited(worker, "replaced"))
+    assert [(process.worker, process.generation) for process in history.current()] == [
+        (0, 1),
+        (1, 1),
+    ]
+    assert history.arriving() == []
 
 
 def test_a_fresh_group_that_could_not_take_over_is_forgotten() -> None:
-    book = book_of(launched(0), of(0, 1, "worker_started", pid=7), of(1, 1, "worker_started"))
+    history = history_of(launched(0), of(0, 1, "worker_started", pid=7), of(1, 1, "worker_started"))
     for worker in range(2):
         fields = {"folder": f"rejected-worker-{worker}-1-{worker + 5}"}
-        assert take(book, {"kind": "note", "level": "warning", "message": "no", "fields": fields})
-    assert book.arriving() == []
-    assert states(book) == ["starting"]
+        assert take(
+            history, {"kind": "note", "level": "warning", "message": "no", "fields": fields}
+        )
+    assert history.arriving() == []
+    assert states(history) == ["starting"]
 
 
 def test_one_that_comes_back_alone_takes_its_own_place() -> None:
-    book = book_of(*CREW, exited(2, "killed"), launched(2, 1))
-    assert [process.generation for process in book.current()] == [0, 0, 1]
-    assert book.current()[2].state == "starting"
+    history = history_of(*GROUP, exited(2, "killed"), launched(2, 1))
+    assert [process.generation for process in history.current()] == [0, 0, 1]
+    assert history.current()[2].state == "starting"
 
 
 @pytest.mark.parametrize(
@@ -117,22 +122,22 @@ def test_one_that_comes_back_alone_takes_its_own_place() -> None:
     ],
 )
 def test_what_is_no_word_on_a_process_is_passed_over(record: dict[str, Any]) -> None:
-    book = ProcessBook()
-    assert not take(book, record)
-    assert book.current() == []
+    history = ProcessHistory()
+    assert not take(history, record)
+    assert history.current() == []
 
 
 WORKERS = SegmentOpened(0, "multi-worker-mirrored", 3, 3, 9, 0, 0, [], "collective-ring", {})
 
 
 def found(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -> Loss:
-    loss = find_loss(book_of(*records).current(), segment)
+    loss = find_loss(history_of(*records).current(), segment)
     assert loss is not None
     return loss
 
 
 def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
-    told = found(*CREW, *LOST)
+    told = found(*GROUP, *LOST)
     assert (told.worker, told.title) == (1, "worker 1")
     assert told.sentences == [
         "Worker 1 was lost. Killed on request.",
@@ -143,23 +148,23 @@ def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
 
 
 def test_whoever_was_lost_first_is_the_one() -> None:
-    told = found(*CREW, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
+    told = found(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
     assert told.worker == 2
     assert told.message == "No process reported the reason."
 
 
 def test_what_was_noticed_before_the_end_was_seen_is_said_so() -> None:
     early = exited(0, "failed", 1, lost_ns=4 * SECOND_NS)
-    told = found(*CREW, LOST[0], early, LOST[2])
+    told = found(*GROUP, LOST[0], early, LOST[2])
     assert told.sentences[1].startswith("Worker 0 gave up on it 5.00 s before its end by")
     early["lost_ns"] = 9 * SECOND_NS - 1000
-    told = found(*CREW, LOST[0], early, LOST[2])
+    told = found(*GROUP, LOST[0], early, LOST[2])
     assert told.sentences[1].startswith("Worker 0 noticed at once by")
 
 
 def test_an_unknown_time_or_error_is_not_made_up() -> None:
     told = found(
-        *CREW,
+        *GROUP,
         of(0, 0, "failed", message="Strange: so be it", follows=True),
         exited(0, "failed", 1),
         LOST[2],
@@ -170,4 +175,4 @@ def test_an_unknown_time_or_error_is_not_made_up() -> None:
 
 def test_a_process_alone_loses_nobody() -> None:
     assert find_loss([Process(0, 0, verdict="killed")], None) is None
-    assert find_loss(book_of(*CREW).current(), WORKERS) is None
+    assert find_loss(history_of(*GROUP).current(), WORKERS) is None

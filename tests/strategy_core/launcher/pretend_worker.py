@@ -127,15 +127,18 @@ class PretendedRun:
                 )
             }
         )
+        crossed: list[protocol.Command] = []
         while True:
-            verdict = self.commands.next()
-            if isinstance(verdict, protocol.Leave):
+            later = self.commands.next()
+            if isinstance(later, protocol.Leave):
                 return 0
-            if isinstance(verdict, protocol.Stop):
+            if isinstance(later, protocol.Stop):
                 return self.finish("stopped")
-            if isinstance(verdict, protocol.Resume):
-                self.answer(command.number, "rejected", verdict.message)
+            if isinstance(later, protocol.Resume):
+                self.answer(command.number, "rejected", later.message)
+                self.commands.put_back(crossed)
                 return None
+            crossed.append(later)
 
     def have_accident(self, accident: str | None) -> int | None:
         match accident:

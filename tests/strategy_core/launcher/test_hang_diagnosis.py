@@ -84,24 +84,27 @@ class Asked:
 
     def __init__(self, strategy: str, folder: Path) -> None:
         self.processes = [StoodIn(pid, ready={"inventory": {}}) for pid in range(3)]
-        members: list[Any] = [
+        workers: list[Any] = [
             WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
             for number, process in enumerate(self.processes)
         ]
         spec = parse_spec({**SPECS[strategy], "global_batch_size": 63})
         cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2225)])
-        self.group = ProcessGroup(members, cluster)
-        for member in members:
-            member.folder.path.mkdir(parents=True)
+        self.group = ProcessGroup(workers, cluster)
+        for worker in workers:
+            worker.folder.path.mkdir(parents=True)
 
     def happens(self, number: int, now: float, **record: Any) -> None:
-        member = self.group.members[number]
-        with member.folder.events.open("a") as file:
+        worker = self.group.workers[number]
+        with worker.folder.events.open("a") as file:
             file.write(json.dumps(usual(record)) + "\n")
-        member.observe(now)
+        worker.observe(now)
+
+    def says(self, number: int, now: float, message: dict[str, Any]) -> None:
+        self.group.take_message(self.group.workers[number], message, now)
 
     def answers(self, number: int, text: str) -> None:
-        with (self.group.members[number].folder.path / "stderr.log").open("a") as file:
+        with (self.group.workers[number].folder.path / "stderr.log").open("a") as file:
             file.write(text)
 
     def look(self, now: float) -> list[int]:
@@ -110,7 +113,7 @@ class Asked:
         return [number for number, process in enumerate(self.processes) if process.was_killed]
 
     def why(self, number: int) -> str:
-        return self.group.members[number].kill_note
+        return self.group.workers[number].kill_note
 
 
 @pytest.fixture(autouse=True)
@@ -194,13 +197,14 @@ def test_nobody_hangs_who_waits_for_one_that_still_imports(tmp_path: Path) -> No
 def test_a_coordinator_is_not_hung_while_its_only_worker_comes_back(tmp_path: Path) -> None:
     group = Asked("parameter-server", tmp_path)
     group.happens(0, 0.0, kind="step", step=4)
-    server, worker = group.group.members[2], group.group.members[1]
-    server.is_done = True
+    for number in (1, 2):
+        group.happens(number, 0.0, kind="worker_started")
+    group.says(2, 0.0, {"done": True})
     for now in range(1, 60):
         group.happens(2, now, kind="links", segment=None, step=None, links=[])
         group.processes[1].cpu_s = float(now)
         assert group.look(float(now)) == []
-    worker.is_done = True
+    group.says(1, 59.5, {"done": True})
     for now in range(60, 75):
         for number in (1, 2):
             group.happens(number, now, kind="links", segment=None, step=None, links=[])
@@ -222,7 +226,7 @@ def test_on_a_host_of_its_own_a_worker_that_waits_for_its_peers_is_not_hung(
     waiting: str, tmp_path: Path
 ) -> None:
     group = part_of_a_group(tmp_path)
-    (alone,) = group.group.members
+    (alone,) = group.group.workers
     for round_ in range(1, 9):
         now = round_ * (TIMEOUT_S + 0.2)
         assert group.look(now) == []
@@ -252,7 +256,7 @@ def test_and_one_that_is_stopped_is_soon(tmp_path: Path) -> None:
 def part_of_a_group(folder: Path) -> Asked:
     """One worker of three: its peers have launchers on hosts of their own."""
     found = Asked("multi-worker-mirrored", folder)
-    found.group.members = found.group.members[:1]
-    found.group.is_part = True
+    found.group.workers = found.group.workers[:1]
+    found.group.has_remote_peers = True
     found.happens(0, 0.0, kind="step", step=0)
     return found

@@ -50,8 +50,8 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHand
 
 
 def wait_for_step(handle: RunHandle, step: int) -> None:
-    wait_until(lambda: (handle.step or 0) >= step or handle.verdict is not None)
-    assert handle.verdict is None, f"{handle.message}\n{handle.failure_detail}"
+    wait_until(lambda: (handle.step or 0) >= step or handle.is_over)
+    assert not handle.is_over, f"{handle.message}\n{handle.failure_detail}"
 
 
 def process_of(handle: RunHandle, worker: int) -> int:
@@ -132,7 +132,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     handle = launch(2, cluster={"checkpoint_every_steps": 5, "restarts": 1})
     wait_for_step(handle, 12)
     handle.kill_process(1)
-    wait_until(lambda: len(steps_of(handle, segment=1)) > 3 or handle.verdict is not None)
+    wait_until(lambda: len(steps_of(handle, segment=1)) > 3 or handle.is_over)
     handle.stop()
     assert handle.wait(PATIENCE_S)
     assert handle.status == "stopped", f"{handle.message}\n{handle.failure_detail}"
@@ -182,8 +182,8 @@ def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
     workload.write_text(STUCK)
     handle = launch(2, workload=str(workload), hang_timeout_s=6)
     assert handle.wait(PATIENCE_S)
-    assert handle.verdict is not None
-    assert handle.verdict.verdict == "hung"
+    assert handle.exit_reason is not None
+    assert handle.exit_reason.verdict == "hung"
     assert str(handle.message).startswith("Worker 1: No event for ")
     assert "it waits for its input" in str(handle.message)
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from strategy_core.processes.exit_reason import ExitEvidence, judge
+from strategy_core.processes.exit_reason import ExitEvidence, exit_reason
 from strategy_core.processes.protocol import EXIT_OUT_OF_MEMORY
 
 CASES = [
@@ -37,7 +37,7 @@ CASES = [
     (ExitEvidence(-9, out_of_memory=True, memory_note="Counted."), "out-of-memory", "Counted."),
     (ExitEvidence(-9, memory_note="Not counted."), "killed", "outside the lab.*Not counted"),
     (ExitEvidence(-signal.SIGTERM), "killed", "SIGTERM"),
-    (ExitEvidence(-signal.SIGSEGV, last_words="at 0x0"), "crashed", "SIGSEGV.*at 0x0"),
+    (ExitEvidence(-signal.SIGSEGV, stderr="at 0x0"), "crashed", "SIGSEGV.*at 0x0"),
     (ExitEvidence(-signal.SIGABRT), "crashed", "SIGABRT without any output"),
     (ExitEvidence(3), "crashed", "code 3"),
     (ExitEvidence(-99), "crashed", "signal 99"),
@@ -46,7 +46,7 @@ CASES = [
 
 @pytest.mark.parametrize(("ending", "verdict", "message"), CASES)
 def test_verdict(ending: ExitEvidence, verdict: str, message: str | None) -> None:
-    found = judge(ending)
+    found = exit_reason(ending)
     assert found.verdict == verdict
     assert (found.message is None) == (message is None)
     assert re.search(message or "", found.message or "", re.DOTALL), found.message

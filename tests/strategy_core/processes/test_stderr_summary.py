@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strategy_core.processes.stderr_summary import last_words
+from strategy_core.processes.stderr_summary import stderr_summary
 
 CRASH = """W0000 00:00:1795226161.147182    6529 dataset.cc:997] Input will not be optimized
 F0000 00:00:1795226162.147182    6529 tensor.cc:855] Check failed: dtype() == expected
@@ -29,25 +29,25 @@ ValueError: no such thing
 
 
 def test_a_crash_in_cpp() -> None:
-    words = last_words(CRASH)
+    words = stderr_summary(CRASH)
     assert "Check failed: dtype() == expected; Fatal Python error: Aborted" in words
     assert words.endswith("in /home/me/mine.py, line 38")
     assert "Extension" not in words
 
 
 def test_a_traceback() -> None:
-    assert last_words(TRACEBACK).endswith("ValueError: no such thing")
-    assert "\n" not in last_words(TRACEBACK)
+    assert stderr_summary(TRACEBACK).endswith("ValueError: no such thing")
+    assert "\n" not in stderr_summary(TRACEBACK)
 
 
 def test_nothing() -> None:
-    assert last_words("") == ""
-    assert last_words("\n \n") == ""
+    assert stderr_summary("") == ""
+    assert stderr_summary("\n \n") == ""
 
 
 def test_a_crash_of_another_thread_has_no_place() -> None:
-    assert last_words("Fatal Python error: Aborted\n") == "Fatal Python error: Aborted"
+    assert stderr_summary("Fatal Python error: Aborted\n") == "Fatal Python error: Aborted"
 
 
 def test_long_lines_are_cut() -> None:
-    assert len(last_words("x" * 10_000)) == 300
+    assert len(stderr_summary("x" * 10_000)) == 300

@@ -1,0 +1,98 @@
+"""The worker processes of a launcher: new ones, and a spare one with TensorFlow imported."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+from strategy_core.planning.inventory import Inventory
+from strategy_core.processes.namespace_handle import NamespaceHandle
+from strategy_core.processes.spawner import Spawner
+from strategy_core.processes.worker_process import WorkerProcess
+from strategy_lab.profiles.errors import LabError
+
+_LOOK_EVERY_S = 0.02
+
+SpareState = Literal["none", "starting", "ready"]
+
+
+class WorkerPool:
+    """Its methods may be called from any thread."""
+
+    def __init__(self, command: Sequence[str], *, has_spare: bool, nice: int) -> None:
+        self._has_spare = has_spare
+        self._spawner = Spawner(command, nice=nice)
+        self._lock = threading.Lock()
+        self._spare: WorkerProcess | None = None
+        self._inventory: Inventory | None = None
+        self._is_closed = False
+        self.refill()
+
+    @property
+    def spare_state(self) -> SpareState:
+        """Whether the next run would have to wait for TensorFlow's import."""
+        spare = self._spare
+        if spare is None or spare.poll() is not None:
+            return "none"
+        return "ready" if spare.ready else "starting"
+
+    def inventory(self) -> Inventory | None:
+        """The devices that the spare worker found on this machine; None until it has."""
+        spare = self._spare
+        if spare is not None and spare.ready:
+            self._inventory = Inventory.from_json(spare.ready["inventory"])
+        return self._inventory
+
+    def wait_for_spare(self, timeout_s: float) -> bool:
+        """Wait until the spare worker is ready; returns whether it is."""
+        deadline = time.monotonic() + timeout_s
+        while self._may_get_spare and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY_S)
+        spare, left_s = self._spare, max(0.0, deadline - time.monotonic())
+        return spare is not None and spare.said_ready.wait(left_s) and spare.ready is not None
+
+    def take(self, network: NamespaceHandle | None = None) -> tuple[WorkerProcess, bool]:
+        """A worker process, and whether it is the spare one (ready or importing TensorFlow).
+
+        A process in a network of its own is always a new one: it has to enter its namespaces
+        before TensorFlow starts threads. Raises LabError when the launcher is closed.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise LabError("This launcher is closed and starts no more workers")
+            self.inventory()
+            if network is not None:
+                return self._spawner.spawn(network), False
+            spare, self._spare = self._spare, None
+        if spare is not None and spare.poll() is None:
+            return spare, True
+        return self._spawner.spawn(), False
+
+    def refill(self) -> None:
+        """Start a spare worker if it is missing. Not while a run starts: both imports would take
+        longer."""
+        with self._lock:
+            if self._is_closed or not self._has_spare:
+                return
+            if self._spare is None or self._spare.poll() is not None:
+                self._spare = self._spawner.spawn()
+
+    def stop_starting(self) -> None:
+        """From here on `take` raises, and `refill` does nothing."""
+        with self._lock:
+            self._is_closed = True
+
+    def close(self) -> None:
+        """End the spare worker, and with the starting thread every process that it started."""
+        self.stop_starting()
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.kill()
+            spare.wait(5)
+        self._spawner.close()
+
+    @property
+    def _may_get_spare(self) -> bool:
+        return self._spare is None and self._has_spare and not self._is_closed

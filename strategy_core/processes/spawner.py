@@ -1,0 +1,121 @@
+"""Starts worker processes, each in a session of its own and on Linux below a reaper."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO
+
+from strategy_core.processes import descendants, reaper
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_core.processes.namespace_handle import NamespaceHandle
+from strategy_core.processes.orphan_cleanup import OrphanCleanup
+from strategy_core.processes.worker_process import WorkerProcess
+
+WORKER_COMMAND = tuple(module_command("strategy_core.worker.main"))
+_STARTED_WITHIN_S = 60.0
+
+
+class Spawner:
+    """Starts worker processes from one thread that lives as long as the spawner.
+
+    PR_SET_PDEATHSIG ends a child when the *thread* that started it ends. Starting a worker from the
+    thread that asks for it was tried: a thread of a web page ends with its request, and the kernel
+    then killed a worker in the middle of its run. A thread per worker would do, too, but each would
+    have to wait for its worker.
+
+    `nice` lowers the priority of the workers (0: not at all).
+    """
+
+    def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
+        self._command = [*command, "--nice", str(nice)]
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+        self._mark = descendants.new_mark()
+        self._cleanup: OrphanCleanup | None = None
+        self._num_spawned = 0
+
+    def spawn(self, network: NamespaceHandle | None = None) -> WorkerProcess:
+        """A new process; it enters the namespaces of `network` if that is given."""
+        return self._thread.submit(self._spawn, network).result()
+
+    def close(self) -> None:
+        """End the starting thread, and with it every process it started (Linux).
+
+        On every system the descendants of these processes are ended, too.
+        """
+        self._thread.shutdown()
+        if self._cleanup is not None:
+            self._cleanup.close()
+
+    def _spawn(self, network: NamespaceHandle | None) -> WorkerProcess:
+        self._cleanup = self._cleanup or OrphanCleanup(self._mark)
+        self._num_spawned += 1
+        mark = f"{self._mark}-{self._num_spawned}."
+        command = [*self._command, *(network.arguments if network else [])]
+        namespaces = network.namespaces if network else ()
+        if sys.platform == "linux":
+            return _start_with_reaper(command, namespaces, mark)
+        environment = worker_environment(os.environ) | {descendants.VARIABLE: mark}
+        command += ["--parent", str(os.getpid())]
+        popen, stderr = _start(command, namespaces, environment)
+        return WorkerProcess(popen, stderr, mark)
+
+
+def _start_with_reaper(
+    command: Sequence[str], namespaces: Sequence[int], mark: str
+) -> WorkerProcess:
+    """Start a worker below its reaper, which tells the worker's process id; raises OSError."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb", buffering=0) as pid_pipe:
+        try:
+            # Only the worker carries the mark, so that ending its descendants by it spares the
+            # reaper.
+            reaped = [str(os.getpid()), str(write_end), f"{descendants.VARIABLE}={mark}", *command]
+            popen, stderr = _start(
+                [sys.executable, "-I", "-S", reaper.__file__, *reaped],
+                (write_end, *namespaces),
+                descendants.without_mark(worker_environment(os.environ)),
+            )
+        finally:
+            os.close(write_end)
+        with selectors.DefaultSelector() as selector:
+            selector.register(pid_pipe, selectors.EVENT_READ)
+            answer = pid_pipe.read(32) if selector.select(_STARTED_WITHIN_S) else b""
+    if not answer:
+        popen.kill()
+        raise OSError("its process ended before it began")
+    return WorkerProcess(popen, stderr, mark, int(answer))
+
+
+def _start(
+    command: Sequence[str], descriptors: Sequence[int], environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+    """A process with pipes to its stdin and stdout, and the file that has its stderr."""
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+    popen = subprocess.Popen(
+        command,
+        pass_fds=descriptors,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment,
+        start_new_session=True,  # Ctrl-C reaches the launcher alone
+    )
+    return popen, stderr
+
+
+def worker_environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables of a worker; what the user set stays."""
+    return {
+        "TF_CPP_MIN_LOG_LEVEL": "1",
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # a fresh worker opens beside the one it replaces
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
+        **with_own_code(inherited),
+        "KERAS_BACKEND": "tensorflow",
+    }

@@ -1,0 +1,24 @@
+"""Commands of a launcher, as a worker takes them."""
+
+from __future__ import annotations
+
+import os
+
+from strategy_core.processes import protocol
+from strategy_core.processes.command_reader import CommandReader
+
+
+def test_commands_that_are_put_back_come_before_those_that_arrived_later() -> None:
+    read_end, write_end = os.pipe()  # stays open: its end would end this process
+    reader = CommandReader(os.fdopen(read_end, "rb"))
+    first, second = protocol.Reconfigure(1, {"steps": 2}), protocol.Reconfigure(2, {"steps": 3})
+    os.write(write_end, protocol.command_line(first))
+    assert reader.next() == first
+    reader.put_back([first])
+    assert not reader.is_empty()
+    os.write(write_end, protocol.command_line(second))
+    found: list[protocol.Command] = []
+    while len(found) < 2:
+        found += reader.pending()
+    assert found == [first, second]
+    assert reader.is_empty()

@@ -1,4 +1,4 @@
-"""The program's process (see `guard`): one request on stdin, one recording in a file."""
+"""The recorded program's process, started by `guard`: reads a request, writes a recording file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main() -> None:
     part = out.with_suffix(".part")
     part.write_text(json.dumps(_record(request), default=str), encoding="utf-8")
     part.replace(out)
-    # The interpreter's own ending waits for TensorFlow's threads; there is nothing left to do.
+    # A normal exit of the interpreter would wait for TensorFlow's threads; nothing needs it.
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Record a program in a process of its own: stopped, timed out or crashed, the caller goes on.
+"""Record a program in a separate process, so that a crash or timeout does not affect the caller.
 
 recording = start(source, strategy="mirrored", devices="cpu:4")
 while recording.is_running: ...
@@ -30,15 +30,15 @@ from strategy_lab.profiles.spec.run_spec import parse_spec
 OUTPUT_SHOWN = 2000
 MAX_SOURCE_CHARACTERS = 200_000
 MAX_RECORDING_BYTES = 64_000_000
-"""Of a recording as JSON: more than a browser can show."""
+"""Largest recording as JSON. A browser cannot show more."""
 _CLOSING_S = 15.0
 _ADVICE = "Change the program, or shorten it"
 
 
 class ContextRecording:
-    """A recording under way. Everything of it lies in a folder that `close` removes.
+    """A recording in progress. All of its files are in a folder that `close` removes.
 
-    Its methods may be called by any thread, one at a time.
+    Any thread may call its methods, but only one at a time.
     """
 
     def __init__(self, request: dict[str, Any], limits: Limits) -> None:
@@ -47,7 +47,7 @@ class ContextRecording:
         self._out = self._folder / "recording.json"
         self._stopped: str | None = None
         self.num_bytes = 0
-        """Length of the recording as JSON, known from `result` on."""
+        """Length of the recording as JSON; set by `result`."""
         self._guard = subprocess.Popen(
             [*module_command("strategy_core.contexts.guard"), str(self._folder)],
             stdin=subprocess.PIPE,
@@ -58,32 +58,32 @@ class ContextRecording:
         )
         asked = request | {"out": str(self._out), "mark": self._mark, "limits": asdict(limits)}
         assert self._guard.stdin is not None
-        with contextlib.suppress(OSError):  # a guard that ended at once: `result` says so
+        with contextlib.suppress(OSError):  # the guard ended at once; `result` reports it
             self._guard.stdin.write(json.dumps(asked).encode() + b"\n")
             self._guard.stdin.flush()
 
     @property
     def pid(self) -> int:
-        """The process that watches over the program."""
+        """The guard process, which watches the program."""
         return self._guard.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether the program still runs. One that exceeds a limit is ended without being asked."""
+        """Whether the program still runs. The guard ends a program that exceeds a limit."""
         if self._stopped is not None or (self._folder / ENDING).exists():
             return False
         return self._guard.poll() is None
 
     def stop(self, reason: str = "The recording was stopped") -> None:
-        """End the program and all that it started; `result` raises `reason` from then on."""
+        """End the program and all its child processes; `result` then raises `reason`."""
         if self._stopped is None:
             self._stopped = reason
             self._end()
 
     def result(self) -> dict[str, Any]:
-        """The recording as JSON (see `demonstration.Recording`); raises LabError without one.
+        """The recording as JSON (see `demonstration.Recording`).
 
-        Waits until the program has ended.
+        Waits until the program has ended. Raises LabError if there is no recording.
         """
         while self.is_running:
             time.sleep(0.02)
@@ -100,7 +100,7 @@ class ContextRecording:
         return self._document(ending["exit_code"])
 
     def close(self) -> None:
-        """End the program; nothing of it is left: no process, no folder."""
+        """End the program, its processes and the guard, and remove the folder."""
         self.stop()
 
     def _document(self, exit_code: int | None) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class ContextRecording:
         return document
 
     def _end(self) -> None:
-        """Closing its stdin makes the guard end the program and remove the folder."""
+        """Close the guard's stdin, on which it ends the program and removes the folder."""
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):
             self._guard.stdin.close()
@@ -147,9 +147,9 @@ class ContextRecording:
 def start(
     source: str, *, strategy: str, devices: str, limits: Limits | None = None, nice: int = 0
 ) -> ContextRecording:
-    """Start recording a program; raises SpecError for a strategy or devices that do not exist.
+    """Start recording a program; raises SpecError for an unknown strategy or invalid devices.
 
-    `nice` is how far the program steps back behind other processes (0: not at all).
+    `nice` is the increment of the program's niceness; 0 keeps the caller's priority.
     """
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise SpecError(
@@ -170,7 +170,7 @@ def record(
     limits: Limits | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
-    """Record a program to its end and return the recording as JSON; raises LabError."""
+    """Record a program until it ends and return the recording as JSON; raises LabError."""
     recording = start(source, strategy=strategy, devices=devices, limits=limits)
     try:
         while recording.is_running:

@@ -1,4 +1,4 @@
-"""The demonstrations as text: what there is, in order, with title and code. No TensorFlow."""
+"""The demonstrations as text, in order, with title and code. Does not import TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "demonstrations"
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A program of the course."""
+    """One program of the course."""
 
     name: str
     title: str
@@ -23,12 +23,12 @@ class Demonstration:
 
 
 def demonstrations() -> list[Demonstration]:
-    """All of them, in the order of the course."""
+    """All demonstrations, in the order of the course."""
     return [demonstration(name) for name in COURSE]
 
 
 def demonstration(name: str) -> Demonstration:
-    """A demonstration by its name; raises SpecError for an unknown name."""
+    """The demonstration with this name; raises SpecError if it does not exist."""
     if name not in COURSE:
         raise SpecError(
             f"There is no demonstration {name!r}", advice=f"Choose one of {', '.join(COURSE)}"
@@ -39,7 +39,7 @@ def demonstration(name: str) -> Demonstration:
 
 
 def headline(source: str) -> tuple[str, str]:
-    """Title and explanation from a program's docstring; "" where it has none or is no Python."""
+    """Title and explanation from a program's docstring; "" without a docstring or if not Python."""
     try:
         words = ast.get_docstring(ast.parse(source)) or ""
     except SyntaxError:

@@ -1,6 +1,7 @@
-"""Run a demonstration, or a program that somebody wrote in its place, and record its contexts.
+"""Run a demonstration, or a user's program in its place, and record its contexts.
 
-A demonstration is a program with `demonstrate(strategy)`; what it prints is part of the recording.
+A demonstration is a program that defines `demonstrate(strategy)`. Its output is part of the
+recording.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from strategy_lab.profiles.errors import SpecError
 
 
 def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recording:
-    """Execute `source` (kept in `file`, so that lines can be found) under `strategy`.
+    """Execute `source` under `strategy` and record it.
 
-    An error of the program is part of the recording; only a syntax error
-    or a missing `demonstrate` raises SpecError.
+    `source` is also kept in `file`, so that its lines can be found on the stack. An error of the
+    program becomes part of the recording. Raises SpecError only if `source` has a syntax error or
+    does not define `demonstrate`.
     """
     file.write_text(source, encoding="utf-8")
     module = _module(source, file)

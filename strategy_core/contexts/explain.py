@@ -1,4 +1,4 @@
-"""TensorFlow's context errors in plain words: where each replica was, and what to call instead."""
+"""Explains TensorFlow's context errors: where each replica was, and what to call instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strategy_core.contexts.trace import ContextTrace, Entry
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`message` is TensorFlow's own; the rest says what it means here."""
+    """An explained error. `message` is TensorFlow's own; the other fields explain it."""
 
     message: str
     meaning: str
@@ -81,7 +81,7 @@ _RULES = (
 
 
 def explain(error: BaseException, trace: ContextTrace) -> Explanation | None:
-    """What an error about contexts means; None where it is about something else."""
+    """Explain an error about contexts; None for any other error."""
     message = str(error)
     for rule in _RULES:
         if re.search(rule.pattern, message, re.DOTALL):
@@ -90,7 +90,7 @@ def explain(error: BaseException, trace: ContextTrace) -> Explanation | None:
 
 
 def whereabouts(trace: ContextTrace) -> list[str]:
-    """For each replica, and for cross-replica context, the last thing it did before the error."""
+    """The last action of each replica, and of the cross-replica context, before the error."""
     last: dict[tuple[str, int | None], Entry] = {}
     for entry in trace.entries:
         last[entry.context, entry.replica] = entry

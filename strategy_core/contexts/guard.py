@@ -1,10 +1,10 @@
-"""The process between a page and a program that it records: it ends the program, whatever happens.
+"""A process between the page and a recorded program that reliably ends the program.
 
 `python -m strategy_core.contexts.guard FOLDER` reads one request from stdin, starts the program and
-watches what it uses. When the program has ended or exceeded a limit, no process of it is left and
-`ending.json` says why. The guard then keeps the folder until its stdin ends: closed by the page, or
-because the page is gone, `kill -9` included. If the guard itself is killed, the kernel ends the
-program (see `lifeline`).
+measures what it uses. When the program has ended or exceeded a limit, all of its processes are
+killed and `ending.json` says why. The guard then keeps the folder until its stdin ends, which
+happens when the page closes it or dies, `kill -9` included. If the guard itself is killed, the
+kernel ends the program (see `processes.parent_death`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ENDING = "ending.json"
 OUTPUT = "output.log"
 _LOOK_EVERY_S = 0.2
 _WEIGH_EVERY = 5
-"""Looks from one measurement of the folder to the next."""
+"""Number of resource checks between two measurements of the folder's size."""
 
 
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it has its own end: the page's
+        signal.signal(number, signal.SIG_IGN)  # the guard ends when its stdin does
     folder = Path(sys.argv[1])
     scratch.own(folder)
     subreaper.adopt_orphans()
@@ -56,7 +56,10 @@ def _wait_for_end(closed: threading.Event) -> None:
 
 
 def _watch(request: dict[str, Any], folder: Path, closed: threading.Event) -> dict[str, Any]:
-    """Run the program to its end or to a limit; `exit_code`, or why it was `stopped`."""
+    """Run the program until it ends or exceeds a limit.
+
+    Returns its `exit_code` and, if it was ended, why it was `stopped`.
+    """
     allowed = limits.Limits(**request.pop("limits"))
     started = time.monotonic()
     program = _start(request, folder)
@@ -71,7 +74,8 @@ def _watch(request: dict[str, Any], folder: Path, closed: threading.Event) -> di
         looks += 1
         stopped = allowed.exceeded(_use(started, disk_bytes, allowed))
     subreaper.end_descendants()
-    if sys.platform != "linux":  # there an orphan leaves the tree, but not its environment
+    # without a subreaper an orphan leaves the process tree, but keeps its environment
+    if sys.platform != "linux":
         descendants.end_descendants(request["mark"])
     if code == -signal.SIGXCPU:
         stopped = allowed.exceeded(limits.Use(cpu_s=allowed.cpu_s + 1))
@@ -104,7 +108,8 @@ def _start(request: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
             env=with_own_code(os.environ)
             | {
                 "TF_CPP_MIN_LOG_LEVEL": "3",
-                "TMPDIR": str(temporary),  # what a killed program leaves there goes with the folder
+                # files that a killed program leaves there are removed with the folder
+                "TMPDIR": str(temporary),
                 descendants.VARIABLE: request["mark"],
             },
         )
@@ -113,7 +118,7 @@ def _start(request: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
         program.stdin.write(json.dumps(request).encode() + b"\n")
         program.stdin.flush()
     except OSError:
-        pass  # it ended at once; its exit code says so
+        pass  # the program ended at once; its exit code says so
     return program
 
 

@@ -1,4 +1,4 @@
-"""A demonstration as a Jupyter notebook: explanation, set-up, program, and the recorded switches.
+"""A demonstration as a Jupyter notebook: explanation, set-up, program and recorded switches.
 
 python -m strategy_core.contexts.notebook docs/contexts
 """
@@ -51,7 +51,7 @@ def notebook(item: Demonstration) -> dict[str, Any]:
 
 
 def as_text(item: Demonstration) -> str:
-    """The file of the notebook."""
+    """The text of the notebook file."""
     return json.dumps(notebook(item), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,7 +1,11 @@
-"""Hooks on tf.distribute's methods, put in when the tracer starts and taken out when it ends.
+"""Hooks on tf.distribute's methods, installed while a tracer is on and removed afterwards.
 
-A hook keeps the module and name of the method it replaces, so AutoGraph treats it as TensorFlow's
-own; user functions that are wrapped (`merge_call`) are wrapped so that AutoGraph looks through.
+`sys.setprofile` would slow every call down and cannot see values. A subclass per strategy would
+miss third-party strategies, and Keras, which requires the stock classes.
+
+A hook keeps the module and name of the method that it replaces, so AutoGraph treats it as
+TensorFlow's own and does not convert it. User functions (`merge_call`) are wrapped with
+TensorFlow's decorator, through which AutoGraph sees the original.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ _on = threading.Lock()
 
 
 def _users_call(trace: ContextTrace, name: str, method: Method) -> Method:
-    """As `_call`, but only where the user makes it: TensorFlow itself calls it all the time."""
+    """As `_call`, but only for the user's own calls: TensorFlow calls the method frequently
+    itself."""
     return _only_users(_call(trace, name, method), method)
 
 
@@ -38,7 +43,10 @@ def _only_users(traced: Method, method: Method) -> Method:
 
 
 def _call(trace: ContextTrace, name: str, method: Method, launched: str | None = None) -> Method:
-    """A call that stays in its context; or one into `launched`, under which replicas start."""
+    """Hook for a call that stays in its context.
+
+    With `launched`, the call enters that context and replicas start under it.
+    """
     signature = inspect.signature(method)
 
     @functools.wraps(method)
@@ -61,17 +69,18 @@ def _call(trace: ContextTrace, name: str, method: Method, launched: str | None =
 
 
 def _launch(trace: ContextTrace, name: str, method: Method) -> Method:
-    """`run` and `call_for_each_replica`: cross-replica, and the replicas start under it."""
+    """Hook for `run` and `call_for_each_replica`: cross-replica; the replicas start under it."""
     return _call(trace, name, method, launched="cross-replica")
 
 
 def _users_launch(trace: ContextTrace, name: str, method: Method) -> Method:
-    """As `_launch`, but only where the user makes it: `run` ends in it."""
+    """As `_launch`, but only for the user's own calls, because `run` also ends in it."""
     return _only_users(_launch(trace, name, method), method)
 
 
 def _merge(trace: ContextTrace, name: str, method: Method) -> Method:
-    """`merge_call`: every replica hands over; the merge function runs once, cross-replica."""
+    """Hook for `merge_call`: the merge function runs once for all replicas, in cross-replica
+    context."""
 
     @functools.wraps(method)
     def hook(self: Any, merge_fn: Method, args: Any = (), kwargs: Any = None) -> Any:
@@ -100,19 +109,20 @@ def _merged(trace: ContextTrace, merge_fn: Method, caller: Entry) -> Method:
 
 
 def _scope(trace: ContextTrace, name: str, method: Method) -> Method:
-    """`with strategy.scope()`: recorded where it is entered, not where it is made."""
+    """Hook for `with strategy.scope()`: recorded when the scope is entered, not when it is
+    created."""
 
     @functools.wraps(method)
     def hook(self: Any) -> Any:
         scope = method(self)
-        # The strategy's own calls enter its scope as well: only the user's is shown.
+        # The strategy's own calls enter its scope, too; only the user's are shown.
         return scope if trace.is_paused or _inside_tensorflow() else _Scope(trace, name, scope)
 
     return hook
 
 
 class _Scope:
-    """Stands for the context manager that `scope()` returned."""
+    """Wraps the context manager that `scope()` returned."""
 
     def __init__(self, trace: ContextTrace, name: str, scope: Any) -> None:
         self._trace, self._name, self._scope = trace, name, scope
@@ -134,7 +144,7 @@ def _inside_tensorflow() -> bool:
     for _ in range(2):
         caller = caller.f_back if caller else None
     module = caller.f_globals.get("__name__", "") if caller else ""
-    # AutoGraph makes the user's own calls for them.
+    # The caller is AutoGraph if it makes one of the user's own calls.
     through_autograph = module.startswith("tensorflow.python.autograph")
     return module.startswith(("tensorflow.", "keras.")) and not through_autograph
 
@@ -179,7 +189,7 @@ _entries_of: dict[int, list[Entry]] = {}
 
 
 def _open_entries(owner: Any) -> list[Entry]:
-    # UpdateContext has slots: the entries of an object are kept beside it, not in it.
+    # UpdateContext has slots, so the entries cannot be attributes of the object.
     return _entries_of.setdefault(id(owner), [])
 
 
@@ -188,7 +198,7 @@ def _arguments(
 ) -> dict[str, Any]:
     try:
         bound = signature.bind(self, *args, **kwargs)
-    except TypeError:  # the method itself will say what is wrong
+    except TypeError:  # the method itself raises the better error
         return {"args": args, "kwargs": kwargs}
     return {name: value for name, value in bound.arguments.items() if name != "self"}
 
@@ -199,7 +209,7 @@ def _hooks() -> list[tuple[type, str, str, Hook]]:
     return [
         (strategy, "scope", "scope", _scope),
         (strategy, "run", "run", _launch),
-        (tf.distribute.TPUStrategy, "run", "run", _launch),  # it has one of its own
+        (tf.distribute.TPUStrategy, "run", "run", _launch),  # overrides Strategy.run
         (extended_v1, "call_for_each_replica", "call_for_each_replica", _users_launch),
         (strategy, "reduce", "reduce", _call),
         (strategy, "experimental_local_results", "experimental_local_results", _users_call),
@@ -230,7 +240,7 @@ def _hooks() -> list[tuple[type, str, str, Hook]]:
 
 @contextmanager
 def installed(trace: ContextTrace) -> Iterator[None]:
-    """The hooks are in for the length of the block; raises RuntimeError where they are already."""
+    """Install the hooks for the duration of the block; raises RuntimeError if they already are."""
     if not _on.acquire(blocking=False):
         raise RuntimeError(
             "A trace_contexts() is active already. Leave it before you enter another."

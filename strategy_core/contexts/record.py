@@ -21,9 +21,9 @@ from strategy_lab.profiles.tables.schema import TABLES
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A finished recording: all that a stepper needs, JSON-ready.
+    """A finished recording: everything that a stepper needs, JSON-ready.
 
-    `source` is the text of `file`; entries from other files light no line of it.
+    `source` is the text of `file`; entries from other files highlight no line.
     """
 
     title: str
@@ -42,7 +42,7 @@ def recording_of(
     devices: Iterable[str] = (),
     error: dict[str, Any] | None = None,
 ) -> Recording:
-    """The recording of a trace; without `file`, of the file that most of its calls came from."""
+    """The recording of a trace. Without `file`, shows the file that most of its calls came from."""
     shown = str(file) if file else _main_file(trace)
     try:
         source = Path(shown).read_text(encoding="utf-8")
@@ -63,7 +63,8 @@ def recording_of(
 def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
     """Write a trace as `.html` (a page to step through), `.json` or `.parquet` (the table).
 
-    `segment` is the run's segment that the table's rows belong to, if they are part of a run.
+    `segment` is the number of the run's segment for the table's rows, if the trace is part of a
+    run.
     """
     recording = asdict(recording_of(trace))
     part = path.with_name(f"{path.name}.part")
@@ -82,7 +83,7 @@ def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
 
 
 def to_json(trace: ContextTrace) -> dict[str, Any]:
-    """Entries by `seq`, and what was printed between them."""
+    """Entries ordered by `seq`, and the output printed between them."""
     entries = sorted(trace.entries, key=lambda entry: entry.seq)
     return {
         "entries": [asdict(entry) for entry in entries],
@@ -91,7 +92,7 @@ def to_json(trace: ContextTrace) -> dict[str, Any]:
 
 
 def to_table(trace: ContextTrace, segment: int | None = None) -> pa.Table:
-    """The `contexts` table, one row per entry, by `seq`."""
+    """The `contexts` table: one row per entry, ordered by `seq`."""
     rows = [
         _row(entry) | {"segment": segment}
         for entry in sorted(trace.entries, key=lambda entry: entry.seq)
@@ -105,7 +106,7 @@ def _main_file(trace: ContextTrace) -> str:
 
 
 def _devices(trace: ContextTrace) -> list[str]:
-    """Devices on which a value was seen, if the caller named none."""
+    """The devices of the recorded values, for a recording without a list of devices."""
     values = [value for entry in trace.entries for _, value in entry.values_in]
     return sorted({part.device for value in values for part in value.components if part.device})
 

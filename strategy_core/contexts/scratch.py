@@ -1,8 +1,8 @@
-"""Folders of recordings: each belongs to a living process, or is removed by the next one.
+"""Folders of recordings; folders of dead processes are removed later.
 
-A folder's owners hold a shared lock on its file `owner`, which the kernel releases when they end,
-however they end. Process numbers would not do: another container that shares the folder of
-temporary files has others.
+Each owner of a folder holds a shared lock on its file `owner`, which the kernel releases when the
+process ends, however it ends. A process number in the name would not work: another container that
+shares the temporary folder has other process numbers.
 """
 
 from __future__ import annotations
@@ -20,28 +20,35 @@ from strategy_core.processes import descendants
 PREFIX = "strategy-lab-contexts-"
 OWNER = "owner"
 EXPORT_PREFIX = "strategy-lab-export-"
-"""Of `profiles.exports`, which deletes its folders itself unless it is killed."""
+"""Prefix of `profiles.exports`, which deletes its folders itself unless it is killed."""
 _YOUNG_S = 60.0
-"""A folder whose owner has not locked it yet is younger."""
+"""Younger folders are kept: their owner may not have locked them yet."""
 _LONGEST_EXPORT_S = 3600.0
 
 
 def make(mark: str) -> tuple[Path, int]:
-    """A new folder and its lock; the processes that use it carry `mark` (see `family`)."""
+    """Create a folder. Returns it and its lock.
+
+    The processes that use the folder carry `mark` in their environment (see
+    `processes.descendants`).
+    """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     (folder / OWNER).write_text(mark)
     return folder, own(folder)
 
 
 def own(folder: Path) -> int:
-    """Become one of the owners of a folder: the descriptor that keeps it."""
+    """Become an owner of a folder. Returns the descriptor that holds the lock."""
     lock = os.open(folder / OWNER, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
 
 
 def remove_abandoned(parent: Path | None = None, *, now: float | None = None) -> list[Path]:
-    """Remove the folders of recordings whose owners are gone, and end what still runs for them."""
+    """Remove recordings' folders without a living owner, and end processes that still use them.
+
+    Returns the removed folders.
+    """
     removed = []
     parent = parent or Path(tempfile.gettempdir())
     now = time.time() if now is None else now
@@ -75,8 +82,9 @@ def _is_abandoned(folder: Path, now: float) -> bool:
 
 
 def _end_processes(folder: Path) -> None:
-    """Of a page and its guard that were both killed; usually nothing is left to end."""
+    """End processes left behind after the page and its guard were both killed; usually none."""
     with contextlib.suppress(OSError):
         mark = (folder / OWNER).read_text(errors="replace").strip()
-        if len(mark) == len(descendants.new_mark()):  # a shorter one might begin those of others
+        # a shorter mark could be a prefix of other marks
+        if len(mark) == len(descendants.new_mark()):
             descendants.end_descendants(mark)

@@ -15,13 +15,14 @@ _LIBRARIES = tuple(
     {str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")}
 )
 _INSTALLED = {"site-packages", "dist-packages"}
-"""A virtual environment may see the packages of another one, or of the system."""
+"""Folders of installed packages. `_LIBRARIES` does not include the packages of other virtual
+environments and of the system, which a virtual environment may also use."""
 _HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A place in the user's program; `file` is "" where no user code is on the stack."""
+    """A line of the user's program; `file` is "" if no user code is on the stack."""
 
     file: str
     line: int
@@ -32,16 +33,16 @@ NOWHERE = Line("", 0, "")
 
 
 def callers_line(known: private_tf.SourceMap) -> Line:
-    """The innermost line on this thread's stack that belongs to no library and not to the tracer.
+    """The innermost line on this thread's stack that is in neither a library nor the tracer.
 
-    `known` maps AutoGraph's generated lines to the user's; it is gathered where replicas are
-    started, and grows here.
+    `known` maps AutoGraph's generated lines to the user's. It is collected where replicas start,
+    and grows here.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file, line, function = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         if "__autograph_generated_file" in file:
-            if (file, line) not in known:  # this thread's map is large: looked up once
+            if (file, line) not in known:  # looked up once: this thread's map is large
                 known |= private_tf.source_map()
             place = known.setdefault((file, line), ("<generated>", 0, ""))
             file, line, function = place
@@ -53,7 +54,7 @@ def callers_line(known: private_tf.SourceMap) -> Line:
 
 @lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
-    """Whether a source file is the user's: not the standard library, not installed, not ours."""
+    """Whether a source file is the user's: not standard library, installed package or the lab."""
     if file.startswith("<"):
         return False
     path = Path(file).resolve()

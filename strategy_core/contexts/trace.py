@@ -1,12 +1,12 @@
-"""The book of contexts: one entry per context entered and per call that crosses one.
+"""The trace of contexts: one entry per context entered and per call that crosses one.
 
-An entry opens when control enters and closes when it leaves; `seq` and `end_seq` come from one
-counter, so the order of all entries and exits can be replayed exactly. Each thread has its own
-stack (MirroredStrategy gives every replica a thread); an entry that starts a thread's stack is the
-child of the call that started the replicas.
+An entry opens when control enters and closes when it leaves. `seq` and `end_seq` come from one
+counter over all threads, so the order of all entries and exits can be replayed exactly. Each thread
+has its own stack (MirroredStrategy gives every replica a thread). The first entry of a replica
+thread is a child of the call that started the replicas.
 
-Contexts are a fact of tracing: inside a `tf.function` they are recorded while it is traced, and
-`phase` says so; the steps that run afterwards switch nothing.
+Contexts exist at tracing time: inside a `tf.function` they are recorded while it is traced, and
+`phase` says so. Later steps run the traced graph and switch no contexts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTEXTS = ("default", "replica", "cross-replica", "update")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A line that the traced program printed, in the order of the entries."""
+    """A line that the traced program printed, ordered among the entries."""
 
     seq: int
     text: str
@@ -49,9 +49,9 @@ class Entry:
     depth: int
     parent: int | None
     phase: str
-    """`eager`, or `tracing` where a tf.function is being traced."""
+    """`eager`, or `tracing` while a tf.function is being traced."""
     switch: bool
-    """Whether control entered another context, or only made a call within its own."""
+    """True if control entered another context; False for a call within the current one."""
     strategy: str
     values_in: list[tuple[str, ValueSeen]] = field(default_factory=list)
     value_out: ValueSeen | None = None
@@ -60,7 +60,7 @@ class Entry:
 
 
 class ContextTrace:
-    """What a tracer writes down. Safe to read when the tracer is off."""
+    """The entries of a trace. Safe to read once the tracer is off."""
 
     def __init__(self, *, describe_values: bool = True) -> None:
         self.entries: list[Entry] = []
@@ -82,7 +82,7 @@ class ContextTrace:
         parent: Entry | None = None,
         by_tensorflow: bool = False,
     ) -> Entry:
-        """Control enters; without `context` it is a call within the one in force."""
+        """Open an entry. Without `context` it is a call within the current context."""
         stack = self._stack()
         above = parent or (stack[-1] if stack else self._launching[-1] if self._launching else None)
         here, here_replica = current_context()
@@ -112,7 +112,10 @@ class ContextTrace:
         error: BaseException | None = None,
         beside: Any = None,
     ) -> None:
-        """Control leaves, with a result or an error; a result put `beside` a variable is V(v)."""
+        """Close an entry with a result or an error.
+
+        A result with the devices of the variable `beside` has the locality V(v).
+        """
         stack = self._stack()
         if entry in stack:
             del stack[stack.index(entry) :]
@@ -124,13 +127,13 @@ class ContextTrace:
         entry.end_seq = next(self._counter)
 
     def print(self, text: str) -> None:
-        """Note a line of output at this point of the trace."""
+        """Record a line of output at this point of the trace."""
         stack = self._stack()
         self.printed.append(Printed(next(self._counter), text, stack[-1].seq if stack else None))
 
     @contextmanager
     def entered(self, call: str, **about: Any) -> Iterator[Entry]:
-        """An entry around a block; an error passing through is recorded and goes on."""
+        """Context manager that opens and closes an entry; records an error and re-raises it."""
         entry = self.open(call, **about)
         try:
             yield entry
@@ -142,7 +145,7 @@ class ContextTrace:
 
     @contextmanager
     def launching(self, entry: Entry) -> Iterator[None]:
-        """While it runs, replica threads that start are children of `entry`."""
+        """Context manager in which replica threads that start become children of `entry`."""
         self._source_map |= private_tf.source_map()
         self._launching.append(entry)
         try:
@@ -152,7 +155,8 @@ class ContextTrace:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing this thread does is recorded: the tracer itself calls TensorFlow."""
+        """Context manager that records nothing on this thread, for the tracer's own TensorFlow
+        calls."""
         before = self.is_paused
         self._local.paused = True
         try:
@@ -165,8 +169,8 @@ class ContextTrace:
         return getattr(self._local, "paused", False)
 
     def _source(self, above: Entry | None, *, inherit: bool) -> Line:
-        # TensorFlow, not the user, enters a replica or a merge function: the call that made it
-        # do so is the user's line.
+        # TensorFlow, not the user, enters a replica or a merge function; the user's line is that of
+        # the call that made it do so.
         if above and inherit:
             return above.source
         line = callers_line(self._source_map)
@@ -186,7 +190,7 @@ class ContextTrace:
 
 
 def current_context() -> tuple[str, int | None]:
-    """The current context of this thread, and its replica in replica context."""
+    """This thread's current context, and the replica number if it has one."""
     if tf.distribute.in_cross_replica_context():
         replica = private_tf.update_replica_id()
         return ("update", replica) if replica is not None else ("cross-replica", None)
@@ -196,6 +200,6 @@ def current_context() -> tuple[str, int | None]:
 
 
 def replica_number(context: Any) -> int | None:
-    """The replica of a ReplicaContext; None where it is a tensor without a static value."""
+    """The replica number of a ReplicaContext; None if it is a tensor without a static value."""
     static = tf.get_static_value(context.replica_id_in_sync_group)
     return None if static is None else int(static)

@@ -1,4 +1,4 @@
-"""The tracer: hooks tf.distribute for the time of a block, and gives the book that it kept."""
+"""The tracer: hooks tf.distribute during a `with` block and yields the trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strategy_core.contexts.trace import ContextTrace
 
 
 class SavableTrace(ContextTrace):
-    """A trace that its owner can write down."""
+    """A trace that can be written to a file."""
 
     def save(self, path: str | Path) -> None:
         """Write the trace: `.html` to step through, `.json`, or `.parquet` (the table)."""
@@ -21,9 +21,10 @@ class SavableTrace(ContextTrace):
 
 @contextmanager
 def trace_contexts(*, values: bool = True) -> Iterator[SavableTrace]:
-    """Record every context switch of the block. Off, it leaves nothing behind in TensorFlow.
+    """Record every context switch of the block, and restore TensorFlow's methods afterwards.
 
-    `values` off records the switches alone. Raises RuntimeError where a tracer is on already.
+    With `values=False` only the switches are recorded. Raises RuntimeError if a tracer is already
+    on.
     """
     trace = SavableTrace(describe_values=values)
     with installed(trace):

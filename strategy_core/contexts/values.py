@@ -1,6 +1,6 @@
 """Describe a value that crosses a context: its kind, and each component with its device.
 
-`locality` is what StrategyExtended calls it: T (a value of its own on each replica), M (the same on
+`locality` uses the terms of StrategyExtended: T (each replica has its own value), M (the same on
 every replica), V(v) (a copy on each device of variable v); "" for plain Python.
 """
 
@@ -16,14 +16,14 @@ import numpy as np
 import tensorflow as tf
 
 MAX_NUMBERS = 8
-"""Values of up to this many numbers are recorded; larger ones by shape alone."""
+"""Values with up to this many numbers are recorded; larger ones by shape only."""
 
 MAX_ITEMS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One tensor of a value. `value` is None where it is large or symbolic: see `reason`."""
+    """One tensor of a value. `value` is None if it is large or symbolic; `reason` says which."""
 
     device: str
     shape: list[int | None] | None
@@ -35,7 +35,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class ValueSeen:
-    """A value as it crossed: `kind` is the class name that tf.distribute gives it."""
+    """A value as it crossed a context; `kind` is its class name in tf.distribute."""
 
     kind: str
     locality: str
@@ -46,7 +46,7 @@ class ValueSeen:
 
 
 def describe(value: Any, beside: Any = None) -> ValueSeen:
-    """What `value` is, without keeping it alive; `beside` is the variable it was put next to."""
+    """Describe `value` without keeping it alive; `beside` is the variable whose devices it has."""
     if isinstance(value, tf.distribute.DistributedValues):
         return _distributed(value, beside)
     if isinstance(value, tf.Variable):
@@ -62,7 +62,7 @@ def describe(value: Any, beside: Any = None) -> ValueSeen:
 
 
 def _items(value: Any) -> list[tuple[str, Any]] | None:
-    """The named parts of a structure; None where it is no structure."""
+    """The named components of a structure; None if the value is not a structure."""
     if isinstance(value, tf.IndexedSlices):
         return [("values", value.values), ("indices", value.indices)]
     if isinstance(value, Mapping):
@@ -97,7 +97,7 @@ def _component(value: Any, replica: int | None = None) -> Component:
 
 
 def _device(value: Any) -> str:
-    # An eager tensor may be a copy on the host: where it is backed says where it lives.
+    # An eager tensor may be a copy on the host; its backing device is where the original is.
     return str(getattr(value, "backing_device", "") or getattr(value, "device", "") or "")
 
 
@@ -125,6 +125,6 @@ def _short(value: Any) -> str:
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
     if not isinstance(value, bool | int | float | str | bytes | enum.Enum | None):
-        return ""  # the text of an unknown object may take long to make; its kind says enough
+        return ""  # the text of an unknown object may take long to compute; its kind is enough
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

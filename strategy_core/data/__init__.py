@@ -1,12 +1,12 @@
-"""The user's own data as batches for a workload's model: one reader per format.
+"""Reads the user's own data as batches for a workload's model: one reader per format.
 
     .npz            arrays x and y (or any two arrays, the second with the labels)
     .csv, .parquet  a column `label` (or the last one) with the labels, the others with numbers
     .tfrecord       tf.train.Example records with a feature `label` and numeric features
     a folder        one folder of images per class
 
-A format is a function path -> `Examples`; everything after that is shared: the checks, the shape
-that the model asks for, the shuffled stream.
+A reader is a function path -> `Examples`. The steps after it are shared by all formats: the checks,
+the reshaping to the model's input and the shuffled stream.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strategy_lab.profiles.errors import SpecError
 
 Reader = Callable[[Path], Examples]
 
-READERS: dict[str, Reader] = {  # those of planning.data_path.SUFFIXES
+READERS: dict[str, Reader] = {  # the suffixes of data_files.SUFFIXES
     ".npz": npz.read,
     ".csv": table.read_csv,
     ".parquet": table.read_parquet,
@@ -32,7 +32,7 @@ READERS: dict[str, Reader] = {  # those of planning.data_path.SUFFIXES
 
 
 def read(path: str) -> Examples:
-    """The examples at `path`, checked for what can be known of them alone; raises SpecError."""
+    """The examples at `path`, after the checks that need no model; raises SpecError."""
     place = data_path.check(path)
     reader = images.read if place.is_dir() else READERS[place.suffix.lower()]
     try:

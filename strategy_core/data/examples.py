@@ -1,4 +1,4 @@
-"""Examples in memory, whatever file they came from: features, labels, and the checks on both."""
+"""Examples in memory, from any file format: features, labels, and the checks on both."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from strategy_lab.profiles.errors import SpecError
 
 Array = npt.NDArray[Any]
 Decode = Callable[[tf.Tensor, Sequence[int | None]], tf.Tensor]
-"""(features of a batch as stored, one example's shape in the model) -> features as the model takes
-them."""
+"""(features of a batch as stored, shape of one example in the model) -> features for the model."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,16 @@ class Examples:
 
     features: Array
     labels: Array
-    """Whole numbers are classes, others are values to predict."""
+    """Integers are classes; floats are values to predict."""
     decode: Decode | None = None
-    """For features that are stored as something else, such as the names of image files."""
+    """Converts features that are stored as something else, such as names of image files."""
 
     def check(self, where: str) -> None:
-        """Raise SpecError where the rows do not pair up, or hold something else than numbers."""
+        """Check the rows.
+
+        Raises SpecError if there are no examples, features and labels differ in number, features
+        are not numeric, or a number is not finite.
+        """
         if 0 in (self.features.ndim, self.labels.ndim):
             raise _wrong(f"{where} holds a single value, not a row for each example")
         if len(self.features) != len(self.labels):
@@ -47,7 +50,7 @@ class Examples:
 
     @property
     def note(self) -> str | None:
-        """What their user should know of them, though they can be trained on."""
+        """A warning about data that can be trained on but is of no use; None for other data."""
         if len(self.labels) == 1 or (self.labels != self.labels[0]).any():
             return None
         count = len(self.labels)
@@ -56,13 +59,14 @@ class Examples:
     def batches(
         self, global_batch_size: int, seed: int, first_example: int, model: Any
     ) -> tf.data.Dataset:
-        """An endless shuffled stream for `model`; raises SpecError where the shapes do not fit."""
+        """An endless shuffled stream for `model`; raises SpecError if the shapes do not fit."""
         shape = _one_input(model)
         labels = tf.constant(self._labels_for(model.output_shape))
         indices = shuffled_indices(len(labels), global_batch_size, seed, first_example)
         if self.decode is not None:
             decode, stored = self.decode, tf.constant(self.features)
-            decode(stored[:0], shape)  # raises here what it would raise inside of the map
+            # raise errors here that would otherwise be raised inside the map
+            decode(stored[:0], shape)
             return indices.map(
                 lambda index: (decode(tf.gather(stored, index), shape), tf.gather(labels, index)),
                 num_parallel_calls=tf.data.AUTOTUNE,
@@ -74,7 +78,7 @@ class Examples:
         return indices.map(lambda index: (tf.gather(features, index), tf.gather(labels, index)))
 
     def _in_shape(self, shape: tuple[int | None, ...]) -> Array:
-        """The features as the model takes them: a row of 64 numbers fits (8, 8, 1)."""
+        """The features in the model's input shape: a row of 64 numbers fits (8, 8, 1)."""
         own = self.features.shape[1:]
         wanted = own if None in shape else tuple(size or 0 for size in shape)
         if int(np.prod(own)) != int(np.prod(wanted)) or (None in shape and len(own) != len(shape)):
@@ -83,7 +87,11 @@ class Examples:
         return self.features.reshape(len(self.features), *wanted)
 
     def _labels_for(self, output_shape: tuple[int | None, ...]) -> Array:
-        """The labels as the model's outputs ask for them: of one output they are values."""
+        """The labels for the model's outputs; a model with a single output takes them as float
+        values.
+
+        Raises SpecError if a class number is not smaller than the number of outputs.
+        """
         classes = output_shape[-1]
         if classes == 1 and len(output_shape) == self.labels.ndim + 1:
             return self.labels[..., None].astype(np.float32)
@@ -100,7 +108,10 @@ class Examples:
 
 
 def as_labels(column: Array) -> Array:
-    """Labels as the model wants them: int32 classes, also for names; float32 for values."""
+    """Convert labels: names and integers to int32 classes, other numbers to float32 values.
+
+    Floats that are all whole numbers become classes, too. Names are numbered in sorted order.
+    """
     if column.dtype.kind in "OUS":
         _, numbers = np.unique(column.astype(str), return_inverse=True)
         return numbers.astype(np.int32)
@@ -111,7 +122,8 @@ def as_labels(column: Array) -> Array:
 
 
 def _one_input(model: Any) -> tuple[int | None, ...]:
-    """Shape of an example as the model takes it; raises SpecError where it takes several parts."""
+    """Shape of one example in the model; raises SpecError unless it has one input and one
+    output."""
     shape, outputs = model.input_shape, model.output_shape
     if not all(isinstance(each, tuple) and None in each[:1] for each in (shape, outputs)):
         problem = f"The model has inputs {shape} and outputs {outputs}; the lab feeds one of each"

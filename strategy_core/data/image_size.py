@@ -1,7 +1,7 @@
-"""Width and height of an image from the first bytes of its file: nothing is decoded.
+"""Reads width and height of an image from the first bytes of its file, without decoding it.
 
-A PNG of some kilobytes can hold gigabytes of pixels. Formats: PNG (RFC 2083), GIF89a, BMP, and
-JPEG (ITU-T T.81, whose frame header comes after segments of any length).
+A PNG of some kilobytes can decode to gigabytes of pixels. Formats: PNG (RFC 2083), GIF89a, BMP, and
+JPEG (ITU-T T.81, whose frame header follows segments of any length).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
-    """(width, height) in pixels as the header says; None for any other format."""
+    """(width, height) in pixels from the image's header; None for any other format."""
     with path.open("rb") as file:
         head = file.read(32)
         if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:

@@ -1,4 +1,4 @@
-"""A folder of images, one folder per class, in the order of their names."""
+"""Reads a folder of images with one folder per class; classes are numbered in order of name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from strategy_core.planning.data_path import IMAGE_SUFFIXES
 from strategy_lab.profiles.errors import SpecError
 
 MAX_PIXELS = 100_000_000
-"""Of an image: 300 MB of colours."""
+"""Largest image: 300 MB as RGB."""
 MAX_BYTES = 256 << 20
-"""Of an image's file."""
+"""Largest image file."""
 CHECK_AHEAD_S = 5.0
-"""So long are images looked at before the first step; the others are when their turn comes."""
+"""Time limit for checking images before the first step; the rest are checked when decoded."""
 
 
 def read(path: Path) -> Examples:
-    """Names of the image files and their classes; pixels are decoded as the batches go by."""
+    """Names of the image files and their classes; the pixels are decoded batch by batch.
+
+    Raises SpecError if there is no image, or a checked one cannot be read.
+    """
     classes = sorted(folder for folder in path.iterdir() if folder.is_dir())
     files = [
         (str(file), number)
@@ -48,13 +51,13 @@ def read(path: Path) -> Examples:
 
 
 def check_every_file(path: Path) -> None:
-    """Raise SpecError where any image cannot be read, however long looking at all of them takes."""
+    """Raise SpecError if any image cannot be read. Checks all images, however long it takes."""
     names = [str(file) for file in path.glob("*/*") if file.suffix.lower() in IMAGE_SUFFIXES]
     _check_files(sorted(names), math.inf)
 
 
 def _check_files(names: Sequence[str], limit_s: float) -> None:
-    """Decode the images, for so long; raises SpecError that names the first that cannot be."""
+    """Decode the images for up to `limit_s`; raises SpecError with the first that fails."""
     deadline = time.monotonic() + limit_s
 
     def problem(name: str) -> str | None:
@@ -78,8 +81,8 @@ def _check_files(names: Sequence[str], limit_s: float) -> None:
 
 
 def _why_undecoded(file: Path) -> str | None:
-    """Why a file is not even tried: decoding waits for a pipe, and a header may declare pixels
-    that fill the memory."""
+    """Why a file must not be decoded: opening a pipe would block, a huge image would fill
+    memory."""
     if not file.is_file():
         return "it is not a file"
     if file.stat().st_size > MAX_BYTES:
@@ -91,7 +94,7 @@ def _why_undecoded(file: Path) -> str | None:
 
 
 def _decode(names: tf.Tensor, shape: Sequence[int | None]) -> tf.Tensor:
-    """Pixels from 0 to 1 in the size and the number of channels that the model takes."""
+    """Pixels from 0 to 1, with the size and number of channels that the model takes."""
     if len(shape) != 3 or None in shape:
         raise SpecError(
             f"The model takes examples of shape {tuple(shape)}, not images (height, width, "

@@ -1,4 +1,4 @@
-"""NumPy archives: arrays `x` and `y`, `features` and `labels`, or the only two that there are."""
+"""Reads NumPy archives: arrays `x` and `y`, `features` and `labels`, or the only two arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NAMES = (("x", "y"), ("features", "labels"), ("x_train", "y_train"))
 
 
 def read(path: Path) -> Examples:
-    """Examples along the first axis of both arrays; nothing in the file is executed."""
-    if not zipfile.is_zipfile(path):  # NumPy's own error suggests to allow pickles
+    """Examples along the first axis of both arrays. Pickled data is refused, never executed."""
+    if not zipfile.is_zipfile(path):  # for other files NumPy's error suggests enabling pickle
         raise SpecError(
             f"{path} is not an .npz archive", advice="Write it with np.savez", field="data"
         )
@@ -43,7 +43,11 @@ def _read(path: Path) -> Examples:
 
 
 def _num_bytes(path: Path, name: str) -> int:
-    """What an array takes, as the archive and the array's own header say; neither is read."""
+    """Size of an array in bytes, from the archive and the array's header; does not read the data.
+
+    Returns the larger of the two. Raises SpecError if the archive holds less than the header
+    declares.
+    """
     with zipfile.ZipFile(path) as archive:
         member = f"{name}.npy" if f"{name}.npy" in archive.namelist() else name
         size = archive.getinfo(member).file_size

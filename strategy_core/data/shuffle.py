@@ -1,8 +1,8 @@
-"""An endless stream of shuffled example numbers that can start anywhere.
+"""An endless stream of shuffled example indices that can start at any position.
 
-The order of every epoch is a permutation computed from the seed, the epoch and the place, with no
-shuffle buffer: the stream is the same under every strategy and number of replicas, a run goes on
-at the very example at which it stopped, and a batch of another size takes up there too.
+The order of every epoch is a permutation computed from the seed, the epoch and the position,
+without a shuffle buffer. So the stream is the same for every strategy and number of replicas, and a
+run resumes at the exact example at which it stopped, also with another batch size.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import tensorflow as tf
 
 from strategy_lab.profiles.errors import SpecError
 
-_ROUNDS = 4  # of the block cipher behind the permutation: what tf.random.experimental uses
+# Of the block cipher behind the permutation; tf.random.experimental uses the same number.
+_ROUNDS = 4
 
 
 def shuffled_indices(
     num_examples: int, global_batch_size: int, seed: int, first_example: int = 0
 ) -> tf.data.Dataset:
-    """Batches of example numbers, int64 (global_batch_size,), without end.
+    """Endless batches of example indices, int64 of shape (global_batch_size,).
 
     Args:
-      num_examples: size of the data set; every epoch has each of its examples once.
-      first_example: how many examples of the stream to leave out: the position to resume from.
+      num_examples: size of the data set; every epoch has each example once.
+      first_example: number of examples of the stream to skip, to resume at that position.
 
-    Raises SpecError where a batch would hold an example twice.
+    Raises SpecError if a batch would contain an example twice.
     """
     if global_batch_size > num_examples:
         raise SpecError(

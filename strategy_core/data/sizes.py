@@ -1,4 +1,4 @@
-"""Whether data fit into memory, as far as their files say before they are read."""
+"""Checks, before files are read, whether their data will fit into memory."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import psutil
 from strategy_lab.profiles.errors import SpecError
 
 _SHARE = 1 / 3
-"""Of the memory that is free: the examples are held as read, as the model takes them, and by
-TensorFlow."""
+"""Share of the free memory that one copy may take.
+
+The examples exist three times: as read, as the model takes them, and in TensorFlow.
+"""
 BYTES_PER_CSV_BYTE = 4
 """`0,` is two bytes in a .csv file and eight as a number."""
 BYTES_PER_RECORD_BYTE = 4
-"""A float of a .tfrecord file is read as a Python number and kept as one of 64 bits."""
+"""A float of a .tfrecord file is read as a Python number and stored as a 64-bit float."""
 
 
 def check_fits(path: Path, num_bytes: int, *, available: int | None = None) -> None:
-    """Raise SpecError if the examples of a file will take more memory than this machine has free.
+    """Raise SpecError if the examples of a file would take more memory than the machine has free.
 
-    `num_bytes` is what they take once they are read.
+    `num_bytes` is their size once they are read.
     """
     free = psutil.virtual_memory().available if available is None else available
     if num_bytes > free * _SHARE:

@@ -1,4 +1,4 @@
-"""Tables, from .csv and .parquet: a column of labels, the others numbers that make an example."""
+"""Reads tables from .csv and .parquet: one column of labels, numeric columns as features."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ _LABELS = ("label", "target", "y")
 
 
 def read_csv(path: Path) -> Examples:
-    """A .csv file whose first line names the columns."""
+    """Read a .csv file whose first line names the columns; raises SpecError."""
     check_fits(path, path.stat().st_size * BYTES_PER_CSV_BYTE)
     return _examples(pd.read_csv(path), path)
 
 
 def read_parquet(path: Path) -> Examples:
-    """A .parquet file."""
+    """Read a .parquet file; raises SpecError."""
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    # Equal values take next to nothing in the file.
+    # `total_byte_size` is far too small for a column of equal values.
     plain = metadata.num_rows * metadata.num_columns * 8
     check_fits(path, max(plain, sum(group.total_byte_size for group in groups)))
     return _examples(pd.read_parquet(path), path)
 
 
 def _is_a_row(names: list[str]) -> bool:
-    """Whether names are an example's numbers: whole ones alone may well be names."""
+    """Whether column names look like an example's numbers, so that the header line is missing.
+
+    Integers alone do not count, because they can well be names.
+    """
     is_number = [re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", name) is not None for name in names]
     return all(is_number) and any("." in name for name in names)
 

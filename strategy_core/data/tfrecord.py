@@ -1,4 +1,4 @@
-"""TFRecord files of tf.train.Example: a feature `label`, and numeric ones that make an example."""
+"""Reads TFRecord files of tf.train.Example: a feature `label`, and numeric features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LABEL = "label"
 
 
 def read(path: Path) -> Examples:
-    """Numeric features are joined in the order of their names; all records have the same ones."""
+    """Join the numeric features in order of name; all records must have the same features."""
     check_fits(path, path.stat().st_size * BYTES_PER_RECORD_BYTE)
     features: list[Values] = []
     labels: list[float] = []

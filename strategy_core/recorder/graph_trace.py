@@ -118,7 +118,7 @@ class GraphTrace:
         return cost
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether the result is final and `outcome` has returned it."""
         return self.is_settled and self._outcome is None
 

@@ -74,7 +74,7 @@ class PythonSampler:
         return {
             "at_ns": self._at_ns,
             "place": self._place,
-            "places": [_told(*place) for place in self._places],
+            "places": [_described(*place) for place in self._places],
         }
 
     def _watch(self) -> None:
@@ -112,7 +112,7 @@ def place_of(frame: FrameType) -> Place:
     return kind, shown.f_code.co_filename, shown.f_lineno
 
 
-def _told(kind: str, path: str, line: int) -> list[str]:
+def _described(kind: str, path: str, line: int) -> list[str]:
     """The kind, `file.py:12`, and the source text of that line."""
     text = linecache.getline(path, line).strip()[:_LINE_CHARACTERS]
     return [kind, f"{Path(path).name}:{line}", text]

@@ -85,7 +85,7 @@ def what_changed(signatures: str) -> str | None:
             changed.append((name, values))
     if not changed:
         return None
-    return "; ".join(_told(name, values) for name, values in changed[:_SHOWN])
+    return "; ".join(_described(name, values) for name, values in changed[:_SHOWN])
 
 
 def _arguments(signature: str) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _arguments(signature: str) -> dict[str, str]:
     return {name: " ".join(value.split()) for name, value in found}
 
 
-def _told(name: str, values: list[str]) -> str:
+def _described(name: str, values: list[str]) -> str:
     literals = [match[1] for value in values if (match := re.match(r"Literal\[(.*)\]$", value))]
     shown = ", ".join((literals or values)[-_SHOWN:])
     if literals:

@@ -76,8 +76,8 @@ class Windows:
     @property
     def has_work(self) -> bool:
         """Whether a window or trace is open, or its result is not reported yet."""
-        is_told = self._trace is None or self._trace.is_told
-        return self._open is not None or bool(self._to_submit or self._submitted) or not is_told
+        is_reported = self._trace is None or self._trace.is_reported
+        return self._open is not None or bool(self._to_submit or self._submitted) or not is_reported
 
     @property
     def rest_ms(self) -> float:

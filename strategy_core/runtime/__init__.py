@@ -1,4 +1,4 @@
-"""TensorFlow's process around a run: logical devices, environment, GC, error messages.
+"""The TensorFlow process of a run.
 
-Nothing here knows a step or a model.
+Logical devices, environment, garbage collection and error messages.
 """

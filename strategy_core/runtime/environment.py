@@ -1,4 +1,4 @@
-"""What a run runs on: TensorFlow, its devices and the host, as one event."""
+"""Describes what a run runs on (TensorFlow, its devices and the host) as one event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strategy_lab.profiles.run.events import Environment
 
 
 def environment() -> Environment:
-    """Starts TensorFlow's runtime: logical devices have to be there."""
+    """Describe the environment. Starts TensorFlow's runtime, so create logical devices first."""
     return Environment(
         tensorflow=tf.__version__,
         python=platform.python_version(),
@@ -25,7 +25,7 @@ def environment() -> Environment:
 
 
 def host() -> Host:
-    """This machine, which TensorFlow has no part in."""
+    """Describe this machine, without TensorFlow."""
     return Host(
         name=platform.node(),
         boot=_boot(),
@@ -36,13 +36,13 @@ def host() -> Host:
 
 
 def _device(device: Any) -> Device:
-    """A logical device, with its physical one if that is certain."""
+    """A logical device, with its physical device if that is unambiguous."""
     physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
     return Device(device.name, device.device_type, physical[0] if len(physical) == 1 else None)
 
 
 def _boot() -> str | None:
-    """The boot id of the kernel: processes on it read the same clock. None if unknown."""
+    """Identifies the running kernel; None if unknown. Processes with equal values share a clock."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
     except OSError:
@@ -50,7 +50,7 @@ def _boot() -> str | None:
 
 
 def _usable_cpus() -> int:
-    """CPUs that this process may use: in a container fewer than the machine has."""
+    """Number of CPUs that this process may use; a container may have fewer than the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

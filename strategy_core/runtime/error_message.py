@@ -1,12 +1,12 @@
-"""The one line of an error that tells its cause.
+"""Extracts the one line of an error message that names the cause.
 
-TensorFlow puts the place in its graph before it and, where several ops failed, their number:
+TensorFlow puts the location in its graph before it and, if several ops failed, their number:
 
     2 root error(s) found.
       (0) UNAVAILABLE: {{function_node ...}} failed to connect to all addresses; last error: ...
 
-Keras says first "Exception encountered when calling Dense.call().", and then, in a terminal's bold,
-what went wrong.
+Keras first prints "Exception encountered when calling Dense.call().", and then the cause, with
+terminal escape codes for bold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BOLD = re.compile(r"\x1b\[\d*m")
 
 
 def cause(error: BaseException) -> str:
-    """The first line that says what is wrong."""
+    """The first line that names the cause, without graph locations; "no message" without any."""
     for line in str(error).splitlines():
         said = _BOLD.sub("", line).strip()
         if said and not error_texts.NOT_THE_CAUSE.match(said):

@@ -1,6 +1,7 @@
-"""Python's search for unreachable cycles, kept out of what people wait for.
+"""Keeps Python's cyclic garbage collection out of latency-sensitive code.
 
-A full one looks at every object of the imports, over a million: 0.3 s and more, at any moment.
+A full collection visits all objects, over a million after the imports. That takes 0.3 s or more, at
+any moment.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from contextlib import contextmanager
 
 
 def leave_imports_alone() -> None:
-    """What is there by now stays for good: no search looks at it any more."""
+    """Exempt all existing objects from garbage collection for good, with `gc.freeze`."""
     gc.freeze()
 
 
 class _Pause:
-    """Counts who wants none: the last one to leave puts it back as the first one found it."""
+    """Reference-counted pause of garbage collection; the last caller restores the original
+    state."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +45,11 @@ _pause = _Pause()
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """No search inside, nor while another thread is inside."""
+    """Context manager in which garbage collection is off.
+
+    Several threads may overlap; collection resumes when the last one leaves. A flag that each
+    thread saves and restores for itself would end the pause of another thread.
+    """
     _pause.enter()
     try:
         yield

@@ -1,7 +1,7 @@
-"""Devices as TensorFlow has them: logical ones are created before it starts, then found again.
+"""Creates TensorFlow's logical devices before its runtime starts, and finds them afterwards.
 
-`python -m strategy_core.runtime.logical_devices` prints the machine's inventory as JSON: that is
-how callers without TensorFlow ask (`inventory.probe`).
+`python -m strategy_core.runtime.logical_devices` prints the machine's inventory as JSON, for
+callers that do not import TensorFlow (`inventory.probe`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from strategy_core.tpu.cores import SPARE_THREADS
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 MIN_LOGICAL_CPUS = 8
-"""Created up front, so that a later change to more replicas stays in the worker. A spare one
-takes no thread, no memory and no time: `python -m benchmarks.spare_devices`."""
+"""Logical CPUs created up front, so that a later change to more replicas needs no new worker.
+
+A spare one takes no thread, no memory and no time: `python -m benchmarks.spare_devices`.
+"""
 
 
 class _Here:
@@ -42,11 +44,11 @@ def inventory() -> Inventory:
 
 
 def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> None:
-    """Create the logical devices of a run; only before TensorFlow's runtime starts.
+    """Create the logical devices of a run. Call it before TensorFlow's runtime starts.
 
-    Logical CPUs share the host's cores, logical GPUs a card's memory in equal limited parts. A
-    worker of a cluster, which has a `local_rank` on its machine, sees the cards of its own alone.
-    Raises SpecError where the machine cannot have what the spec asks for.
+    Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts. A
+    worker of a cluster sees only its own GPUs, which follow from its `local_rank` on the machine.
+    Raises SpecError if the machine cannot provide the devices of the spec.
     """
     _Here.local_rank = local_rank
     wanted = planned(spec)
@@ -56,13 +58,13 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
     cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
-    # A delayed replica sleeps on a thread of this pool, and one that asks for its batch inside of
-    # the step holds one until it is there: others must still find one.
+    # A delayed replica sleeps on a thread of this pool, and a replica that fetches its batch inside
+    # the step blocks one. Without spare threads the other replicas could not run.
     threads = max(cpus + SPARE_THREADS, os.cpu_count() or 1)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     cards = tf.config.list_physical_devices("GPU")
     if cards and is_cluster and not row.has_cores:
-        # The strategy takes every GPU that it sees, whatever the plan says.
+        # MultiWorkerMirroredStrategy and ParameterServerStrategy take every visible GPU.
         own = (
             share_out(spec, len(cards), local_rank or Seat()).cards if wanted.kind == "GPU" else ()
         )
@@ -73,15 +75,15 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
 
 
 def planned(spec: RunSpec) -> DevicePlan:
-    """What this process takes of its machine's devices for `spec`; raises SpecError."""
+    """The devices that this process takes for `spec`; raises SpecError."""
     return plan(spec, inventory(), _Here.local_rank)
 
 
 def needs_fresh_worker(spec: RunSpec) -> str | None:
-    """Why `spec` cannot run on the logical devices of this process, or None where it can.
+    """Why `spec` cannot run on the logical devices of this process, or None if it can.
 
-    Logical devices are fixed once TensorFlow's runtime has started. Raises SpecError where no
-    process of this machine could run it.
+    Logical devices are fixed once TensorFlow's runtime has started. Raises SpecError if no process
+    of this machine could run the spec.
     """
     wanted = planned(spec)
     logical = tf.config.list_logical_devices(wanted.kind)
@@ -100,12 +102,12 @@ def needs_fresh_worker(spec: RunSpec) -> str | None:
 def _prepare_card(
     card: tf.config.PhysicalDevice, wanted: DevicePlan, memory_mb: int | None
 ) -> None:
-    """Split a card, or let the process take its memory only as it needs it."""
+    """Split a GPU's memory into fixed parts, or let the process allocate it on demand."""
     if wanted.kind == "GPU" and memory_mb is not None:
         part = tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)
         tf.config.set_logical_device_configuration(card, [part] * wanted.per_card)
         return
-    # A fresh worker starts on the card while the one that it replaces still holds its state.
+    # A fresh worker starts on the GPU while the worker that it replaces still holds its state.
     tf.config.experimental.set_memory_growth(card, True)
 
 

@@ -1,4 +1,4 @@
-"""Tensors in a sentence: `float32 (n, 8, 8, 1)`, where n is the number of examples."""
+"""Formats tensors as text: `float32 (n, 8, 8, 1)`, where n is the number of examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def described(structure: Any) -> str:
-    """Type and shape of a tensor or spec, or of a nest of them."""
+    """Format a tensor, a tensor spec, or a nested structure of them."""
     if isinstance(structure, dict):
         inside = ", ".join(f"{name}: {described(part)}" for name, part in structure.items())
         return f"{{{inside}}}"
@@ -22,7 +22,7 @@ def described(structure: Any) -> str:
 
 
 def shape_of_batch(shape: tf.TensorShape) -> str:
-    """`(n, 64)`; further sizes that are not known are `?`."""
+    """`(n, 64)`; other unknown dimensions are shown as `?`."""
     if shape.rank is None:
         return "of unknown shape"
     sizes = ["?" if size is None else str(size) for size in shape]

@@ -1,4 +1,4 @@
-"""Reports a mistake in a user's file as one sentence with its line, instead of a traceback."""
+"""Reports errors in a user's file in one sentence with file and line, instead of a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
     """Turn an exception of the code in `path` into a SpecError: `what` raised it, in which line."""
     try:
         yield
-    except (LabError, MemoryError):  # a full machine is no mistake of the file
+    except (LabError, MemoryError):  # running out of memory is not a mistake in the file
         raise
 
     except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
@@ -26,19 +26,20 @@ def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
 
 
 def said(path: Path, error: BaseException) -> str:
-    """Type and message of an error, and the innermost line of the user's file that led to it."""
+    """Where in the user's file an error came from, and its message."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename == str(path)
     ]
-    if not lines:  # TensorFlow's own errors, and Python's in a data set, have it in their text
+    # TensorFlow's own errors, and Python's inside a data set, have the location in their text
+    if not lines:
         lines = re.findall(rf'File "{re.escape(str(path))}", line (\d+)', str(error))
     return f"{_said(error)} (line {lines[-1]})" if lines else _said(error)
 
 
 def _said(error: BaseException) -> str:
-    """Type and the one line of the message that counts: TensorFlow's go on for pages."""
+    """Type and first relevant line of the message; TensorFlow's messages run to pages."""
     has_words = bool(str(error).strip())
     name = type(error).__name__
     return f"{name}: {cause(error).removesuffix('.')}" if has_words else name

@@ -108,7 +108,7 @@ def test_a_program_is_stopped_at_a_limit_which_is_named(
 
 
 @pytest.mark.parametrize("then", ["pass", "while True: pass"], ids=["ends", "goes on"])
-def test_what_a_program_starts_ends_with_it_wherever_it_went(then: str) -> None:
+def test_a_programs_child_processes_end_with_it_even_in_other_sessions(then: str) -> None:
     recording = child.start(LEAVES.replace("{then}", then), strategy="default", devices="cpu:1")
     try:
         wait_until(lambda: bool(leavers()) or not recording.is_running)
@@ -121,12 +121,12 @@ def test_what_a_program_starts_ends_with_it_wherever_it_went(then: str) -> None:
         recording.close()
 
 
-def test_a_program_that_ends_its_process_is_told_with_its_exit_code() -> None:
+def test_a_program_that_exits_is_reported_with_its_exit_code() -> None:
     with pytest.raises(LabError, match="exit code 7"):
         child.record(CRASH, strategy="one-device", devices="cpu:1")
 
 
-def test_a_recording_outlives_the_thread_that_asked_for_it() -> None:
+def test_a_recording_outlives_the_thread_that_started_it() -> None:
     with ThreadPoolExecutor(1) as pool:
         started = pool.submit(child.start, FINE, strategy="default", devices="cpu:1").result()
     try:
@@ -170,11 +170,11 @@ def test_a_page_that_is_killed_leaves_neither_processes_nor_folders(
     wait_until(lambda: not is_living(guard.pid))
 
 
-def test_a_strategy_that_is_none_is_refused_before_anything_starts() -> None:
+def test_an_unknown_strategy_is_refused_before_a_process_starts() -> None:
     with pytest.raises(LabError, match="strategy"):
         child.start(FINE, strategy="nonsense", devices="cpu:2")
 
 
-def test_a_program_of_any_length_is_refused_before_anything_starts() -> None:
+def test_a_program_that_is_too_long_is_refused_before_a_process_starts() -> None:
     with pytest.raises(LabError, match="has 300,000 characters, more than"):
         child.start("#" * 300_000, strategy="default", devices="cpu:1")

@@ -21,7 +21,9 @@ FAILING = {
 
 @pytest.mark.parametrize("num_replicas", REPLICAS)
 @pytest.mark.parametrize("name", COURSE)
-def test_every_switch_is_as_expected(name: str, num_replicas: int, tmp_path: Path) -> None:
+def test_every_demonstration_records_the_expected_switches(
+    name: str, num_replicas: int, tmp_path: Path
+) -> None:
     recording = record(name, num_replicas, tmp_path)
     expected = (EXPECTED / f"{name}-{num_replicas}.txt").read_text()
     assert transcript(recording) == expected
@@ -31,7 +33,7 @@ def test_every_switch_is_as_expected(name: str, num_replicas: int, tmp_path: Pat
         assert recording.error["explanation"]["instead"]
 
 
-def test_the_course_is_every_file() -> None:
+def test_the_course_lists_every_demonstration_file() -> None:
     files = {path.stem for path in course.FOLDER.glob("*.py")} - {"__init__"}
     assert set(COURSE) == files
     assert all(item.title and item.text for item in course.demonstrations())

@@ -51,7 +51,7 @@ def test_a_folder_that_was_just_made_stays(made: tuple[Path, int], tmp_path: Pat
     assert scratch.remove_abandoned(tmp_path) == []
 
 
-def test_what_a_killed_export_left_is_removed_once_no_export_can_take_so_long(
+def test_the_folder_of_a_killed_export_is_removed_after_the_longest_export_time(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / f"{scratch.EXPORT_PREFIX}x"

@@ -69,7 +69,7 @@ def test_a_tpu_program_is_traced_once_for_all_replicas(tf: Any) -> None:
     assert calls.index("run") < calls.index("enter replica") < calls.index("all_reduce")
 
 
-def test_off_it_leaves_nothing_behind() -> None:
+def test_tensorflows_methods_are_restored_when_the_tracer_ends() -> None:
     from strategy_core.contexts.patches import _hooks
     from strategy_core.contexts.tracer import trace_contexts
 
@@ -79,7 +79,7 @@ def test_off_it_leaves_nothing_behind() -> None:
     assert {key: key[0].__dict__[key[1]] for key in owners} == owners
 
 
-def test_only_one_is_on_at_a_time() -> None:
+def test_a_second_tracer_is_refused_while_one_is_on() -> None:
     from strategy_core.contexts.tracer import trace_contexts
 
     with (
@@ -162,7 +162,7 @@ def test_a_program_is_recorded_under_every_strategy(tf: Any, tmp_path: Path, nam
     ("source", "message"),
     [("def other(): pass", "demonstrate"), ("def demonstrate(s) pass", "line 1")],
 )
-def test_a_program_that_is_none_is_refused(
+def test_source_that_is_no_demonstration_is_refused(
     tf: Any, tmp_path: Path, source: str, message: str
 ) -> None:
     from strategy_core.contexts import demonstration

@@ -41,5 +41,5 @@ Arguments received by Narrow.call():
         ("  \n\n", "no message"),
     ],
 )
-def test_the_line_that_tells_is_found(text: str, expected: str) -> None:
+def test_the_line_that_names_the_cause_is_found(text: str, expected: str) -> None:
     assert cause(RuntimeError(text)) == expected

@@ -11,7 +11,7 @@ from strategy_core.runtime import gc_control
 
 
 @pytest.mark.parametrize("leaves_first", [0, 1])
-def test_the_last_one_to_leave_allows_it_again(leaves_first: int) -> None:
+def test_collection_resumes_when_the_last_pause_ends(leaves_first: int) -> None:
     stays = [ExitStack(), ExitStack()]
     for stay in stays:
         stay.enter_context(gc_control.postponed())
@@ -21,7 +21,7 @@ def test_the_last_one_to_leave_allows_it_again(leaves_first: int) -> None:
     assert gc.isenabled()
 
 
-def test_who_had_it_off_keeps_it_off() -> None:
+def test_collection_that_was_off_stays_off_after_a_pause() -> None:
     gc.disable()
     try:
         with gc_control.postponed():

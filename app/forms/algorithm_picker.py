@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog
-from strategy_core.planning.collective_algorithms import PACKED_BY_NUMBER
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 
@@ -27,7 +26,7 @@ def has_no_choice(strategy: str) -> bool:
 def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
     """Draw the knobs of a new run; `cross_device_ops` and how gradients are packed."""
     choices, is_fixed = algorithms_of(strategy), has_no_choice(strategy)
-    is_by_number = not set(choices).isdisjoint(PACKED_BY_NUMBER)
+    is_by_size = not is_fixed and strategy_catalog.row(strategy).packs_by_size
     ops = st.selectbox(
         "Cross-device algorithm",
         choices,
@@ -38,7 +37,7 @@ def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
         bind="query-params",
     )
     complaints.below("cross_device_ops")
-    packing = _packs(complaints, is_fixed=is_fixed) if is_by_number else _bytes(complaints)
+    packing = _bytes(complaints) if is_by_size else _packs(complaints, is_fixed=is_fixed)
     return {"cross_device_ops": "auto" if is_fixed else ops} | packing
 
 

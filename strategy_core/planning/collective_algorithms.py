@@ -47,7 +47,7 @@ def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
         algorithm = _asked_for(spec, plan, spec.cross_device_ops)
     elif algorithm.name not in row.algorithms:
         algorithm = _asked_for(spec, plan, row.algorithms[0])
-    _check_packs(spec, algorithm)
+    _check_packs(spec, algorithm, packs_by_size=row.packs_by_size)
     return algorithm
 
 
@@ -86,17 +86,16 @@ def _asked_for(spec: RunSpec, plan: DevicePlan, name: str) -> Algorithm:
     return Algorithm(name)
 
 
-def _check_packs(spec: RunSpec, algorithm: Algorithm) -> None:
+def _check_packs(spec: RunSpec, algorithm: Algorithm, *, packs_by_size: bool) -> None:
     """A knob that changes nothing is refused: its charts would be taken for an experiment."""
-    by_number = algorithm.name in PACKED_BY_NUMBER and not algorithm.is_tensorflows_choice
-    if spec.num_packs != 1 and not by_number:
+    is_by_size = packs_by_size or algorithm.is_tensorflows_choice
+    if spec.num_packs != 1 and (is_by_size or algorithm.name not in PACKED_BY_NUMBER):
         raise SpecError(
             f"num_packs={spec.num_packs} has no effect with {algorithm.name}",
             advice=f"Leave num_packs at 1, or choose {' or '.join(PACKED_BY_NUMBER)}",
             field="num_packs",
         )
-    by_size = algorithm.name == "collective-ring" or algorithm.is_tensorflows_choice
-    if spec.bytes_per_pack and not by_size:
+    if spec.bytes_per_pack and not (is_by_size or algorithm.name == "collective-ring"):
         raise SpecError(
             f"bytes_per_pack={spec.bytes_per_pack} has no effect with {algorithm.name}",
             advice="Leave bytes_per_pack at 0, or choose collective-ring or auto",

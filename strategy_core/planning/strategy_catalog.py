@@ -20,6 +20,7 @@ from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 from strategy_lab.profiles.user_input.text import shown
 
+COLLECTIVES = ("collective-ring", "nccl")
 ALGORITHMS = tuple(name for name in CROSS_DEVICE_OPS if name != "auto")
 OWN_FOLDER = "STRATEGY_LAB_STRATEGIES"
 """Environment variable: absolute path of a folder with further strategies, a file each."""
@@ -64,6 +65,11 @@ class StrategyRow:
     def has_choice(self) -> bool:
         """Whether `cross_device_ops` has an effect."""
         return len(self.algorithms) > 1
+
+    @property
+    def packs_by_size(self) -> bool:
+        """Whether it has collectives only, which take `bytes_per_pack` and no `num_packs`."""
+        return set(self.algorithms) <= set(COLLECTIVES)
 
     def is_cluster(self, num_workers: int) -> bool:
         """Whether a run with so many workers takes several processes."""

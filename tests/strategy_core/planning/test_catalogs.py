@@ -82,6 +82,14 @@ def test_a_card_that_cannot_be_read_is_named(tmp_path: Path, line: str, reason: 
         strategy_catalog.read_row(file)
 
 
+def test_workers_pack_gradients_by_size_with_each_algorithm() -> None:
+    spec = {"strategy": "multi-worker-mirrored", "workers": 2, "devices": "gpu:1"}
+    nccl = RunSpec.model_validate(spec | {"cross_device_ops": "nccl"})
+    validation.check(nccl.with_changes({"bytes_per_pack": 9}), TWO_CARDS)
+    with pytest.raises(SpecError, match="num_packs=2 has no effect"):
+        validation.check(nccl.with_changes({"num_packs": 2}), TWO_CARDS)
+
+
 @pytest.mark.parametrize("folder", ["/nowhere/at-all", "strategy_core"])
 def test_a_folder_of_strategies_that_is_not_there_is_named(
     folder: str, monkeypatch: pytest.MonkeyPatch

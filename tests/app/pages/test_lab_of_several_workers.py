@@ -197,7 +197,7 @@ def test_a_change_that_this_machine_cannot_have_is_said_before_it_is_sent(
     live(at, "selectbox", "_ops_3").set_value("nccl")
     press(at, "Apply")
     assert len(at.error) == 1
-    assert "NCCL works on GPUs only, not on devices=" in errors(at)
+    assert "NCCL works on GPUs only" in errors(at)
     assert not run.asked
 
 

@@ -207,7 +207,7 @@ def test_a_change_that_cannot_be_is_not_sent(lab: Path, launcher: PretendedLaunc
     at, run, _ = running(lab, launcher)
     live(at, "number_input", "devices_many_cpu").set_value(3)
     press(at, "Apply")
-    assert "multiple" in errors(at)
+    assert "cannot be shared equally" in errors(at)
     assert not run.asked
 
 

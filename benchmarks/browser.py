@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, sync_playwright
 
-from strategy_lab.app.server.asgi_app import free_port
-from tests import lab_access
+from tests.server_process import server_process
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -39,21 +35,10 @@ def serve_lab(runs: Path, *, start_timeout_s: float = 60) -> Iterator[str]:
 @contextmanager
 def serve(module: str, *arguments: str, start_timeout_s: float = 60) -> Iterator[str]:
     """The address of what `python -m module --port N` serves with Streamlit."""
-    port = free_port("127.0.0.1", 0)
-    address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", module, "--port", str(port), *arguments]
-    quiet = subprocess.DEVNULL
-    server = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=lab_access.environment())
-    try:
-        deadline = time.monotonic() + start_timeout_s
-        while not _answers(address):
-            if time.monotonic() > deadline or server.poll() is not None:
-                raise RuntimeError(f"the server of {module} did not start")
-            time.sleep(0.1)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(20)
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "server.log"
+        with server_process(log, *arguments, module=module, timeout_s=start_timeout_s) as server:
+            yield server.url
 
 
 @contextmanager
@@ -64,12 +49,3 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
-
-
-def _answers(address: str) -> bool:
-    request = urllib.request.Request(f"{address}/_stcore/health", headers=lab_access.HEADERS)
-    try:
-        with urllib.request.urlopen(request, timeout=1):
-            return True
-    except OSError:
-        return False

@@ -21,7 +21,7 @@ from strategy_lab.profiles.run import event_parts, events
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file, uid_of
-from strategy_lab.profiles.tables.recorded_tables import checksum
+from strategy_lab.profiles.tables.recorded import checksum
 from tests import synthetic_tables as tables
 from tests.synthetic_recipe import (
     EPOCH_NS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from strategy_lab.app.components.packaged import Packaged
-from strategy_lab.profiles.analysis.parameter_server import PHASES
 from strategy_lab.profiles.reporting.definitions import hover_texts
 from strategy_lab.profiles.reporting.palette import (
     PHASE_COLOURS,
@@ -11,6 +10,7 @@ from strategy_lab.profiles.reporting.palette import (
     SERVING_COLOURS,
 )
 from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
 _live = Packaged("live")
 
@@ -29,7 +29,7 @@ def live_view(run_id: str, *, can_kill: bool = False) -> int | None:
             "canKill": can_kill,
             "phases": list(CATEGORIES),
             "phaseColours": PHASE_COLOURS,
-            "servedParts": list(PHASES),
+            "servedParts": list(SERVED_PARTS),
             "servedColours": SERVING_COLOURS,
             "replicaColours": list(REPLICA_COLOURS),
             "definitions": hover_texts(),

@@ -17,7 +17,6 @@ from strategy_lab.app.control.controls import Controls, HostedControls
 from strategy_lab.app.control.live_delays import live_delays
 from strategy_lab.app.forms.algorithm_picker import algorithms_of, has_no_choice
 from strategy_lab.app.forms.cluster_picker import pick_cluster
-from strategy_lab.app.forms.delay_picker import num_replicas
 from strategy_lab.app.forms.device_picker import pick_devices
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.app.forms.network_picker import live_changes, pick_network
@@ -192,17 +191,10 @@ def _checked(
         changes = {
             path: value for path, value in wanted.items() if _value_at(document, path) != value
         }
-        num_workers = wanted.get("workers", before.workers)
-        per_worker = num_replicas({**document, **wanted}) // num_workers
-        kept = [
-            delay
-            for delay in document["inject"]
-            if delay["replica"] < per_worker and delay["worker"] < num_workers
-        ]
-        if kept != document["inject"]:
-            changes["inject"] = kept
         if changes:
             after = changed_spec(before, changes, live.last_step or 0)
+            if after.inject != before.inject:  # a delay ends with its replica
+                changes["inject"] = after.to_json()["inject"]
             # What another host's devices can do, that host says.
             validation.check(after, state.lab().inventory() if is_here else None)
     except LabError as error:

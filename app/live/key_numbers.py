@@ -1,32 +1,43 @@
-"""The key numbers of a run that goes on: of its newest steps, by the same definitions as of a run.
+"""The key numbers of a run that goes on, of its newest steps and its newest capture.
 
-While a run goes on its numbers are those of the newest steps, so that a change shows at once. Once
-it is over they are those of the whole segment, as the Overview, the report and the command line
-tell them.
+They are computed by the functions that compute them for a whole segment. Once the run is over they
+are those of its last segment, as the Overview, the report and the command line show them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from strategy_lab import profiles
-from strategy_lab.app.live.multi_worker_steps import Split
 from strategy_lab.app.live.step_rows import Splitter
-from strategy_lab.profiles.analysis.communication import NO_WINDOW, Communication
-from strategy_lab.profiles.analysis.key_numbers import KeyNumbers, key_numbers, segment_numbers
+from strategy_lab.profiles.analysis.communication import NO_COLLECTIVE, Communication
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.key_numbers import (
+    KeyNumber,
+    busbw,
+    key_numbers,
+    loss,
+    slowest,
+    step_time,
+    throughput,
+    traffic,
+)
 from strategy_lab.profiles.analysis.steps import StepTimes, settled_steps, timed_steps
-from strategy_lab.profiles.analysis.stragglers import Stragglers, Work, lateness
+from strategy_lab.profiles.analysis.stragglers import Stragglers, Work, lateness, slowest_served
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
 from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.columns import Floats
 from strategy_lab.profiles.tables.mark_rows import first_replica
+from strategy_lab.profiles.tables.multi_worker_steps import Split
 
 TIMED = 20
 """Newest steps behind step time and throughput."""
@@ -48,11 +59,15 @@ class _Step:
     is_traced: bool = False
 
 
-def whole_numbers(folder: Path) -> KeyNumbers | None:
+def whole_numbers(folder: Path) -> dict[str, Any] | None:
     """The numbers of a run's last segment, over all its steps; None if it cannot be read."""
     try:
         profile = profiles.load(folder)
-        return segment_numbers(profile, profile.segments[-1]) if profile.segments else None
+        if not profile.segments:
+            return None
+        facts = gather_facts(profile, profile.segments[-1])
+        text = "".join(headline(profile, facts))
+        return _message("all", key_numbers(facts), facts.stragglers, text)
     except (LabError, OSError, ValueError):
         return None
 
@@ -64,7 +79,9 @@ class LiveNumbers:
         self._split_step = split
         self._steps: OrderedDict[int, _Step] = OrderedDict()
         self._segment: SegmentOpened | None = None
-        self._whole: KeyNumbers | None = None
+        self._capture: Communication | None = None
+        """The newest one of the segment in force."""
+        self._whole: dict[str, Any] | None = None
 
     def split(self, worker: int, step: StepDone) -> tuple[Split, list[tuple[int, Split]]]:
         """Phases of a worker's step and of those that it changes; both are remembered."""
@@ -81,28 +98,56 @@ class LiveNumbers:
         """Note what an event that is no step says of the steps."""
         event = told.event
         if isinstance(event, SegmentOpened) and not told.worker:
-            self._segment, self._whole = event, None
+            self._segment, self._whole, self._capture = event, None, None
             self._steps.clear()
             self._known(event.first_step).is_traced = True
         elif isinstance(event, Retraced):
             self._known(event.step).is_traced = True
 
-    def settle(self, whole: KeyNumbers | None) -> None:
+    def captured(self, found: Communication) -> None:
+        """Note what the collectives of a capture window did."""
+        if self._segment is not None and found.segment == self._segment.segment:
+            self._capture = found
+
+    def settle(self, whole: dict[str, Any] | None) -> None:
         """The run is over: the numbers are `whole` from now on, until it goes on."""
         self._whole = whole
 
-    def told(self) -> dict[str, Any]:
-        """What viewers get: the fields of `KeyNumbers`, and what steps they are of."""
+    def told(
+        self, titles: Mapping[int, str] | None = None, served_ms: Mapping[int, float] | None = None
+    ) -> dict[str, Any]:
+        """The message for viewers: which steps the numbers are of, and each with its text.
+
+        Args:
+          titles: of the run's processes, by number.
+          served_ms: length of a step of each worker of parameter servers, by process number.
+        """
         if self._whole is not None:
-            return asdict(self._whole) | {"of": "all", "is_first": False}
-        times, late = self._times(), self._late()
-        segment = self._segment.segment if self._segment else 0
-        nothing = Communication(segment, 0, (), (), None, None, NO_WINDOW)
-        found = asdict(key_numbers(times, late, nothing))
-        for name in ("main_collective", "busbw_gbps", "collective_bytes"):
-            del found[name]  # of the newest capture: the page has it with its window
-        is_first = times.count == 1 and bool(self._newest(1)[0].is_traced)
-        return found | {"of": "newest", "is_first": is_first}
+            return self._whole
+        times = self._times()
+        late = self._late(titles or {}, served_ms or {})
+        note = f"median of the last {int(times.timed.sum())} steps"
+        if times.count == 1 and self._newest(1)[0].is_traced:
+            note = "first step of the segment: traced and compiled"
+        moved = self._capture or self._no_capture()
+        is_of_lab = self._segment is not None and bool(self._segment.spec)
+        numbers = (
+            step_time(times, note),
+            throughput(times),
+            slowest(late),
+            loss(times, "", tells_every_loss=is_of_lab),
+            traffic(moved),
+            busbw(moved),
+        )
+        return _message("newest", numbers, late)
+
+    def _no_capture(self) -> Communication:
+        reason = NO_COLLECTIVE if self._is_served else "after the first full capture"
+        return Communication(0, 0, (), (), None, None, reason)
+
+    @property
+    def _is_served(self) -> bool:
+        return self._segment is not None and has_servers(self._segment)
 
     def _known(self, number: int) -> _Step:
         if number not in self._steps:
@@ -137,8 +182,10 @@ class LiveNumbers:
             timed=timed_steps(settled, captured),
         )
 
-    def _late(self) -> Stragglers:
-        """The newest steps that all replicas have reported."""
+    def _late(self, titles: Mapping[int, str], served_ms: Mapping[int, float]) -> Stragglers:
+        """Of the newest steps that all replicas have reported."""
+        if self._is_served:
+            return slowest_served(served_ms, 0, titles)
         num_replicas = self._segment.num_replicas if self._segment else 0
         rows = [
             row
@@ -158,7 +205,7 @@ class LiveNumbers:
             values[:, :, 1],
             values[:, :, 2].max(axis=1, initial=0.0),
         )
-        return lateness(work, self._segment.segment if self._segment else 0)
+        return lateness(work, self._segment.segment if self._segment else 0, titles)
 
     def _replicas(self, step: _Step) -> dict[int, tuple[int, float, float, float]]:
         """By replica its worker, wait, compute and the step's length, in ms."""
@@ -167,8 +214,19 @@ class LiveNumbers:
         for worker, phases in step.phases.items():
             first = first_replica(worker, len(phases or ()), self._segment)
             for local, parts in enumerate(phases or ()):
-                found[first + local] = (worker, parts[_WAIT], parts[_COMPUTE], wall_ms)
+                replica = first + local
+                process = worker_of(self._segment, replica) if self._segment else worker
+                found[replica] = (process, parts[_WAIT], parts[_COMPUTE], wall_ms)
         return found
+
+
+def _message(
+    of: str, numbers: Iterable[KeyNumber], late: Stragglers, text: str | None = None
+) -> dict[str, Any]:
+    """Each number as value, unit and note, with the replica to point out and the headline."""
+    shown = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}
+    late_replica = late.straggler.replica if late.straggler else None
+    return {"of": of, "headline": text, "slowest": late_replica, "numbers": shown}
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

@@ -15,7 +15,6 @@ from typing import Any
 from strategy_lab.app.live.activity import Activity
 from strategy_lab.app.live.json_safe import dumps, plain
 from strategy_lab.app.live.key_numbers import LiveNumbers, whole_numbers
-from strategy_lab.app.live.multi_worker_steps import AcrossWorkers
 from strategy_lab.app.live.process_view import ProcessView
 from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
 from strategy_lab.profiles.analysis.window_summary import summarise_window
@@ -24,6 +23,7 @@ from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     ClockMeasured,
     ClosureDone,
+    Exited,
     Launched,
     LinkBytes,
     MemorySampled,
@@ -36,7 +36,8 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.run.status import Status, derive_status
 from strategy_lab.profiles.run.tail import Tail, Told
-from strategy_lab.profiles.run.topology import has_servers
+from strategy_lab.profiles.run.topology import has_servers, worker_of
+from strategy_lab.profiles.tables.multi_worker_steps import AcrossWorkers
 
 MAX_NEWS = 2_000
 FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
@@ -49,7 +50,7 @@ JUDGED_WITHIN_S = 3.0
 TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
     "failed": ("worker", "message", "detail", "follows"),
-    "exited": ("worker", "generation", "exit_code", "verdict", "message", "follows"),
+    "exited": ("worker", "generation", "exit_code", "verdict", "message"),
     "finished": ("worker", "status", "steps"),
     "launched": ("worker", "generation", "from_spare", "task"),
     "note": ("level", "message"),
@@ -61,7 +62,6 @@ TOLD: dict[str, tuple[str, ...]] = {
         "num_workers",
         "global_batch_size",
         "first_step",
-        "replica_devices",
         "cross_device_ops",
         "parameter_bytes",
         "moved",
@@ -223,11 +223,15 @@ class LiveRun:
         if isinstance(event, SegmentOpened):
             if told.worker:
                 return  # every worker opens it; the first one's word is enough
+            news["size"] = event.size
+            news["workers"] = [worker_of(event, number) for number in range(event.num_replicas)]
             news["changes"] = describe(self.segments[-1].spec, event.spec) if self.segments else []
             news["has_servers"] = has_servers(event)
             self.segments.append(event)
         elif isinstance(event, WindowCaptured):
             news |= self._summary(told, event)
+        elif isinstance(event, Exited):
+            news["is_consequence"] = event.is_consequence
         elif isinstance(event, Launched):
             if event.worker == 0:
                 self._leader_generation = event.generation
@@ -251,7 +255,8 @@ class LiveRun:
 
     def _tell_numbers(self) -> None:
         self._numbers_at, self._are_numbers_old = self._clock(), False
-        self._numbers_text = dumps(plain(self._numbers.told()))
+        told = self._numbers.told(self._group.titles, self._group.served.walls_ms())
+        self._numbers_text = dumps(plain(told))
 
     def _remember(self, told: Told) -> None:
         """Keep what the status is derived from."""
@@ -265,10 +270,12 @@ class LiveRun:
         if window.error:
             return {}
         try:
-            folder = worker_folder(self.folder, told.worker or 0, told.generation or 0)
-            return summarise_window(folder.path / window.folder, self._across.complete)
+            folder = worker_folder(self.folder, told.worker or 0, told.generation or 0).path
+            found = summarise_window(folder / window.folder, window.segment, self._across.complete)
         except (OSError, ValueError, KeyError) as error:
             return {"error": f"Its tables cannot be read ({type(error).__name__})."}
+        self._numbers.captured(found.communication)
+        return found.to_json()
 
     def _refresh_status(self, *, force: bool) -> bool:
         if not force and not self._is_status_due():

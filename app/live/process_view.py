@@ -55,6 +55,11 @@ class ProcessView:
             self._text = None
 
     @property
+    def titles(self) -> dict[int, str]:
+        """What each process is called, by number."""
+        return self._history.titles()
+
+    @property
     def is_judged(self) -> bool:
         """Whether no launcher has yet to say how one of its processes ended."""
         return all(one.verdict for one in self._history.current() if one.is_launched)

@@ -6,11 +6,11 @@ shown of each are means over its own newest steps.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import deque
 
 from strategy_lab.profiles.run.events import ClosureDone
+from strategy_lab.profiles.tables.served_tables import parts_ms
 
 NEWEST = 20
 """Steps of a worker behind its means."""
@@ -42,6 +42,11 @@ class ServedView:
             for worker, count in sorted(self._num_steps.items())
         }
 
+    def walls_ms(self) -> dict[int, float]:
+        """Mean length of the newest steps of each worker that tells their parts, by process."""
+        means = {worker: self._means(worker) for worker in self._num_steps}
+        return {worker: math.fsum(parts) for worker, parts in means.items() if parts}
+
     def _means(self, worker: int) -> list[float] | None:
         newest = self._newest.get(worker)
         if not newest:
@@ -49,14 +54,3 @@ class ServedView:
         # A worker's first step of a segment builds its graph: it counts only while it is alone.
         counted = list(newest)[1:] or list(newest)
         return [round(math.fsum(part) / len(counted), 3) for part in zip(*counted, strict=True)]
-
-
-def parts_ms(closure: ClosureDone) -> tuple[float, ...] | None:
-    """Input, pull, compute and push of a closure, in ms (`analysis.parameter_server.PHASES`).
-
-    None if a part was not measured.
-    """
-    times = [mark for mark in closure.marks_ns if mark is not None]
-    if len(times) < len(closure.marks_ns):
-        return None
-    return tuple(max(0, b - a) / 1e6 for a, b in itertools.pairwise(times))

@@ -3,8 +3,8 @@
 A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases, others]`; its times
 count from the run's first event, and `phases` holds five numbers per replica of that worker
 (`profiles.tables.mark_phases`) or null. `others` lists `[worker, phases]` of those whose phases of
-this step the row changes (`app.live.multi_worker_steps`). Rows are encoded once, however many
-viewers there are.
+this step the row changes (`profiles.tables.multi_worker_steps`). Rows are encoded once, however
+many viewers there are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable
 
 from strategy_lab.app.live.json_safe import dumps
-from strategy_lab.app.live.multi_worker_steps import Split
 from strategy_lab.profiles.run.events import StepDone
+from strategy_lab.profiles.tables.multi_worker_steps import Split
 
 RECENT_ROWS = 16_384
 OLD_ROWS = 4_096

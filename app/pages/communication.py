@@ -8,7 +8,7 @@ from strategy_lab.app.charts.waiting import wait_and_transfer
 from strategy_lab.app.widgets.collectives import show_collectives, show_replicas
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.evidence import replica_names, say_unlike
-from strategy_lab.app.widgets.key_numbers import exposed, number
+from strategy_lab.app.widgets.key_numbers import number, tile_of
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
@@ -18,9 +18,9 @@ from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
-from strategy_lab.profiles.analysis.communication import main_collective
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
+from strategy_lab.profiles.analysis.key_numbers import busbw, exposed, traffic
+from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -39,9 +39,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         _show_without_window(opened, facts)
         return
     calls = opened.ask(collective_calls, segment.segment)
-    hidden = opened.ask(overlaps, segment.segment)
     show_sentence(_sentence(facts, calls))
-    show_tiles(_tiles(facts, calls, hidden), first_is_large=True)
+    show_tiles(_tiles(facts), first_is_large=True)
     chosen = show_collectives(calls)
     left, right = st.columns(2)
     with left:
@@ -77,43 +76,27 @@ def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
     return f"{text}."
 
 
-def _tiles(
-    facts: Facts, calls: tuple[CollectiveCall, ...], hidden: tuple[Overlap, ...]
-) -> list[Tile]:
+def _tiles(facts: Facts) -> list[Tile]:
     found = facts.communication
-    why = found.reason or "no collective in the captured steps"
-    largest = main_collective(found.collectives)
-    derived = any(call.bytes_source != "measured" for call in calls)
+    main = found.main
     return [
-        exposed(facts, hidden),
-        number(
-            "traffic",
-            units.size(found.collective_bytes),
-            "derived" if derived else "measured",
-            why,
-            note="a step",
-        ),
+        tile_of(exposed(facts)),
+        tile_of(traffic(found)),
         number(
             "algbw",
-            units.bandwidth(largest.algbw_gbps if largest else None),
+            units.bandwidth(main.algbw_gbps if main else None),
             "derived",
-            why,
-            note=largest.op if largest else "",
+            found.why_no_busbw or "",
+            note=main.op if main else "",
         ),
-        number(
-            "busbw",
-            units.bandwidth(largest.busbw_gbps if largest else None),
-            "derived",
-            f"{largest.op} has no agreed factor" if largest else why,
-            note=largest.op if largest else "",
-        ),
-        _overlap(hidden),
+        tile_of(busbw(found)),
+        _overlap(facts.overlaps),
         number(
             "transfer_bytes",
             units.size(found.transfer_bytes),
             "derived",
             found.reason or "",
-            note="a step",
+            note="per step",
         ),
     ]
 

@@ -31,7 +31,7 @@ def page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     facts = opened.ask(facts_of, segment.segment)
     show_headline(opened.profile, facts)
-    show_key_numbers(opened, facts)
+    show_key_numbers(facts)
     show_findings(facts)
     show_step_time(opened)
     is_tall = len(facts.breakdown.replicas) > MANY

@@ -14,7 +14,6 @@ from strategy_lab.app.widgets.segments import pick_segment
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.parameter_server import (
-    PHASES,
     ParameterServing,
     ServedWorker,
     parameter_serving,
@@ -22,6 +21,7 @@ from strategy_lab.profiles.analysis.parameter_server import (
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
 _SMALL = 0.75  # of an even part of the steps: who did less is worth naming
 
@@ -95,7 +95,7 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
             "are not known separately."
         )
     else:
-        phases = {name: [item.phases_ms[name] for item in found.workers] for name in PHASES}
+        phases = {name: [item.phases_ms[name] for item in found.workers] for name in SERVED_PARTS}
         chart = worker_steps(list(names.values()), phases)
         st.plotly_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
     column = st.column_config

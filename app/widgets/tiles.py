@@ -14,6 +14,9 @@ import streamlit as st
 from strategy_lab.app.widgets.text import as_html
 from strategy_lab.profiles.reporting.units import MISSING
 
+MANY = 7
+"""More tiles than these do not fit beside each other."""
+
 Source = Literal["measured", "marks", "derived"]
 
 _MARKS = {
@@ -50,11 +53,14 @@ STYLE = """<style>
   box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
 .lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
 .lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
+/* Many tiles fill two rows beside the large one. */
+.lab-tiles.many {grid-template-columns:repeat(6,minmax(0,1fr))}
+.lab-tiles.many .lab-tile.large {grid-row:span 6}
 @media (max-width:75rem) {
-  .lab-tiles {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
+  .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
 }
 @media (max-width:48rem) {
-  .lab-tiles {grid-template-columns:repeat(2,minmax(0,1fr))}
+  .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(2,minmax(0,1fr))}
   .lab-tile:nth-child(even) .definition {left:0; right:auto; transform:none}
   .lab-tile:nth-child(odd):not(.large) .definition {left:auto; right:0; transform:none}
   .lab-tile.large .value {font-size:2.3rem}
@@ -86,7 +92,8 @@ def split_unit(text: str) -> tuple[str | None, str]:
 def show_tiles(tiles: Sequence[Tile], *, first_is_large: bool = False) -> None:
     """Draw the tiles in a row that wraps."""
     cells = [_cell(tile, large=first_is_large and index == 0) for index, tile in enumerate(tiles)]
-    st.html(f'{STYLE}<div class="lab-tiles">{"".join(cells)}</div>')
+    classes = "lab-tiles many" if len(tiles) > MANY else "lab-tiles"
+    st.html(f'{STYLE}<div class="{classes}">{"".join(cells)}</div>')
 
 
 def _cell(tile: Tile, *, large: bool) -> str:

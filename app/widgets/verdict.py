@@ -6,11 +6,10 @@ import time
 
 import streamlit as st
 
-from strategy_lab.app.widgets.text import as_html, as_markdown, bound, workload_name
-from strategy_lab.profiles.analysis.findings import Facts, Finding, findings, main_finding
+from strategy_lab.app.widgets.text import as_html, as_markdown, bound
+from strategy_lab.profiles.analysis.findings import Facts, Finding, findings
+from strategy_lab.profiles.analysis.headline import Strong, headline
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.topology import has_servers
-from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
 SHOWN = 3
@@ -27,7 +26,16 @@ _HEADLINE = """<style>
 
 def show_headline(profile: Profile, facts: Facts) -> None:
     """One sentence or two, large."""
-    show_sentence(headline(profile, facts))
+    parts = headline(profile, facts)
+    show_sentence("".join(map(_as_html, parts)))
+
+
+def _as_html(part: str) -> str:
+    """A part of the headline; the spaces around it, which `as_html` takes away, are kept."""
+    if isinstance(part, Strong):
+        return f"<b>{as_html(part, 60)}</b>"
+    before, after = part[: -len(part.lstrip())], part[len(part.rstrip()) :]
+    return f"{before}{as_html(part)}{after}"
 
 
 def show_sentence(sentence: str) -> None:
@@ -36,40 +44,6 @@ def show_sentence(sentence: str) -> None:
     if not st.session_state.get(_HAS_ANSWERED):
         st.session_state[_HAS_ANSWERED] = True
         time.sleep(PAINT_S)
-
-
-def headline(profile: Profile, facts: Facts) -> str:
-    """The sentence as HTML, names escaped."""
-    segment = facts.segment
-    workload = segment.spec.get("workload") or (profile.spec or {}).get("workload")
-    trains = f" trains <b>{as_html(workload_name(workload), 60)}</b>" if workload else " runs"
-    batch = segment.global_batch_size
-    sized = "" if batch is None else f", batch {batch:,}"
-    first = f"<b>{as_html(segment.strategy)}</b> on {segment.size}{trains}{sized}: "
-    if facts.steps.median_ms is None:
-        return f"{first}no step was recorded in this segment."
-    # Workers of parameter servers step beside each other: one's step takes longer.
-    pace = "a step is done every" if has_servers(segment) else "a step takes"
-    first += f"{pace} <b>{as_html(units.milliseconds(facts.steps.median_ms))}</b>. "
-    return first + _limit(facts)
-
-
-def _limit(facts: Facts) -> str:
-    """The finding that explains the largest share; where all are small, where the step went."""
-    main = main_finding(facts)
-    if main is not None:
-        return as_html(main.sentence)
-    wall = facts.breakdown.mean_ms("wall")
-    if not wall:
-        return "What limits it is unknown without a capture window or per-replica timestamps."
-    phases = [(name, facts.breakdown.mean_ms(name)) for name in CATEGORIES]
-    ordered = sorted(phases, key=lambda item: -(item[1] or 0.0))
-    parts = [
-        f"{as_html(units.share(value / wall))} {name}"
-        for name, value in ordered
-        if value is not None and value / wall >= 0.05
-    ]
-    return f"Of it, {', '.join(parts)}." if parts else ""
 
 
 def show_findings(facts: Facts) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NO_WINDOW = "the segment has no capture window"
 SIZES_UNKNOWN = "the size of at least one tensor is only known when the step runs"
+NO_COLLECTIVE = "no collective in the captured steps"
+UNKNOWN_USE = "its size or its time is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,15 @@ class CollectiveUse:
     def bytes_per_call(self) -> float | None:
         return None if self.bytes is None or not self.per_step else self.bytes / self.per_step
 
+    @property
+    def why_no_busbw(self) -> str | None:
+        """Why there is no bus bandwidth; None if there is one."""
+        if self.busbw_gbps is not None:
+            return None
+        if self.algbw_gbps is None:
+            return UNKNOWN_USE
+        return f"nccl-tests has no factor for {self.op} in a group of {self.group_size}"
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -70,7 +81,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Communication:
-    """A segment's communication; `reason` says why it is unknown."""
+    """A segment's communication; `reason` says why a part of it is missing."""
 
     segment: int
     num_steps: int
@@ -80,10 +91,32 @@ class Communication:
     transfer_bytes: float | None
     reason: str | None = None
 
+    @property
+    def main(self) -> CollectiveUse | None:
+        """The collective that moves most bytes; one with a bus bandwidth comes first."""
+        return max(
+            self.collectives,
+            key=lambda use: (use.busbw_gbps is not None, use.bytes or 0),
+            default=None,
+        )
 
-def main_collective(uses: Sequence[CollectiveUse]) -> CollectiveUse | None:
-    """The one that moves most bytes of those that have a bus bandwidth, where any has."""
-    return max(uses, key=lambda use: (use.busbw_gbps is not None, use.bytes or 0), default=None)
+    @property
+    def why_no_bytes(self) -> str | None:
+        """Why the bytes of the collectives are not known."""
+        return self.reason if self.reason or self.collectives else NO_COLLECTIVE
+
+    @property
+    def why_no_busbw(self) -> str | None:
+        """Why the main collective, or its bus bandwidth, is not known."""
+        return self.main.why_no_busbw if self.main else self.reason or NO_COLLECTIVE
+
+
+def of_one_capture(segment: int, rows: pa.Table, captured: pa.Table) -> Communication:
+    """The collectives of one capture window, as for `collective_uses`; transfers are left out."""
+    uses, num_steps = collective_uses(rows, captured), len(np.unique(ints(captured, "step")))
+    moved = _collective_bytes(uses)
+    reason = SIZES_UNKNOWN if moved is None else None
+    return Communication(segment, num_steps, uses, (), moved, None, reason)
 
 
 def communication(profile: Profile, segment: SegmentOpened) -> Communication:
@@ -99,16 +132,21 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         # What looks like transfer may be waiting for a worker whose records are missing.
         uses = tuple(map(_without_times, uses))
     sizes = floats(transfers, "bytes")
-    known = [use.bytes for use in uses if use.bytes is not None]
+    moved = _collective_bytes(uses)
     return Communication(
         segment=segment.segment,
         num_steps=num_steps,
         collectives=uses,
         traffic=(*_sends(transfers, num_steps), *_ring_shares(uses, segment.replica_devices)),
-        collective_bytes=sum(known) if len(known) == len(uses) else None,
+        collective_bytes=moved,
         transfer_bytes=float(sizes.sum()) / num_steps if np.isfinite(sizes).all() else None,
-        reason=None if len(known) == len(uses) and np.isfinite(sizes).all() else SIZES_UNKNOWN,
+        reason=None if moved is not None and np.isfinite(sizes).all() else SIZES_UNKNOWN,
     )
+
+
+def _collective_bytes(uses: Sequence[CollectiveUse]) -> float | None:
+    known = [use.bytes for use in uses if use.bytes is not None]
+    return sum(known) if len(known) == len(uses) else None
 
 
 def _without_times(use: CollectiveUse) -> CollectiveUse:

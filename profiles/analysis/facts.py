@@ -10,6 +10,7 @@ from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cos
 from strategy_lab.profiles.analysis.causes import HeldUp, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
+from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
@@ -47,6 +48,7 @@ class Facts:
     capture: CaptureCost
     held_up: HeldUp
     retracing: Retracing
+    overlaps: tuple[Overlap, ...]
 
 
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
@@ -62,6 +64,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         capture=capture_cost(profile, number),
         held_up=held_up(profile, number),
         retracing=retracing(profile, number),
+        overlaps=overlaps(profile, number),
     )
 
 

@@ -1,66 +1,155 @@
-"""The key numbers of a segment: what every page, report and command line shows under one name.
+"""The key numbers of a segment, as every page, the report and the command line show them.
 
-Step time: median of the timed steps. Throughput: their examples over their wall time. Slowest
-replica: the latest of those that stand out. Main collective: the one that moves most bytes of
-those with a bus bandwidth.
+The live view shows those of them that the newest steps and the newest capture give, by the same
+functions. Each number is of one definition in `reporting.definitions`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from strategy_lab.profiles.analysis.communication import (
-    Communication,
-    communication,
-    main_collective,
-)
-from strategy_lab.profiles.analysis.steps import StepTimes, step_times
-from strategy_lab.profiles.analysis.stragglers import ReplicaLateness, Stragglers, stragglers
+from strategy_lab.profiles.analysis.communication import Communication
+from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.reporting.units import MISSING
 
 if TYPE_CHECKING:
-    from strategy_lab.profiles.run.events import SegmentOpened
-    from strategy_lab.profiles.tables.store import Profile
+    from strategy_lab.profiles.analysis.facts import Facts
+    from strategy_lab.profiles.analysis.steps import StepTimes
+    from strategy_lab.profiles.analysis.stragglers import Stragglers
+
+NO_SPANS = "needs a capture window"
 
 
 @dataclass(frozen=True, slots=True)
-class KeyNumbers:
-    """None where a number could not be had."""
+class KeyNumber:
+    """A number with its text, and a note beside it that explains it or says why it is missing."""
 
-    num_timed: int
-    """Steps behind the step time and the throughput."""
-    step_ms: float | None
-    examples_per_second: float | None
-    slowest: ReplicaLateness | None
-    """None where no replica stands out, or none can be compared."""
-    slowest_reason: str | None
-    """Why replicas cannot be compared, where they cannot."""
-    main_collective: str | None
-    busbw_gbps: float | None
-    """Of the main collective."""
-    collective_bytes: float | None
-    """Of all collectives, per step."""
+    key: str
+    """In `DEFINITIONS`."""
+    value: float | None
+    text: str
+    """With its unit; a dash if the value is missing."""
+    note: str
+    source: Literal["measured", "marks", "derived"] | None
+    """None if the value is missing."""
+
+    @property
+    def label(self) -> str:
+        return DEFINITIONS[self.key].label
 
 
-def key_numbers(steps: StepTimes, late: Stragglers, traffic: Communication) -> KeyNumbers:
-    """The key numbers from the answers of the three questions that they are from."""
-    main = main_collective(traffic.collectives)
-    return KeyNumbers(
-        num_timed=int(steps.timed.sum()),
-        step_ms=steps.median_ms,
-        examples_per_second=steps.examples_per_second,
-        slowest=late.straggler,
-        slowest_reason=late.reason,
-        main_collective=main.op if main else None,
-        busbw_gbps=main.busbw_gbps if main else None,
-        collective_bytes=traffic.collective_bytes if traffic.collectives else None,
+def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
+    """The key numbers of a segment, the step time first."""
+    steps = facts.steps
+    low, high = steps.quantile_ms(0.1), steps.quantile_ms(0.9)
+    counted = units.counted(int(steps.timed.sum()), "step")
+    spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
+    return (
+        step_time(steps, f"median of {counted}; {spread}"),
+        throughput(steps),
+        slowest(facts.stragglers),
+        loss(
+            steps,
+            f"the last one; {units.number(steps.first_loss, 4)} at the start",
+            tells_every_loss=bool(facts.segment.spec),
+        ),
+        _parallel_efficiency(facts),
+        exposed(facts),
+        traffic(facts.communication),
+        busbw(facts.communication),
+        _capture_overhead(facts),
     )
 
 
-def segment_numbers(profile: Profile, segment: SegmentOpened) -> KeyNumbers:
-    """The key numbers of a segment of a run."""
-    return key_numbers(
-        step_times(profile, segment.segment),
-        stragglers(profile, segment.segment),
-        communication(profile, segment),
+def step_time(steps: StepTimes, note: str) -> KeyNumber:
+    value = steps.median_ms
+    return _number("step_time", value, units.milliseconds(value), note, "no step was recorded")
+
+
+def throughput(steps: StepTimes) -> KeyNumber:
+    """Examples of the timed steps over their wall time."""
+    value = steps.examples_per_second
+    text, reason = units.rate(value, "examples"), "no step recorded its examples"
+    return _number("throughput", value, text, "", reason, "derived")
+
+
+def slowest(found: Stragglers) -> KeyNumber:
+    """How late the latest replica is; `none` if no replica stands out."""
+    if found.straggler is None:
+        text = MISSING if found.reason else "none"
+        note, source = found.reason or "no replica stands out", found.source
+        return KeyNumber("slowest", None, text, note, None if found.reason else source)
+    late = found.straggler
+    note = f"{late.name}, later than the others"
+    return KeyNumber("slowest", late.late_ms, units.milliseconds(late.late_ms), note, found.source)
+
+
+def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
+    """The last loss. Runs of the lab tell that of every step, so a missing one is no number."""
+    if tells_every_loss and steps.is_loss_lost:
+        return _number("loss", None, MISSING, "", "NaN or infinity")
+    value = steps.last_loss
+    return _number("loss", value, units.number(value, 4), note, "no step recorded a finite loss")
+
+
+def exposed(facts: Facts) -> KeyNumber:
+    """Exposed communication: mean of the replicas."""
+    if facts.segment.num_replicas == 1:
+        return _number("exposed", None, MISSING, "", "one replica: no communication")
+    found = facts.overlaps
+    value = sum(item.exposed_ms for item in found) / len(found) if found else None
+    wall = facts.breakdown.mean_ms("wall")
+    note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
+    return _number("exposed", value, units.milliseconds(value), note, NO_SPANS, "derived")
+
+
+def traffic(found: Communication) -> KeyNumber:
+    """Bytes of all collectives of a step."""
+    value = found.collective_bytes if found.collectives else None
+    return _number("traffic", value, units.size(value), "per step", found.why_no_bytes, "derived")
+
+
+def busbw(found: Communication) -> KeyNumber:
+    """Bus bandwidth of the main collective: a mean with those of 8 bytes would say nothing."""
+    main = found.main
+    value = main.busbw_gbps if main else None
+    text, note = units.bandwidth(value), main.op if main else ""
+    return _number("busbw", value, text, note, found.why_no_busbw, "derived")
+
+
+def _parallel_efficiency(facts: Facts) -> KeyNumber:
+    pop = efficiency(facts.breakdown)
+    note = (
+        f"balance {units.share(pop.load_balance)} × communication {units.share(pop.communication)}"
     )
+    text = units.share(pop.parallel)
+    return _number("parallel_efficiency", pop.parallel, text, note, pop.reason, "derived")
+
+
+def _capture_overhead(facts: Facts) -> KeyNumber:
+    cost = facts.capture
+    ratio = cost.overhead_ratio
+    text = MISSING if ratio is None else f"{ratio:.3f} ×"
+    windows, steps = (
+        units.counted(cost.num_windows, "window"),
+        units.counted(cost.num_steps, "step"),
+    )
+    note = f"{windows}, {steps} in full"
+    return _number("capture_overhead", ratio, text, note, cost.reason, "derived")
+
+
+def _number(
+    key: str,
+    value: float | None,
+    text: str,
+    note: str,
+    reason: str | None,
+    source: Literal["measured", "derived"] = "measured",
+) -> KeyNumber:
+    """With `note` if there is a value, with `reason` if it is missing."""
+    if text == MISSING:
+        return KeyNumber(key, None, text, reason or "not recorded", None)
+    return KeyNumber(key, value, text, note, source)

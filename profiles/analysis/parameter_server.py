@@ -23,12 +23,11 @@ from strategy_lab.profiles.tables.columns import (
     of_segment,
     texts,
 )
+from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
-PHASES = ("input", "pull", "compute", "push")
-"""What a worker does in a step, one after the other; together they are its time at work."""
 NUM_MOMENTS = 400
 
 
@@ -152,7 +151,7 @@ def parameter_serving(profile: Profile, segment: SegmentOpened) -> ParameterServ
 def _worker(rows: pa.Table, number: int) -> ServedWorker:
     own = rows.filter(pa.array(ints(rows, "worker") == number))
     if not own.num_rows:
-        return ServedWorker(number, 0, None, dict.fromkeys(PHASES), None, None, None, None)
+        return ServedWorker(number, 0, None, dict.fromkeys(SERVED_PARTS), None, None, None, None)
     order = np.argsort(ints(own, "start_ns"), kind="stable")
     step, wall = ints(own, "step")[order], floats(own, "wall_ms")[order]
     first = 1 if len(step) > 1 else 0  # its first step prepares the data and the functions
@@ -167,7 +166,7 @@ def _worker(rows: pa.Table, number: int) -> ServedWorker:
         worker=number,
         num_steps=own.num_rows,
         wall_ms=typical("wall_ms"),
-        phases_ms={name: typical(f"{name}_ms") for name in PHASES},
+        phases_ms={name: typical(f"{name}_ms") for name in SERVED_PARTS},
         queue_ms=typical("queue_ms"),
         return_ms=typical("return_ms"),
         steps_per_second=own.num_rows / span_ns * 1e9 if span_ns > 0 else None,

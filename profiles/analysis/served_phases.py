@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment
+from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -49,7 +50,7 @@ def _of_worker(rows: pa.Table, number: int, devices: list[str]) -> ServedPhases 
     own = own.take(pa.array(np.argsort(ints(own, "start_ns"), kind="stable")))
     cycle = np.diff(ints(own, "start_ns")) / 1e6
     # A step counts where the next one begins: the first one prepares, the last has no next.
-    parts = {name: floats(own, f"{name}_ms")[1:-1] for name in ("input", "pull", "compute", "push")}
+    parts = {name: floats(own, f"{name}_ms")[1:-1] for name in SERVED_PARTS}
     cycle = cycle[1:]
     if not cycle.size or not all(np.isfinite(values).all() for values in parts.values()):
         return None

@@ -86,6 +86,11 @@ class StepTimes:
         known = self.loss[np.isfinite(self.loss)]
         return float(known[-1]) if known.size else None
 
+    @property
+    def is_loss_lost(self) -> bool:
+        """Whether the last step has no finite loss."""
+        return bool(self.count) and not np.isfinite(self.loss[-1])
+
     def quantile_ms(self, share: float) -> float | None:
         return float(np.quantile(self.timed_ms, share)) if self.timed_ms.size else None
 

@@ -10,11 +10,14 @@ Analysis", ByteDance 2025): replay every step as the slowest replica's work plus
 S = T / T_ideal, where ideally every replica works as long as the typical one (the lower median,
 so that of two replicas the quicker one is typical); S_r is the same with replica r alone as it
 was. Always read with the replay error |T_replay - T| / T.
+
+Workers of parameter servers do not wait for each other. Of them the slowest is the one whose steps
+take longest, late by as much as they are longer than the median of the others'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +25,9 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.breakdown import why_waits_unknown
+from strategy_lab.profiles.analysis.parameter_server import parameter_serving
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import (
     Floats,
     Ints,
@@ -44,6 +49,7 @@ NOTICEABLE_SCORE = 1.5
 MOSTLY_LAST = 0.5
 """...and the last one to arrive in at least this share of the steps."""
 MIN_STEPS = 3
+NO_WAITS = "workers of parameter servers do not wait for each other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,12 @@ class Stragglers:
     reason: str | None = None
     """Why there is no answer."""
     late: tuple[ReplicaLateness, ...] = ()
-    """Every replica that stands out, the latest first."""
+    """Every replica that the others wait for, the latest first."""
+
+    @property
+    def why_no_what_if(self) -> str | None:
+        """Why there is no slowdown; None if there is one."""
+        return None if self.slowdown is not None else self.reason or NO_WAITS
 
     @property
     def latest(self) -> ReplicaLateness | None:
@@ -109,11 +120,35 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
     unknown = why_waits_unknown(profile, opened[0]) if opened else None
     if unknown is not None:
         return _unanswered(segment, unknown)
-    return lateness(_gather(profile, segment), segment)
+    titles = profile.process_titles
+    if opened and has_servers(opened[0]):
+        workers = parameter_serving(profile, opened[0]).workers
+        walls_ms = {item.worker: item.wall_ms for item in workers if item.wall_ms is not None}
+        return slowest_served(walls_ms, segment, titles)
+    return lateness(_gather(profile, segment), segment, titles)
 
 
-def lateness(found: Work, segment: int) -> Stragglers:
-    """The same of steps that somebody else gathered: the live page's newest ones."""
+def slowest_served(
+    walls_ms: Mapping[int, float], segment: int, titles: Mapping[int, str]
+) -> Stragglers:
+    """The answer for parameter servers, from the length of each worker's step by process number."""
+    if len(walls_ms) < 2:
+        return _unanswered(segment, "needs two workers whose steps tell their parts")
+    worker = max(walls_ms, key=walls_ms.__getitem__)
+    usual = float(np.median([ms for other, ms in walls_ms.items() if other != worker]))
+    late_ms = walls_ms[worker] - usual
+    slow = ReplicaLateness(
+        worker - 1, late_ms, 0.0, 0.0, 1.0, worker, titles.get(worker, f"worker {worker}")
+    )
+    stands_out = late_ms >= _noticeable_ms(walls_ms[worker])
+    return Stragglers(segment, 0, "marks", (), slow if stands_out else None, None, None)
+
+
+def lateness(found: Work, segment: int, titles: Mapping[int, str]) -> Stragglers:
+    """The answer from the times of any steps, such as the newest ones of a run that goes on.
+
+    `titles` names the processes by their number.
+    """
     if len(found.replicas) < 2:
         return _unanswered(segment, "a straggler needs two replicas with measured times")
     if len(found.wall) < MIN_STEPS:
@@ -122,7 +157,7 @@ def lateness(found: Work, segment: int) -> Stragglers:
     rest = max(float(np.median(found.wall - slowest)), 0.0) * len(found.wall)
     replay, total = float(slowest.sum()) + rest, float(found.wall.sum())
     ideal = max(float(typical.sum()) + rest, 1e-6)
-    replicas, late = _compare(found, ideal)
+    replicas, late = _compare(found, ideal, titles)
     return Stragglers(
         segment=segment,
         num_steps=len(found.wall),
@@ -181,7 +216,7 @@ def _first_rows(place: Ints, count: int) -> Ints:
 
 
 def _compare(
-    found: Work, ideal: float
+    found: Work, ideal: float, titles: Mapping[int, str]
 ) -> tuple[tuple[ReplicaLateness, ...], tuple[ReplicaLateness, ...]]:
     """Every replica by its number, and those that stand out, the latest first.
 
@@ -192,7 +227,7 @@ def _compare(
     late: list[int] = []
     last_share: dict[int, float] = {}
     while len(among) > 1:
-        compared = {at: _lateness(found, at, among, among, ideal) for at in among}
+        compared = {at: _lateness(found, at, among, among, ideal, titles) for at in among}
         worst = max(among, key=lambda at: compared[at].late_ms)
         if not _stands_out(compared[worst], wall_ms):
             break
@@ -200,7 +235,7 @@ def _compare(
         last_share[worst] = compared[worst].last_share
         among.remove(worst)
     replicas = tuple(
-        _lateness(found, at, among, [at, *among], ideal, last_share.get(at))
+        _lateness(found, at, among, [at, *among], ideal, titles, last_share.get(at))
         for at in range(len(found.replicas))
     )
     stands_out = sorted((replicas[at] for at in late), key=lambda item: -item.late_ms)
@@ -213,6 +248,7 @@ def _lateness(
     on_time: Sequence[int],
     among: Sequence[int],
     ideal: float,
+    titles: Mapping[int, str],
     last_share: float | None = None,
 ) -> ReplicaLateness:
     """The replica in column `at` against those `on_time`, last or not `among` its columns."""
@@ -233,7 +269,7 @@ def _lateness(
         score=late_ms / max(spread, 1e-3),
         slowdown=1 + longer / ideal,
         worker=worker,
-        name=f"replica {replica} of worker {worker}"
+        name=f"replica {replica} of {titles.get(worker, f'worker {worker}')}"
         if len(set(found.workers)) > 1
         else f"replica {replica}",
     )
@@ -248,10 +284,14 @@ def _typical(work: Floats) -> Floats:
 
 def _stands_out(worst: ReplicaLateness, wall_ms: float) -> bool:
     return (
-        worst.late_ms >= max(NOTICEABLE_MS, NOTICEABLE_SHARE * wall_ms)
+        worst.late_ms >= _noticeable_ms(wall_ms)
         and worst.score >= NOTICEABLE_SCORE
         and worst.last_share >= MOSTLY_LAST
     )
+
+
+def _noticeable_ms(wall_ms: float) -> float:
+    return max(NOTICEABLE_MS, NOTICEABLE_SHARE * wall_ms)
 
 
 def _unanswered(segment: int, reason: str) -> Stragglers:

@@ -17,13 +17,15 @@ from strategy_lab.profiles.analysis.capture_cost import CaptureCost
 from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_lab.profiles.analysis.communication import (
     NO_WINDOW,
+    UNKNOWN_USE,
     CollectiveUse,
     Communication,
-    main_collective,
 )
 from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import Facts, findings, gather_facts
+from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
 from strategy_lab.profiles.analysis.links import Link, Links, links
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
@@ -73,6 +75,8 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "num_workers": segment.num_workers,
         **_missing({"global_batch_size": segment.global_batch_size}, "the program reported none"),
         "cross_device_ops": segment.cross_device_ops,
+        "headline": "".join(headline(profile, facts)),
+        "key_numbers": [_key_number(item) for item in key_numbers(facts)],
         "first_step": segment.first_step,
         "moved": segment.moved,
         **_missing({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
@@ -111,6 +115,10 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "capture": _capture(facts.capture),
         "findings": _findings(facts),
     }
+
+
+def _key_number(item: KeyNumber) -> Json:
+    return {"key": item.key, "label": item.label, "text": item.text, "note": item.note}
 
 
 def _environment(found: Environment | None) -> Json:
@@ -186,25 +194,16 @@ def _core(core: Core) -> Json:
 def _collective(use: CollectiveUse) -> Json:
     known = asdict(use)
     busbw = {"busbw_gbps": known.pop("busbw_gbps")}
-    unknown = "its size or its time is not known"
-    no_factor = f"nccl-tests has no factor for {use.op} in a group of {use.group_size}"
-    return {
-        **_missing(known, unknown),
-        **_missing(busbw, no_factor if use.algbw_gbps is not None else unknown),
-    }
+    return {**_missing(known, UNKNOWN_USE), **_missing(busbw, use.why_no_busbw)}
 
 
-def _busbw(communication: Communication) -> Json:
-    """That of the collective which moves most bytes: a mean with those of 8 bytes says nothing."""
-    main = main_collective(communication.collectives)
-    if main is None:
-        why = communication.reason or "no collective in the captured steps"
-        return _missing({"main_collective": None, "busbw_gbps": None}, why)
-    known = _collective(main)
-    told: Json = {
-        name: known[name] for name in ("busbw_gbps", "busbw_gbps_reason") if name in known
+def _busbw(found: Communication) -> Json:
+    main = found.main
+    known = {
+        "main_collective": main.op if main else None,
+        "busbw_gbps": main.busbw_gbps if main else None,
     }
-    return {"main_collective": main.op, **told}
+    return _missing(known, found.why_no_busbw)
 
 
 def _bytes_per_step(communication: Communication) -> Json:
@@ -260,9 +259,9 @@ def _straggler(found: Stragglers) -> Json:
     document: Json = {
         "straggler": asdict(worst) if worst else None,
         "late": [asdict(item) for item in found.late],
-        **_missing({"lateness": asdict(latest) if latest else None}, found.reason),
+        **_missing({"lateness": asdict(latest) if latest else None}, found.why_no_what_if),
         "what_if": _missing(
-            {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.reason
+            {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.why_no_what_if
         ),
     }
     if worst is None:

@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from strategy_lab.profiles.analysis.breakdown import captured_breakdown
-from strategy_lab.profiles.analysis.communication import collective_uses, main_collective
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, captured_breakdown
+from strategy_lab.profiles.analysis.communication import Communication, of_one_capture
 from strategy_lab.profiles.tables.multi_worker import COMPLETED
 from strategy_lab.profiles.tables.parquet_file import UnreadableTableError, read_file
 
 Tables = dict[str, pa.Table]
 
 
+@dataclass(frozen=True, slots=True)
+class WindowSummary:
+    """Phases per replica and the collectives of a capture window."""
+
+    replicas: tuple[ReplicaBreakdown, ...]
+    communication: Communication
+    notes: tuple[str, ...]
+    """What was left out of its tables."""
+
+    def to_json(self) -> dict[str, Any]:
+        """`replicas` and `collectives` with the fields of their classes; `notes` if any."""
+        return {
+            "replicas": [asdict(item) for item in self.replicas],
+            "collectives": [asdict(use) for use in self.communication.collectives],
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
+
 def summarise_window(
-    folder: Path, complete: Callable[[Tables], Tables] = lambda tables: tables
-) -> dict[str, Any]:
-    """Phases per replica and traffic per collective of the window in `folder`.
+    folder: Path, segment: int = 0, complete: Callable[[Tables], Tables] = lambda tables: tables
+) -> WindowSummary:
+    """The summary of the window in `folder`, which was captured in `segment`.
 
     `complete` may add what other workers say of the same steps (`profiles.tables.multi_worker`).
-    Returns `{"replicas": [...], "collectives": [...], "main": {...}}` with the fields of
-    `ReplicaBreakdown` and `CollectiveUse`, `main` being the main collective or None; and `notes` if
-    rows were left out. Raises OSError if a file is missing or damaged.
+    Raises OSError if a file is missing or damaged.
     """
     notes: list[str] = []
     tables = complete({name: _read(name, folder, notes) for name in COMPLETED})
-    uses = collective_uses(tables["collectives"], tables["replica_steps"])
-    main = main_collective(uses)
-    return {
-        "main": asdict(main) if main else None,
-        "replicas": [asdict(item) for item in captured_breakdown(tables["replica_steps"])],
-        "collectives": [asdict(use) for use in uses],
-        **({"notes": notes} if notes else {}),
-    }
+    captured = tables["replica_steps"]
+    return WindowSummary(
+        captured_breakdown(captured),
+        of_one_capture(segment, tables["collectives"], captured),
+        tuple(notes),
+    )
 
 
 def _read(name: str, folder: Path, notes: list[str]) -> pa.Table:

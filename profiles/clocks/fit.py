@@ -43,6 +43,10 @@ class ClockLine:
         ahead: Ints = np.rint(self.offset_ns + drifted).astype(np.int64)
         return ahead
 
+    def at_one(self, own_ns: int) -> int:
+        """`at` for a single time."""
+        return round(self.offset_ns + (self.drift or 0.0) * (own_ns - self.middle_ns))
+
 
 def fit_line(at_ns: Ints, offset_ns: Ints, uncertainty_ns: Ints) -> ClockLine:
     """Fit the line. Needs at least one measurement."""

@@ -9,7 +9,7 @@ from strategy_lab.profiles.exports.report.about import definitions, environment
 from strategy_lab.profiles.exports.report.communication import communication
 from strategy_lab.profiles.exports.report.cores import core_times
 from strategy_lab.profiles.exports.report.facts import gather
-from strategy_lab.profiles.exports.report.headline import sentences
+from strategy_lab.profiles.exports.report.headline import ending
 from strategy_lab.profiles.exports.report.memory import memory
 from strategy_lab.profiles.exports.report.overview import overview
 from strategy_lab.profiles.exports.report.page import render
@@ -40,7 +40,7 @@ def report(profile: Profile) -> str:
     """The report of a run as one HTML document."""
     facts = gather(profile)
     found = [section for make in _SECTIONS if (section := make(facts)) is not None]
-    footer = f"Strategy Lab report of {profile.name}: {''.join(sentences(facts))}"
+    footer = f"Strategy Lab report of {profile.name}: {ending(facts)}"
     return render(f"{profile.name}: report", profile.name, [*found, definitions()], footer)
 
 

@@ -124,10 +124,13 @@ class CoreTraffic(Struct, frozen=True):
     """Bytes that one moves between cores."""
 
 
+TpuOutcome = Literal["refused", "on_host", "slow"]
+
+
 class TpuFinding(Struct, frozen=True):
     """What a real TPU would do with the ops of one type on one line of the program."""
 
-    outcome: Literal["refused", "on_host", "slow"]
+    outcome: TpuOutcome
     """No compilation; moved to the TPU's host by soft placement; compiled, at a cost."""
     op: Name
     """Type of the ops."""
@@ -145,11 +148,29 @@ class TpuFinding(Struct, frozen=True):
     """Line in that file."""
     code: Text | None = None
     """Text of that line."""
+    is_asked_for: bool = False
+    """Whether the program itself puts the op there (`tf.tpu.outside_compilation`)."""
 
     @property
     def where(self) -> str:
         """`model.py:12`, or the name of the graph's node."""
-        return f"{self.file}:{self.line}" if self.file else self.name
+        if self.file:
+            return f"{self.file}:{self.line}"
+        return f"node {self.name}" if self.name else "the step"
+
+    def sentence(self) -> str:
+        """One line: where, which op, what a TPU does with it, why, and what to do."""
+        return f"{self.where}: {self.text()}"
+
+    def text(self) -> str:
+        """`sentence` without the place."""
+        verb = {
+            "refused": "would not compile",
+            "on_host": "would run on the host, outside of the compiled program",
+            "slow": "would compile, at a cost",
+        }[self.outcome]
+        times = f" ({self.count} ops)" if self.count > 1 else ""
+        return f"On a TPU, {self.op}{times} {verb}: {self.reason}. {self.advice}."
 
 
 class Server(Struct, frozen=True):

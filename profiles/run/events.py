@@ -10,7 +10,7 @@ does not fit is left out and counted, so a run cut off at any byte stays readabl
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
@@ -74,6 +74,7 @@ def kind_of(event: type[Recorded]) -> str:
 
 MarkTimes = tuple[TimeNs, TimeNs, TimeNs]
 """Inputs ready, gradients ready, reduced."""
+NUM_MARKS = len(get_args(MarkTimes))
 Marks = Annotated[list[MarkTimes], Meta(max_length=MOST_REPLICAS)]
 ClosureMarks = tuple[TimeNs, TimeNs | None, TimeNs | None, TimeNs | None, TimeNs]
 """Start, inputs ready, pulled, gradients ready, pushed."""
@@ -452,6 +453,11 @@ class Exited(Recorded, frozen=True, tag="exited"):
     lost_ns: TimeNs | None = None
     """When the launcher saw it fail, or end where it should not have; None where it ended well or
     was ended by the launcher for another's sake."""
+
+    @property
+    def is_consequence(self) -> bool:
+        """Whether it ended because another process was lost."""
+        return self.follows is not None and self.follows != self.worker
 
 
 class Note(Recorded, frozen=True, tag="note"):

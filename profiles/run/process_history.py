@@ -204,7 +204,7 @@ def _take_event(process: Process, event: Event) -> None:
             process.finished = event.status
         case Exited():
             process.verdict, process.message = event.verdict, event.message
-            process.follows = None if event.follows == process.worker else event.follows
+            process.follows = event.follows if event.is_consequence else None
             process.lost_ns = event.lost_ns
         case _:  # what a process writes once it is past its start
             process.is_up = True

@@ -118,8 +118,8 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
 def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
     """Why the run failed, from the best-informed process; None if nothing failed."""
     exits = _last_exits(sources)
-    causes = [event for event in exits if not _is_consequence(event)]
-    follower = {event.worker for event in exits if _is_consequence(event)}
+    causes = [event for event in exits if not event.is_consequence]
+    follower = {event.worker for event in exits if event.is_consequence}
     told = [source for source in latest if source.worker not in follower]
     failures = {source.worker: source.of_kind(Failed) for source in told}
     own = [event for found in failures.values() for event in found if not event.follows]
@@ -152,11 +152,6 @@ def _of_silent_peer(
         return said
     names = " and ".join(f"{event.task or event.worker} on {event.host}" for event in silent)
     return f"No further event came from {names}. Its peers: {said}"
-
-
-def _is_consequence(event: Exited) -> bool:
-    """Whether a process ended because another one had, as its `exited` event says."""
-    return event.follows is not None and event.follows != event.worker
 
 
 def _last_of_each(sources: Sequence[EventSource], kind: type[OfProcess]) -> list[OfProcess]:

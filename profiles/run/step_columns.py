@@ -10,7 +10,7 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
-from strategy_lab.profiles.run.events import StepDone
+from strategy_lab.profiles.run.events import NUM_MARKS, StepDone
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class StepColumns:
             captured=np.array([step.captured for step in steps], np.bool_),
             input_ms=_floats(steps, "input_ms"),
             num_marks=np.fromiter(map(len, marks), np.int64, len(marks)),
-            marks_ns=np.fromiter(flat, np.int64).reshape(-1, 3),
+            marks_ns=np.fromiter(flat, np.int64).reshape(-1, NUM_MARKS),
         )
 
     def only(self, chosen: Bools) -> StepColumns:

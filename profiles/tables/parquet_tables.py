@@ -19,7 +19,7 @@ from strategy_lab.profiles.tables.parquet_file import (
     read_columns,
     why_unreadable,
 )
-from strategy_lab.profiles.tables.recorded_tables import RecordedFile, checksum
+from strategy_lab.profiles.tables.recorded import RecordedFile, checksum
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 
 Noted = Callable[[str], None]

@@ -9,6 +9,7 @@ coordinator's (the queue before it, the return after it) are null if the two can
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,9 +25,8 @@ from strategy_lab.profiles.tables.schema import TABLES
 
 Floats = npt.NDArray[np.float64]
 
-NUM_MARKS = 5
-"""Start, inputs ready, pulled, gradients ready, pushed."""
-_PARTS = ("input_ms", "pull_ms", "compute_ms", "push_ms")
+SERVED_PARTS = ("input", "pull", "compute", "push")
+"""What a worker does in a step, one after the other: what lies between two marks of a closure."""
 
 
 def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
@@ -35,7 +35,9 @@ def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
     latest = {(event.segment, event.step): event for event in events}  # the last of repeated steps
     found = list(latest.values())
     worker = np.array([event.worker for event in found], np.int64)
-    marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, NUM_MARKS)
+    marks = np.array([_floats(event.marks_ns) for event in found]).reshape(
+        -1, len(SERVED_PARTS) + 1
+    )
     base = np.array([event.scheduled_ns for event in found], np.int64)
     # float64 ns since the closure's start: exact for durations far longer than a run.
     start_ns = np.array([event.marks_ns[0] for event in found], np.int64)
@@ -55,11 +57,20 @@ def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
         "wall_ms": np.maximum(busy_ns, 0) / 1e6,
         "queue_ms": _known((start_ns - base) / 1e6, is_known),
         **{
-            name: _known(lengths[:, i], np.isfinite(lengths[:, i])) for i, name in enumerate(_PARTS)
+            f"{part}_ms": _known(lengths[:, i], np.isfinite(lengths[:, i]))
+            for i, part in enumerate(SERVED_PARTS)
         },
         "return_ms": _known((finished - start_ns - busy_ns) / 1e6, is_known),
     }
     return pa.table(columns, schema=TABLES["closures"])
+
+
+def parts_ms(closure: ClosureDone) -> tuple[float, ...] | None:
+    """The lengths of a closure's `SERVED_PARTS`; None if one was not measured."""
+    times = [mark for mark in closure.marks_ns if mark is not None]
+    if len(times) < len(closure.marks_ns):
+        return None
+    return tuple(max(0, after - before) / 1e6 for before, after in itertools.pairwise(times))
 
 
 def served_table(sources: Sequence[EventSource]) -> pa.Table:

@@ -23,7 +23,6 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_decoder import describe_left_out
 from strategy_lab.profiles.run.event_files import EventSource, Kind, read_sources
 from strategy_lab.profiles.run.events import Environment, SegmentOpened
-from strategy_lab.profiles.run.expected import absent_workers, missing_pieces, of_this_run
 from strategy_lab.profiles.run.layout import (
     LAUNCHER_EVENTS,
     RUN_FILE,
@@ -46,9 +45,12 @@ from strategy_lab.profiles.tables.marks_table import last_gradients_ns, marks_ta
 from strategy_lab.profiles.tables.multi_worker import COMPLETED, complete_tables
 from strategy_lab.profiles.tables.parquet_file import why_unreadable
 from strategy_lab.profiles.tables.parquet_tables import read_table, table_files
-from strategy_lab.profiles.tables.recorded_tables import (
+from strategy_lab.profiles.tables.recorded import (
     RecordedFile,
+    absent_workers,
     missing_files,
+    missing_processes,
+    of_this_run,
     recorded_files,
 )
 from strategy_lab.profiles.tables.schema import TABLES
@@ -80,7 +82,7 @@ class Profile:
         found = read_run_file(run)
         identity, sources, notes = of_this_run(found, read_sources(run))
         files = _files_of(run, sources)
-        notes += missing_pieces(run, sources, read_segments(sources))
+        notes += missing_processes(run, sources, read_segments(sources))
         return cls(
             path=run,
             identity=identity,

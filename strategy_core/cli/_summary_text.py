@@ -51,7 +51,6 @@ def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
 
 
 def _print_segment(segment: dict[str, Any], out: Console) -> None:
-    steps, wall, loss = segment["steps"], segment["steps"]["wall_ms"], segment["loss"]
     batch = segment["global_batch_size"] or "unknown"
     title = (
         f"Segment {segment['segment']}: {segment['strategy']}, "
@@ -59,15 +58,8 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     )
     out.print()
     out.print(plain_text(title, "bold"))
-    out.print(
-        Text(
-            f"{units.milliseconds(wall['median'])} a step (10th to 90th percentile "
-            f"{units.number(wall['p10'])} to {units.number(wall['p90'])}), "
-            f"{units.rate(steps['examples_per_second'], 'examples')}, {steps['count']} steps, "
-            f"loss {units.number(loss['first'])} to {units.number(loss['last'])}"
-        )
-    )
-    _print_slowest(segment, out)
+    out.print(plain_text(segment["headline"]))
+    _print_key_numbers(segment["key_numbers"], out)
     for finding in segment["findings"]:
         out.print(plain_text(f"• {finding['sentence']}"), plain_text(finding["advice"], "dim"))
     _print_replicas(segment, out)
@@ -77,20 +69,12 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_servers(segment, out)
 
 
-def _print_slowest(segment: dict[str, Any], out: Console) -> None:
-    """The replica that the others wait for, and the bus bandwidth of the main collective."""
-    late = segment["straggler"]
-    if late:
-        slowest = f"{late['name']}, late by {units.milliseconds(late['late_ms'])}"
-    else:
-        slowest = f"none ({segment['straggler_reason']})"
-    parts = [f"Slowest replica: {slowest}"]
-    if segment["busbw_gbps"] is not None:
-        parts.append(
-            f"bus bandwidth of {segment['main_collective']}: "
-            f"{units.bandwidth(segment['busbw_gbps'])}"
-        )
-    out.print(plain_text("; ".join(parts) + "."))
+def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
+    table = Table.grid(padding=(0, 2))
+    for item in numbers:
+        shown = plain_text(item["text"], "bold"), plain_text(item["note"], "dim")
+        table.add_row(plain_text(item["label"]), *shown)
+    out.print(table)
 
 
 def _print_servers(segment: dict[str, Any], out: Console) -> None:

@@ -19,8 +19,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.contexts.trace import ContextTrace, Entry, replica_number
+from strategy_core.contexts.trace import ContextTrace, Entry
 from strategy_core.private_tf import contexts as private_tf
+from strategy_core.runtime.replica import replica_number
 
 Method = Callable[..., Any]
 Hook = Callable[[ContextTrace, str, Method], Method]

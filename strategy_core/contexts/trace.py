@@ -23,6 +23,7 @@ import tensorflow as tf
 from strategy_core.contexts.source import Line, callers_line
 from strategy_core.contexts.values import ValueSeen, describe
 from strategy_core.private_tf import contexts as private_tf
+from strategy_core.runtime.replica import replica_number
 
 CONTEXTS = ("default", "replica", "cross-replica", "update")
 
@@ -197,9 +198,3 @@ def current_context() -> tuple[str, int | None]:
     if not tf.distribute.has_strategy():
         return "default", None
     return "replica", replica_number(tf.distribute.get_replica_context())
-
-
-def replica_number(context: Any) -> int | None:
-    """The replica number of a ReplicaContext; None if it is a tensor without a static value."""
-    static = tf.get_static_value(context.replica_id_in_sync_group)
-    return None if static is None else int(static)

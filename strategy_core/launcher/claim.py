@@ -104,7 +104,7 @@ def _was_refused(sources: tuple[EventSource, ...]) -> bool:
     """Whether all that happened there is a worker that refused the request."""
     exits = [event for source in sources for event in source.of_kind(Exited)]
     opened = any(source.of_kind(SegmentOpened) for source in sources)
-    own = [event.exit_code for event in exits if event.follows is None]
+    own = [event.exit_code for event in exits if not event.is_consequence]
     return not opened and own == [protocol.EXIT_REFUSED]
 
 

@@ -31,7 +31,7 @@ from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.process_start import ProcessStart
 from strategy_core.launcher.worker_pool import WorkerPool
-from strategy_core.planning.multi_host_reconfiguration import check_planned
+from strategy_core.planning.reconfiguration import check_planned_on_hosts
 from strategy_core.processes import protocol
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.command_mailbox import (
@@ -181,7 +181,7 @@ def _command_of(left: LeftCommand) -> protocol.Command | None:
 
 def check_multi_host(spec: RunSpec) -> None:
     """Raise SpecError for what only a launcher of all processes can do."""
-    check_planned(spec)
+    check_planned_on_hosts(spec)
     if spec.cluster.restarts:
         raise SpecError(
             f"cluster.restarts={spec.cluster.restarts} needs one launcher for all processes; "

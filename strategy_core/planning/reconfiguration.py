@@ -1,10 +1,19 @@
-"""A live change as a new spec: what may change while a run goes on, and what makes it that run."""
+"""A live change: the spec that results, and how the running processes make it.
+
+`decide` is the one place that chooses between three ways. A change of `STEP_FIELDS` keeps strategy,
+model and variables (`adapt`). Any other is built in the same process from the state carried over
+(`rebuild`), or in new processes from a checkpoint (`fresh-worker`) if this process lacks something
+that only a new one can have: logical devices, or another place in a cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.device_plan import DevicePlan
 from strategy_core.planning.spec_rules import check_fields, num_replicas
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import Delay, RunSpec
@@ -17,6 +26,97 @@ STEP_FIELDS = frozenset(
     ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
 )
 """Fields of a spec that neither its strategy nor its model depends on."""
+_REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
+"""How gradients are reduced, which some strategies can change while they stay."""
+MAX_TRACED = 50
+"""Step graphs traced in one process. A change leaves its graph behind (5 to 20 MB), and TensorFlow
+does not free it; a fresh process starts without them."""
+HOSTS_ADVICE = "Stop the run, and start it again on every host with the new flags and --resume"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """What decides how a running process can make a change."""
+
+    logical: Mapping[str, int]
+    """Logical devices by kind, which are fixed once TensorFlow's runtime has started."""
+    num_cards: int = 0
+    """GPUs that it sees."""
+    is_in_cluster: bool = False
+    num_traced: int = 0
+    """Step graphs that were traced in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How a change is made, and why not in place."""
+
+    how: Literal["adapt", "rebuild", "fresh-worker"]
+    why: str = ""
+
+
+def decide(before: RunSpec, after: RunSpec, wanted: DevicePlan, worker: WorkerState) -> Decision:
+    """How a worker makes the change from `before` to `after`, which takes the devices `wanted`."""
+    if worker.num_traced > MAX_TRACED:
+        return Decision("fresh-worker", f"this worker has traced {worker.num_traced} step graphs")
+    rebuilt = why_rebuilt(before, after)
+    row = strategy_catalog.row(after.strategy)
+    if rebuilt and (worker.is_in_cluster or row.is_cluster(after.workers)):
+        return Decision("fresh-worker", f"{rebuilt[1]} needs new processes in a cluster")
+    lacking = _lacking_devices(after, wanted, worker)
+    if lacking is not None:
+        return Decision("fresh-worker", lacking)
+    return Decision("rebuild", rebuilt[1]) if rebuilt else Decision("adapt")
+
+
+def why_rebuilt(before: RunSpec, after: RunSpec) -> tuple[str, str] | None:
+    """The field and the reason for which strategy or variables are built again; None if kept."""
+    if before.loop == "fit":
+        return "loop", "a change under Keras fit"
+    if strategy_catalog.row(before.strategy).has_cores:
+        return "strategy", "a change of a TPU program"
+    fields = [name for name in fixed_fields(after) if getattr(before, name) != getattr(after, name)]
+    return (fields[0], f"a change of {', '.join(fields)}") if fields else None
+
+
+def fixed_fields(spec: RunSpec) -> list[str]:
+    """The fields of a spec that its strategy, model and variables depend on."""
+    can_change_reduction = strategy_catalog.row(spec.strategy).can_change_reduction
+    free = STEP_FIELDS | (_REDUCTION_FIELDS if can_change_reduction else frozenset())
+    return [name for name in RunSpec.model_fields if name not in free]
+
+
+def _lacking_devices(spec: RunSpec, wanted: DevicePlan, worker: WorkerState) -> str | None:
+    """Which logical devices a worker lacks for `spec`; None if it has them."""
+    count = worker.logical.get(wanted.kind, 0)
+    if wanted.num_logical > count:
+        return (
+            f"this worker was started with {count} logical {wanted.kind}s, "
+            f"and {spec.devices} needs {wanted.num_logical}"
+        )
+    per_card = count // max(1, worker.num_cards)
+    if wanted.kind == "GPU" and wanted.per_card != per_card:
+        return f"this worker's cards are split into {per_card}, not {wanted.per_card}"
+    return None
+
+
+def not_on_hosts(why: str) -> str:
+    """Why processes with launchers of their own do not make a change."""
+    return f"A run on several hosts cannot start the new processes that the change needs: {why}"
+
+
+def check_planned_on_hosts(spec: RunSpec) -> None:
+    """Raise SpecError if a scripted change takes fresh processes, of a run with several launchers.
+
+    A fresh process would need its predecessor's port, at the same address on every host, before
+    that one has left.
+    """
+    now = spec
+    for planned in sorted(spec.reconfigure, key=lambda change: change.step):
+        after = changed_spec(now, planned.changes, planned.step)
+        if rebuilt := why_rebuilt(now, after):
+            raise SpecError(not_on_hosts(rebuilt[1]), advice=HOSTS_ADVICE, field="reconfigure")
+        now = after
 
 
 def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpec:

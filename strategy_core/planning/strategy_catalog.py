@@ -61,6 +61,9 @@ class StrategyRow:
     known_as: tuple[str, ...] = ()
     """Class names, in part, by which `lab.record` recognises it, beside the title."""
 
+    can_change_reduction: bool = False
+    """Its file has `reduce_by`: it can change how its steps reduce while it stays."""
+
     @property
     def has_choice(self) -> bool:
         """Whether `cross_device_ops` has an effect."""
@@ -153,10 +156,16 @@ def read_row(path: Path) -> StrategyRow:
             if isinstance(target, ast.Name) and target.id in _ON_CARD
         }
         explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
-        card |= {"name": path.stem.replace("_", "-"), "explanation": " ".join(explanation.split())}
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        card |= {
+            "name": path.stem.replace("_", "-"),
+            "explanation": " ".join(explanation.split()),
+            "can_change_reduction": "reduce_by" in functions,
+        }
         return msgspec.convert(card, StrategyRow)
     except (OSError, SyntaxError, ValueError) as error:
         raise LabError(f"The card of the strategy in {path} cannot be read: {error}") from None
 
 
-_ON_CARD = {field.name.upper() for field in fields(StrategyRow)} - {"NAME", "EXPLANATION"}
+_ON_CARD = {field.name.upper() for field in fields(StrategyRow)}
+_ON_CARD -= {"NAME", "EXPLANATION", "CAN_CHANGE_REDUCTION"}

@@ -79,24 +79,9 @@ def planned(spec: RunSpec) -> DevicePlan:
     return plan(spec, inventory(), _Here.local_rank)
 
 
-def needs_fresh_worker(spec: RunSpec) -> str | None:
-    """Why `spec` cannot run on the logical devices of this process, or None if it can.
-
-    Logical devices are fixed once TensorFlow's runtime has started. Raises SpecError if no process
-    of this machine could run the spec.
-    """
-    wanted = planned(spec)
-    logical = tf.config.list_logical_devices(wanted.kind)
-    if wanted.num_logical > len(logical):
-        return (
-            f"this worker was started with {len(logical)} logical {wanted.kind}s, "
-            f"and {spec.devices} needs {wanted.num_logical}"
-        )
-    if wanted.kind == "GPU":
-        per_card = len(logical) // max(1, len(tf.config.get_visible_devices("GPU")))
-        if wanted.per_card != per_card:
-            return f"this worker's cards are split into {per_card}, not {wanted.per_card}"
-    return None
+def created() -> dict[str, int]:
+    """The number of logical devices of this process by kind; starts TensorFlow's runtime."""
+    return {kind: len(tf.config.list_logical_devices(kind)) for kind in ("CPU", "GPU", "TPU")}
 
 
 def _prepare_card(

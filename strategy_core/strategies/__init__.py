@@ -27,17 +27,12 @@ def build(spec: RunSpec, devices: Sequence[str], algorithm: Algorithm) -> Any:
     return _file_of(spec).build(spec, devices, algorithm)
 
 
-def can_reduce_anew(spec: RunSpec) -> bool:
-    """Whether the strategy of `spec` can take another algorithm once it is there."""
-    return hasattr(_file_of(spec), "reduce_by")
-
-
 def reduce_by(strategy: Any, spec: RunSpec, algorithm: Algorithm) -> None:
     """Have a strategy reduce as `spec` asks, in steps that are traced from now on.
 
     Nothing is done to those that have no choice once they are there.
     """
-    if can_reduce_anew(spec):
+    if strategy_catalog.row(spec.strategy).can_change_reduction:
         _file_of(spec).reduce_by(strategy, spec, algorithm)
 
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_lab.profiles.run.event_parts import CoreTraffic, Fallback, TpuFinding
+from strategy_lab.profiles.run.event_parts import CoreTraffic, Fallback
 from strategy_lab.profiles.run.events import CoresExpanded, StepCheckedForTpu
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from strategy_core.tpu.pod import ServedPod
-    from strategy_core.tpu.xla.findings import Finding
 
 Split = Callable[[Any], Any]
 NAMES_KEPT = 20
@@ -100,18 +98,12 @@ def checked(strategy: tf.distribute.Strategy, segment: int) -> StepCheckedForTpu
         return None
     return StepCheckedForTpu(
         segment=segment,
-        findings=[_told(each) for each in checker.last.findings],
+        findings=list(checker.last.findings),
         unchecked=list(checker.last.unchecked),
         num_ops=checker.last.num_ops,
         lookup_ms=checker.last.lookup_ms,
         lowering_ms=checker.last.lowering_ms,
     )
-
-
-def _told(finding: Finding) -> TpuFinding:
-    fields = asdict(finding)
-    del fields["is_asked_for"]
-    return TpuFinding(**fields)
 
 
 def _fallbacks(report: Any) -> list[Fallback]:

@@ -15,17 +15,17 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
+from strategy_core.runtime.replica import replica_number
 
 
-def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float], replica: Any) -> list[Any]:
-    """The same gradients, later: by `delays_ms[replica]` where this replica has a delay.
+def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]:
+    """The same gradients, later by the delay of the replica that is in context, if it has one.
 
-    `replica` is a number while the graph is built where every replica has its own part of it; on
-    TPU cores one trace serves all, and the number is known when the step runs.
     Gradients may be None or IndexedSlices.
     """
-    number = tf.get_static_value(tf.convert_to_tensor(replica))
-    if not delays_ms or (number is not None and not delays_ms.get(int(number))):
+    replica = tf.distribute.get_replica_context()
+    number = replica_number(replica)
+    if not delays_ms or (number is not None and not delays_ms.get(number)):
         return list(gradients)
 
     def sleep(number: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -41,7 +41,11 @@ def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float], replica: A
     with tf.control_dependencies(present):
         # Stateful, or TensorFlow would drop an op with an unused output.
         slept = tf.numpy_function(
-            sleep, [replica, witness], tf.float32, stateful=True, name="injected_delay"
+            sleep,
+            [replica.replica_id_in_sync_group, witness],
+            tf.float32,
+            stateful=True,
+            name="injected_delay",
         )
     private_tf.run_unordered(slept)  # else two delayed replicas would sleep one after the other
     with tf.control_dependencies([slept]):

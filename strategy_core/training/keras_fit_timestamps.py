@@ -16,9 +16,9 @@ import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.marks import mark
+from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
-
-NUM_MARKS = 3
+from strategy_lab.profiles.run.events import NUM_MARKS
 
 
 class FitMarks:
@@ -44,7 +44,7 @@ class FitMarks:
         self._strategy = strategy
         self._optimizer = optimizer
         self._delays_ms = delays_ms
-        self._reduced: dict[int, tuple[tf.Tensor, tf.Tensor]] = {}
+        self._reduced: dict[int | None, tuple[tf.Tensor, tf.Tensor]] = {}
         self._kept = _one_per_replica(strategy) if wanted else None
         if wanted:
             self._stock_step = model.train_step
@@ -69,21 +69,21 @@ class FitMarks:
         with tf.control_dependencies([inputs_ready]):
             data = tf.nest.map_structure(tf.identity, data)
         logs = self._stock_step(data)
-        marks = self._reduced.pop(_replica(), None)
+        number = replica_number(tf.distribute.get_replica_context())
+        marks = self._reduced.pop(number, None)
         if marks is not None:
-            own: Any = self._kept[_replica()] if isinstance(self._kept, list) else self._kept
+            own: Any = self._kept[number or 0] if isinstance(self._kept, list) else self._kept
             own.assign(tf.stack([inputs_ready, *marks, _num_examples(data[2])]))
         return logs
 
     def _all_reduce(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         gradients, weights = zip(*pairs, strict=True)
-        ready = delayed(gradients, self._delays_ms, replica)
+        ready = delayed(gradients, self._delays_ms)
         before = self._mark(ready)
         reduced = private_tf.stock_all_reduce(self._optimizer, zip(ready, weights, strict=True))
         after = self._mark([gradient for gradient, _ in reduced])
         if before is not None and after is not None:
-            self._reduced[_replica()] = before, after
+            self._reduced[replica_number(tf.distribute.get_replica_context())] = before, after
         return reduced
 
     def _mark(self, gradients: Sequence[Any]) -> tf.Tensor | None:
@@ -111,10 +111,3 @@ def _num_examples(shares: tf.Tensor) -> tf.Tensor:
     """Examples of the global batch, by the share that each has of it; 0 for an empty batch."""
     share = tf.reduce_max(tf.concat([tf.cast(shares, tf.float32), [0.0]], axis=0))
     return tf.cast(tf.round(tf.math.divide_no_nan(1.0, share)), tf.int64)
-
-
-def _replica() -> int:
-    """Which part of the graph this is: a replica's own, or 0 where all share one (TPU cores)."""
-    replica = tf.distribute.get_replica_context()
-    static = tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group))
-    return 0 if static is None else int(static)

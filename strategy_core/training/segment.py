@@ -14,7 +14,6 @@ from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.data.examples import Examples
 from strategy_core.planning import collective_algorithms, strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
-from strategy_core.planning.reconfiguration import STEP_FIELDS
 from strategy_core.planning.spec_rules import check_batch
 from strategy_core.runtime import logical_devices as devices
 from strategy_core.tpu import from_spec
@@ -35,9 +34,6 @@ from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
 from strategy_core.training.train_step import Step, build_step
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.spec.run_spec import RunSpec
-
-REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
-"""Fields that a MirroredStrategy which is there can follow: it is how it reduces, not what."""
 
 
 @dataclass
@@ -211,21 +207,6 @@ def build(
         steps=steps,
         traced=traced,
         drew_seeds=built.drew_seeds,
-    )
-
-
-def fixed_fields(spec: RunSpec) -> list[str]:
-    """Fields of a spec that its strategy and model are made from: another value, other ones."""
-    free = STEP_FIELDS | (REDUCTION_FIELDS if strategies.can_reduce_anew(spec) else set())
-    return [name for name in RunSpec.model_fields if name not in free]
-
-
-def can_adapt(before: Segment, spec: RunSpec) -> bool:
-    """Whether `adapt` can make a segment for `spec` of the one before."""
-    has_own_loop = isinstance(before.loop, CustomLoop | CoordinatorLoop)
-    has_cores = strategy_catalog.row(before.spec.strategy).has_cores
-    return (has_own_loop and not has_cores) and all(
-        getattr(spec, name) == getattr(before.spec, name) for name in fixed_fields(spec)
     )
 
 

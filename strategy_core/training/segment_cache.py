@@ -6,7 +6,8 @@ Their variables take memory, so they are few and small; the one left longest ago
 from __future__ import annotations
 
 from strategy_core.planning import strategy_catalog, workload_catalog
-from strategy_core.training import segment, state
+from strategy_core.planning.reconfiguration import fixed_fields
+from strategy_core.training import state
 from strategy_core.training.custom_loop import CustomLoop
 from strategy_core.training.segment import Segment
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -54,7 +55,7 @@ class SegmentCache:
 
 def _key(spec: RunSpec) -> Key:
     """What a strategy and model depend on: fields of the spec, and the workload's file as it is."""
-    fixed = spec.model_dump(include=set(segment.fixed_fields(spec)), mode="json")
+    fixed = spec.model_dump(include=set(fixed_fields(spec)), mode="json")
     return (*(f"{name}={value}" for name, value in fixed.items()), _version(spec.workload))
 
 

@@ -16,9 +16,11 @@ import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.marks import clock_s
+from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
 from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.run.events import NUM_MARKS
 
 Step = Callable[..., tf.Tensor]
 """(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> one tensor,
@@ -28,8 +30,6 @@ inputs ready, gradients ready, reduced."""
 
 ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
 """What each replica does with its part: (its part of the mean loss, its last two marks)."""
-
-NUM_MARKS = 3
 
 NO_GRADIENT = "The loss does not depend on the model's weights: none of them has a gradient"
 
@@ -110,7 +110,7 @@ def lesson_step(
             # The model's own losses (regularization) count once, not once per replica.
             loss += tf.add_n(model.losses or [0.0]) / replica.num_replicas_in_sync
         gradients, weights = _present(tape, loss, model.trainable_variables)
-        gradients = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
+        gradients = delayed(gradients, delays_ms)
         gradients_ready = clock(gradients)
 
         if not in_the_open:  # this Keras cannot leave the all-reduce out
@@ -130,18 +130,18 @@ def own_step(
     model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
 ) -> ReplicaStep:
     """A workload's own `train_step`, delayed and marked where its optimizer all-reduces."""
-    marks_by_replica: dict[int, list[tf.Tensor]] = {}
+    marks_by_replica: dict[int | None, list[tf.Tensor]] = {}
     user_step = workload.train_step
     assert user_step is not None
 
     def all_reduce(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         replica = tf.distribute.get_replica_context()
         gradients, weights = zip(*pairs, strict=True)
-        ready = delayed(gradients, delays_ms, replica.replica_id_in_sync_group)
+        ready = delayed(gradients, delays_ms)
         before = clock([gradient for gradient in ready if gradient is not None])
         reduced = private_tf.stock_all_reduce(optimizer, zip(ready, weights, strict=True))
         after = clock([gradient for gradient, _ in reduced if gradient is not None])
-        marks_by_replica[_number(replica)] = [before, after]
+        marks_by_replica[replica_number(replica)] = [before, after]
         return reduced
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
@@ -149,7 +149,7 @@ def own_step(
         replica = tf.distribute.get_replica_context()
         loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
         # What the user's step never reduced has no marks but its end.
-        marks = marks_by_replica.get(_number(replica)) or [clock(loss)] * 2
+        marks = marks_by_replica.get(replica_number(replica)) or [clock(loss)] * 2
         return loss * tf.reduce_sum(shares), marks
 
     return replica_step
@@ -170,12 +170,6 @@ def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
     """The same batch, there once the mark is: else a busy core might take the mark too late."""
     with tf.control_dependencies([mark_of_start]):
         return tf.nest.map_structure(tf.identity, batch)
-
-
-def _number(replica: Any) -> int:
-    """Which part of the graph this replica has: its own, or 0 where all share one (TPU cores)."""
-    static = tf.get_static_value(tf.convert_to_tensor(replica.replica_id_in_sync_group))
-    return 0 if static is None else int(static)
 
 
 def _present(

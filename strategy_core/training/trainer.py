@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from strategy_core.cluster.barrier import all_can, leave_together, share
 from strategy_core.cluster.command_agreement import CommandAgreement
+from strategy_core.planning.reconfiguration import why_rebuilt
 from strategy_core.private_tf.availability import new_losses
 from strategy_core.recorder import Recorder
 from strategy_core.runtime.error_message import cause
@@ -98,10 +99,6 @@ class Training:
         if not self._is_first_step_told:
             self._tell_first_step()
 
-    def can_adapt(self, spec: RunSpec) -> bool:
-        """Whether `reconfigure` keeps strategy, model and variables."""
-        return segment.can_adapt(self._current, spec)
-
     def reconfigure(self, spec: RunSpec) -> None:
         """Go on under another spec, state carried over; raises LabError and stays as it was.
 
@@ -127,7 +124,7 @@ class Training:
         """The segment for `spec`, which continues at the next example; raises LabError."""
         before = self._current
         try:
-            if segment.can_adapt(before, spec):
+            if why_rebuilt(before.spec, spec) is None:
                 is_same_data = spec.global_batch_size == before.spec.global_batch_size
                 return segment.adapt(before, spec, None if is_same_data else self._examples)
             kept = self._kept.find(spec)

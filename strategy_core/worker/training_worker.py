@@ -17,7 +17,7 @@ from typing import Any, Literal, NoReturn
 import msgspec
 import tensorflow as tf
 
-from strategy_core.cluster import config_check, tasks
+from strategy_core.cluster import config_check
 from strategy_core.cluster.barrier import leave_together, share
 from strategy_core.cluster.command_agreement import CommandAgreement, SharedCommands
 from strategy_core.cluster.membership import Membership
@@ -25,9 +25,9 @@ from strategy_core.cluster.network import isolation_hint
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.telemetry.clock import join_clock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
-from strategy_core.planning import multi_host_reconfiguration, validation
+from strategy_core.planning import reconfiguration, validation
 from strategy_core.planning.gpu_allocation import Seat
-from strategy_core.planning.reconfiguration import changed_spec, ended_delays
+from strategy_core.planning.reconfiguration import Decision, changed_spec, ended_delays
 from strategy_core.processes import parent_death, protocol
 from strategy_core.processes.command_reader import CommandReader
 from strategy_core.processes.import_path import import_as_script
@@ -42,9 +42,6 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 Say = Callable[[dict[str, Any]], None]
-MAX_CHANGES = 50
-"""Changes in one worker that had a graph traced. Each leaves it behind (5 to 20 MB), and TensorFlow
-does not give it back; a fresh worker starts without them."""
 _CROSSED = "Another change needed fresh processes, which have taken over. Make this change again."
 _PEER_ERRORS = (
     tf.errors.UnavailableError,
@@ -219,10 +216,11 @@ class WorkerRun:
             self._check(spec)
             for told in ended_delays(self._training.spec, spec):
                 self._recorder.write(Note("info", told))
-            if self._needs_fresh_worker(spec):
+            decision = self._decide(spec)
+            if decision.how == "fresh-worker":
                 if self._is_hosted:
-                    self._refuse_with_checkpoint(spec)
-                self._hand_over(number, spec, began_ns)
+                    self._refuse_with_checkpoint(decision)
+                self._hand_over(number, spec, began_ns, decision)
                 return
             with gc_control.postponed():
                 self._training.reconfigure(spec)
@@ -249,18 +247,20 @@ class WorkerRun:
         if refusal is not None:
             raise refusal
 
-    def _refuse_with_checkpoint(self, spec: RunSpec) -> NoReturn:
+    def _refuse_with_checkpoint(self, decision: Decision) -> NoReturn:
         """Save a checkpoint for new processes, which only the engine of these can start."""
         self._training.save(self._folder.checkpoint if self._is_leader else None)
-        fields = multi_host_reconfiguration.moving_fields(self._training.spec, spec)
         raise LabError(
-            multi_host_reconfiguration.why_not(fields),
-            advice=f"{multi_host_reconfiguration.AGAIN} {self._folder.checkpoint}, which holds the "
+            reconfiguration.not_on_hosts(decision.why),
+            advice=f"{reconfiguration.HOSTS_ADVICE} {self._folder.checkpoint}, which holds the "
             f"state after step {self._training.step}",
         )
 
-    def _hand_over(self, number: int, spec: RunSpec, began_ns: int) -> None:
+    def _hand_over(self, number: int, spec: RunSpec, began_ns: int, decision: Decision) -> None:
         """Let a fresh worker go on from here; comes back only where none can. Raises LabError."""
+        if self._is_leader:
+            why = f"The change is made in a new worker: {decision.why}"
+            self._recorder.write(Note("info", why))
         self._training.save(self._folder.checkpoint if self._is_leader else None)
         request = protocol.Replacement(
             number,
@@ -288,15 +288,16 @@ class WorkerRun:
                 raise LabError(command.message)
             crossed.append(command)
 
-    def _needs_fresh_worker(self, spec: RunSpec) -> bool:
-        """Whether this process cannot go on under `spec`. A place in a cluster is for life, and
-        one member stays one only where strategy and variables stay."""
-        is_group = self._member is not None or bool(tasks.roles(spec))
-        return (
-            self._training.num_traced > MAX_CHANGES
-            or (is_group and not self._training.can_adapt(spec))
-            or logical_devices.needs_fresh_worker(spec) is not None
+    def _decide(self, spec: RunSpec) -> Decision:
+        """How this process, and those that it is one of, make the change to `spec`."""
+        worker = reconfiguration.WorkerState(
+            logical_devices.created(),
+            len(tf.config.get_visible_devices("GPU")),
+            self._member is not None,
+            self._training.num_traced,
         )
+        planned = logical_devices.planned(spec)
+        return reconfiguration.decide(self._training.spec, spec, planned, worker)
 
     @property
     def _seat_for_good(self) -> Seat | None:

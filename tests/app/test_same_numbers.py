@@ -6,6 +6,7 @@ One run with a late replica, traced steps, and captured steps that took longer t
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.analysis.glance import glance
-from strategy_lab.profiles.analysis.key_numbers import KeyNumbers, segment_numbers
+from strategy_lab.profiles.analysis.key_numbers import KeyNumber
 from strategy_lab.profiles.analysis.summary import summarize
-from tests.app.told_numbers import check_texts, live
+from tests.app.told_numbers import check_live, check_texts, live, numbers_of
+from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
 
 RETRACED = [{"step": 50, "function": "train_step", "num_traces": 1}]
@@ -41,65 +43,93 @@ def _slowed(run: Path, *, captured_ms: float, retraced_ms: float) -> Path:
 
 
 @pytest.fixture(scope="module")
-def numbers(run: Path) -> KeyNumbers:
-    profile = profiles.load(run)
-    return segment_numbers(profile, profile.segments[0])
+def numbers(run: Path) -> dict[str, KeyNumber]:
+    return numbers_of(run)[1]
 
 
-def test_traced_and_captured_steps_are_in_no_median(numbers: KeyNumbers) -> None:
+def test_traced_and_captured_steps_are_in_no_median(numbers: dict[str, KeyNumber]) -> None:
     # 20 ms of compute, 3.5 of the rest, 30 late; 120 steps less 30 captured, the first and one.
-    assert numbers.num_timed == 120 - 30 - 2
-    assert numbers.step_ms == pytest.approx(53.5, rel=0.05)
+    assert f"median of {120 - 30 - 2} steps;" in numbers["step_time"].note
+    assert numbers["step_time"].value == pytest.approx(53.5, rel=0.05)
 
 
-def test_the_live_page_tells_the_numbers_of_the_whole_run_once_it_is_over(
-    run: Path, numbers: KeyNumbers
-) -> None:
-    told = live(run)
-    assert told["of"] == "all"
-    assert told["num_timed"] == numbers.num_timed
-    for name in ("step_ms", "examples_per_second", "busbw_gbps", "collective_bytes"):
-        assert told[name] == pytest.approx(getattr(numbers, name), abs=1e-4), name
-    assert told["main_collective"] == numbers.main_collective == "all-reduce"
-    assert numbers.slowest is not None
-    assert told["slowest"]["replica"] == numbers.slowest.replica == 2
-    assert told["slowest"]["late_ms"] == pytest.approx(numbers.slowest.late_ms, abs=1e-4)
+def test_the_live_page_tells_the_numbers_of_the_whole_run_once_it_is_over(run: Path) -> None:
+    check_live(run)
 
 
 def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
-    run: Path, numbers: KeyNumbers, tmp_path: Path
+    run: Path, numbers: dict[str, KeyNumber], tmp_path: Path
 ) -> None:
+    told = json.loads(_going(run, tmp_path).message()[0])["numbers"]
+    assert told["of"] == "newest"
+    assert told["slowest"] == 2
+    assert told["numbers"]["slowest"][2] == numbers["slowest"].note
+    for key in ("step_time", "slowest"):
+        value = float(told["numbers"][key][0])
+        assert value == pytest.approx(numbers[key].value, rel=0.03), key
+
+
+def test_the_live_page_tells_the_collectives_of_the_newest_capture(
+    run: Path, numbers: dict[str, KeyNumber], tmp_path: Path
+) -> None:
+    """All captures of this run moved the same bytes."""
+    told = json.loads(_going(run, tmp_path, with_windows=True).message()[0])["numbers"]["numbers"]
+    for key in ("traffic", "busbw"):
+        assert told[key] == [*numbers[key].text.split(), numbers[key].note], key
+    without = json.loads(_going(run, tmp_path).message()[0])["numbers"]["numbers"]
+    assert without["busbw"] == ["–", "", "after the first full capture"]
+
+
+def _going(run: Path, folder: Path, *, with_windows: bool = False) -> LiveRun:
+    """The run without its end, as a viewer follows it."""
+    left_out = ['"finished"'] if with_windows else ['"finished"', '"window"']
     events = (run / "worker-0-0" / "events.jsonl").read_text().splitlines(keepends=True)
-    going = tmp_path / "going" / "worker-0-0"
-    going.mkdir(parents=True)
-    (going / "events.jsonl").write_text("".join(e for e in events if '"finished"' not in e))
+    going = folder / f"going{with_windows}" / "worker-0-0"
+    if with_windows:
+        shutil.copytree(run / "worker-0-0", going)
+    else:
+        going.mkdir(parents=True)
+    kept = [event for event in events if not any(text in event for text in left_out)]
+    (going / "events.jsonl").write_text("".join(kept))
     followed = LiveRun(going.parent)
     followed.advance()
-    told = json.loads(followed.message()[0])["numbers"]
-    assert told["of"] == "newest"
-    assert told["step_ms"] == pytest.approx(numbers.step_ms, rel=0.03)
-    assert told["slowest"]["replica"] == 2
-    assert numbers.slowest is not None
-    assert told["slowest"]["late_ms"] == pytest.approx(numbers.slowest.late_ms, rel=0.03)
+    return followed
 
 
 @pytest.mark.slow
-def test_overview_report_and_command_line_write_the_same_texts(
-    run: Path, numbers: KeyNumbers
-) -> None:
-    check_texts(run, numbers)
+def test_overview_report_and_command_line_write_the_same_texts(run: Path) -> None:
+    check_texts(run)
 
 
 def test_the_summary_and_the_list_of_runs_give_the_same_numbers(
-    run: Path, numbers: KeyNumbers
+    run: Path, numbers: dict[str, KeyNumber]
 ) -> None:
     profile = profiles.load(run)
     (segment,) = summarize(profile)["segments"]
-    assert segment["steps"]["wall_ms"]["median"] == numbers.step_ms == glance(profile).step_ms
-    assert segment["steps"]["examples_per_second"] == numbers.examples_per_second
-    assert segment["busbw_gbps"] == numbers.busbw_gbps
-    assert segment["main_collective"] == numbers.main_collective
-    assert segment["bytes_per_step"]["collective"] == numbers.collective_bytes
-    assert numbers.slowest is not None
-    assert segment["straggler"]["replica"] == numbers.slowest.replica
+    step_ms = numbers["step_time"].value
+    assert segment["steps"]["wall_ms"]["median"] == step_ms == glance(profile).step_ms
+    assert segment["steps"]["examples_per_second"] == numbers["throughput"].value
+    assert segment["busbw_gbps"] == numbers["busbw"].value
+    assert segment["main_collective"] == numbers["busbw"].note == "all-reduce"
+    assert segment["bytes_per_step"]["collective"] == numbers["traffic"].value
+    assert segment["straggler"]["late_ms"] == numbers["slowest"].value
     assert [late["replica"] for late in segment["late"]] == [2, 1]
+    assert segment["headline"] == numbers_of(run)[0]
+
+
+def test_of_parameter_servers_the_slowest_worker_is_the_same_everywhere(tmp_path: Path) -> None:
+    """Worker 1 computes for 20 ms longer than worker 0; they do not wait for each other."""
+    run = write_served_run(tmp_path / "served")
+    expected = ["20.0", "ms", "worker 1, later than the others"]
+    assert live(run)["numbers"]["slowest"] == expected
+    events = run / "worker-0-0" / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    events.write_text("".join(line for line in lines if '"finished"' not in line))
+    followed = LiveRun(run)
+    followed.advance()
+    told = json.loads(followed.message()[0])["numbers"]
+    assert told["of"] == "newest"
+    assert told["numbers"]["slowest"] == expected
+    (segment,) = summarize(profiles.load(run))["segments"]
+    assert segment["straggler"]["late_ms"] == pytest.approx(20.0)
+    assert segment["findings"] == [] or segment["findings"][0]["key"] != "straggler"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -13,11 +14,23 @@ from rich.console import Console
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.profiles.analysis.key_numbers import KeyNumbers
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.reporting import units
 from tests.app.looking import open_page, text_of
+
+ON_COMMUNICATION = ("exposed", "traffic", "busbw")
+LIVE = ("step_time", "throughput", "slowest", "loss", "traffic", "busbw")
+
+
+def numbers_of(run: Path) -> tuple[str, dict[str, KeyNumber]]:
+    """The headline of a run's only segment, and its key numbers by key."""
+    profile = profiles.load(run)
+    (segment,) = profile.segments
+    facts = gather_facts(profile, segment)
+    return "".join(headline(profile, facts)), {item.key: item for item in key_numbers(facts)}
 
 
 def live(run: Path) -> dict[str, Any]:
@@ -29,23 +42,36 @@ def live(run: Path) -> dict[str, Any]:
     return told
 
 
-def check_texts(run: Path, numbers: KeyNumbers) -> None:
-    """Overview, Communication, report and command line write the numbers as the same texts."""
-    overview = text_of(open_page("overview", run.parent, run=run.name))
-    communication = text_of(open_page("communication", run.parent, run=run.name))
+def check_live(run: Path) -> None:
+    """The live page of a run that is over shows the headline and the numbers of its segment."""
+    sentence, numbers = numbers_of(run)
+    told = live(run)
+    assert told["of"] == "all"
+    assert told["headline"] == sentence
+    assert tuple(key for key in numbers if key in LIVE) == LIVE
+    for key, item in numbers.items():
+        value, unit, note = told["numbers"][key]
+        assert f"{value} {unit}".strip() == item.text, key
+        assert note == item.note, key
+
+
+def check_texts(run: Path) -> None:
+    """Overview, Communication, report and `summary` write headline and numbers alike."""
+    sentence, numbers = numbers_of(run)
+    for missing in numbers.values():
+        assert missing.source, f"{missing.key} is missing: {missing.note}"
+    overview = _plain(text_of(open_page("overview", run.parent, run=run.name)))
     in_report = _plain(report(profiles.load(run)))
-    command_line = _command_line(run)
-    step, busbw = units.milliseconds(numbers.step_ms), units.bandwidth(numbers.busbw_gbps)
-    rate = units.number(numbers.examples_per_second)
-    assert numbers.slowest is not None
-    late = units.milliseconds(numbers.slowest.late_ms)
-    for text in map(_plain, (overview, in_report, command_line)):
-        assert step in text
-        assert rate in text
-        assert late in text
-        assert f"eplica {numbers.slowest.replica}" in text
-    for text in map(_plain, (communication, in_report, command_line)):
-        assert busbw in text
+    command_line = _plain(_command_line(run))
+    for text in (overview, in_report, command_line):
+        assert _plain(sentence) in text
+        for item in numbers.values():
+            # Each page puts a mark of the number's source in a place of its own.
+            written = rf"{item.label}\b.{{0,60}}?{re.escape(item.text)} .{{0,60}}?"
+            assert re.search(written + re.escape(_plain(item.note)), text), (item, text)
+    communication = _plain(text_of(open_page("communication", run.parent, run=run.name)))
+    for key in ON_COMMUNICATION:
+        assert f"{numbers[key].text} " in communication
 
 
 def _command_line(run: Path) -> str:
@@ -55,4 +81,6 @@ def _command_line(run: Path) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+    """Words alone: no tag, and no space before a full stop that a tag has left."""
+    words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+    return re.sub(r" (?=[.,:])", "", words)

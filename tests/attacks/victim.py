@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +14,10 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.app.access.policy import TOKEN_VARIABLE, cookie_name
 from tests.lab_access import cookie_value
 from tests.patience import PATIENCE_S
+from tests.server_process import ServerProcess, server_process
 from tests.synthetic import write_run
 
 RUN = "victim"
@@ -114,39 +112,17 @@ def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[V
     runs = folder / "runs"
     if not runs.exists():
         write_run(runs / RUN, steps=20, windows=1)
-    log = folder / "lab.log"
-    command = [*module_command("strategy_lab.app"), "--port", "0", "--host", host]
     environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
-    with log.open("wb") as output:
-        lab = subprocess.Popen(
-            [*command, "--runs", str(runs), *arguments],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=with_own_code(environment),
-            start_new_session=True,
-        )
-    try:
-        yield _when_well(lab, log, runs)
-    finally:
-        lab.send_signal(signal.SIGTERM)
-        try:
-            lab.wait(60)
-        except subprocess.TimeoutExpired:
-            lab.kill()
-            lab.wait()
+    given = ("--host", host, "--runs", str(runs), *arguments)
+    with server_process(folder / "lab.log", *given, environment=environment) as lab:
+        yield Victim(lab.pid, lab.port, _printed_token(lab), runs)
 
 
-def _when_well(lab: subprocess.Popen[bytes], log: Path, runs: Path) -> Victim:
+def _printed_token(lab: ServerProcess) -> str | None:
+    """The token in the address that the lab prints once it listens."""
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and lab.poll() is None:
-        if printed := re.search(r"http://\S+", log.read_text()):
-            parts = urlsplit(printed[0])
-            token = parts.query.removeprefix("token=") or None
-            found = Victim(lab.pid, parts.port or 80, token, runs)
-            try:
-                if found.ask("/healthz").status == 200:
-                    return found
-            except OSError:
-                pass
+    while time.monotonic() < deadline:
+        if printed := re.search(r"http://\S+", lab.log.read_text()):
+            return urlsplit(printed[0]).query.removeprefix("token=") or None
         time.sleep(0.1)
-    raise RuntimeError(f"the lab did not start:\n{log.read_text()}")
+    raise RuntimeError(f"the lab printed no address:\n{lab.log.read_text()}")

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from tests import lab_access
 from tests.conftest import PATIENCE_MS
+from tests.server_process import server_process
 from tests.synthetic import write_run
 
 START_TIMEOUT_S = 120
@@ -55,27 +49,9 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A lab of its own process, as `strategy-lab ui` starts it."""
     runs = tmp_path_factory.mktemp("lab") / "runs"
-    port = _free_port()
-    command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(runs)]
     log = runs.parent / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=lab_access.environment(),
-        )
-    try:
-        _wait_until_well(process, port, log)
-        yield Server(f"http://127.0.0.1:{port}", runs)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    with server_process(log, "--runs", str(runs), timeout_s=START_TIMEOUT_S) as started:
+        yield Server(started.url, runs)
 
 
 @pytest.fixture
@@ -113,21 +89,3 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
     for context in contexts:
         context.close()
     assert not heard
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_until_well(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        assert process.poll() is None, f"the server ended:\n{log.read_text()}"
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    pytest.fail(f"the server did not answer:\n{log.read_text()}")

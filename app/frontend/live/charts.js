@@ -17,8 +17,8 @@ const MODES = [
 ];
 
 export class Charts {
-  constructor(history, axis, replicaColours, redraw) {
-    Object.assign(this, { history, axis, replicaColours, redraw });
+  constructor(history, axis, replicaColours, nameOf, redraw) {
+    Object.assign(this, { history, axis, replicaColours, nameOf, redraw, odd: null });
     this.stack = el("div", {
       class: "stack",
       tabindex: 0,
@@ -76,15 +76,9 @@ export class Charts {
       history.numReplicas > FEW_REPLICAS
         ? [{ label: "median (band: middle 80 %)", get: (at) => history.middle[at], colour: "#9AA0A6", skipFirst: true, text: (v) => joined(units.ms(v)) }]
         : Array.from({ length: history.numReplicas }, (_, replica) => replica)
-            .filter((replica) => replica !== odd?.replica)
+            .filter((replica) => replica !== odd)
             .map((replica) => line(replica, { alpha: 0.85 }));
-    return odd ? [...rest, line(odd.replica, { width: 2.5 })] : rest;
-  }
-
-  nameOf(replica) {
-    const { workerOf } = this.history;
-    const isCluster = workerOf.some((worker) => worker !== workerOf[0]);
-    return isCluster ? `worker ${workerOf[replica]} / replica ${replica}` : `replica ${replica}`;
+    return odd === null ? rest : [...rest, line(odd, { width: 2.5 })];
   }
 
   listen() {

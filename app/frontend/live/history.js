@@ -17,14 +17,14 @@ export class History {
     this.numReplicas = 0;
     for (const field of FIELDS) this[field] = new Float64Array(this.capacity);
     this.replicas = []; // per replica one column per phase
-    this.workerOf = []; // by replica
     this.early = new Map(); // rows of other workers that came before their step
   }
 
-  add(row, localReplicas) {
+  // `workers` are the processes of the segment's replicas, in order.
+  add(row, workers) {
     const [worker, step, segment, start, wall, loss, examples, marks, others] = row;
     if (worker !== 0) {
-      this.addOther(row, localReplicas);
+      this.addOther(row, workers);
       return;
     }
     if (this.length === this.capacity) this.makeRoom();
@@ -38,36 +38,36 @@ export class History {
     this.throughput[at] = this.pace(at);
     this.low[at] = this.middle[at] = this.high[at] = NaN;
     for (const columns of this.replicas) for (const column of columns) column[at] = NaN;
-    if (marks) this.setMarks(at, 0, marks, 0);
-    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks, other.worker);
+    if (marks) this.setMarks(at, 0, marks);
+    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks);
     this.early.delete(step);
-    this.changeOthers(step, others, localReplicas);
+    this.changeOthers(step, others, workers);
   }
 
-  addOther([worker, step, , , , , , marks, others], localReplicas) {
-    this.setOther(step, worker, marks, localReplicas);
-    this.changeOthers(step, others, localReplicas);
+  addOther([worker, step, , , , , , marks, others], workers) {
+    this.setOther(step, worker, marks, workers);
+    this.changeOthers(step, others, workers);
   }
 
   // Corrects earlier rows of a step: the workers that reported it first waited longer.
-  changeOthers(step, others, localReplicas) {
-    for (const [worker, marks] of others ?? []) this.setOther(step, worker, marks, localReplicas);
+  changeOthers(step, others, workers) {
+    for (const [worker, marks] of others ?? []) this.setOther(step, worker, marks, workers);
   }
 
-  setOther(step, worker, marks, localReplicas) {
+  setOther(step, worker, marks, workers) {
     if (!marks) return;
-    const first = worker * localReplicas;
+    const first = Math.max(0, workers.indexOf(worker));
     for (let at = this.length - 1; at >= Math.max(0, this.length - 64); at--) {
       if (this.step[at] === step) {
-        this.setMarks(at, first, marks, worker);
+        this.setMarks(at, first, marks);
         return;
       }
     }
     if (this.early.size > 256) this.early.clear();
-    this.early.set(step, [...(this.early.get(step) ?? []), { first, marks, worker }]);
+    this.early.set(step, [...(this.early.get(step) ?? []), { first, marks }]);
   }
 
-  setMarks(at, first, marks, worker) {
+  setMarks(at, first, marks) {
     const width = this.phases.length;
     const count = Math.floor(marks.length / width);
     while (this.replicas.length < first + count) {
@@ -75,7 +75,6 @@ export class History {
     }
     this.numReplicas = this.replicas.length;
     for (let replica = 0; replica < count; replica++) {
-      this.workerOf[first + replica] = worker;
       for (let phase = 0; phase < width; phase++) {
         this.replicas[first + replica][phase][at] = marks[replica * width + phase] ?? NaN;
       }
@@ -177,12 +176,6 @@ export function mean(values) {
   return values.length ? sum(values) / values.length : NaN;
 }
 
-export function sum(values) {
+function sum(values) {
   return values.reduce((total, value) => total + value, 0);
-}
-
-export function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

@@ -16,7 +16,8 @@ const SENTENCES = {
       : n.command in CALLED ? `${CALLED[n.command]} was applied${took(n)}.` : null,
   window: (n) => (n.error ? `Capture ${n.window} was lost: ${n.error}` : null),
   failed: (n) => (n.follows ? null : n.message),
-  exited: (n) => (isGood(n) || isFollower(n) ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
+  // One that ended because another was lost is left out: the panel of processes shows that loss.
+  exited: (n) => (isGood(n) || n.is_consequence ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
   finished: (n) => n.worker || n.status === "replaced" ? null : `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${joined(units.count(n.steps))} ${n.steps === 1 ? "step" : "steps"}.`,
   note: (n) => n.message,
 };
@@ -24,8 +25,6 @@ const SENTENCES = {
 // A group is reported once, by its first process; a single restarted process is named.
 const takers = ({ task, worker }) => (!task ? `Worker ${worker}` : worker ? task.charAt(0).toUpperCase() + task.slice(1) : "The processes");
 const isGood = ({ verdict }) => ["finished", "stopped", "replaced"].includes(verdict);
-// A process that ended because another was lost: the loss is reported once, with the processes.
-const isFollower = ({ follows, worker }) => Number.isInteger(follows) && follows !== worker;
 const moved = (n) => (n.moved === "fresh-worker" ? `, in ${n.num_workers > 1 ? "new workers" : "a new worker"}` : "");
 const took = (n) => (n.took_ms ? ` after ${joined(n.took_ms < 1000 ? units.ms(n.took_ms) : units.seconds(n.took_ms / 1000))}` : "");
 

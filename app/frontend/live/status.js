@@ -1,7 +1,6 @@
 // The state of the run as a chip and, after an error, as a sentence.
 
 import { el, setText } from "../shared/dom.js";
-import { processesOf } from "./hosts.js";
 
 const WORDS = {
   running: "Running",
@@ -29,21 +28,24 @@ export class Status {
     this.what = el("span", { class: "what" });
     this.banner = el("div", { class: "banner", role: "alert", hidden: "" });
     this.doing = el("span", { class: "doing" });
+    this.headline = el("p", { class: "headline", hidden: "" });
     this.link = el("span", { class: "connection" });
-    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.link), this.banner);
+    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.link), this.banner, this.headline);
   }
 
   connection(state) {
     setText(this.link, CONNECTION[state] ?? "");
   }
 
-  draw(status, segment, hasSteps, group) {
+  draw(status, segment, hasSteps, group, headline) {
     const state = status?.state ?? "waiting";
     const starting = state === "running" && !hasSteps;
     const changing = state === "running" && group?.arriving?.length > 0;
     this.chip.dataset.state = starting || changing ? "starting" : state;
     setText(this.chip, starting ? "Starting" : changing ? "Changing" : (WORDS[state] ?? "Waiting"));
     setText(this.what, segment ? this.describe(status, segment) : starting ? (group?.processes?.length > 1 ? GATHERING : GETTING_READY) : "");
+    this.headline.hidden = !headline;
+    setText(this.headline, headline ?? "");
     setText(this.doing, segment ? (status?.doing ?? "") : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || state === "running";
@@ -53,10 +55,8 @@ export class Status {
   }
 
   describe(status, segment) {
-    const { strategy, num_replicas, num_workers, global_batch_size, cross_device_ops } = segment;
-    const workers = num_workers > 1 ? ` on ${num_workers} ${processesOf(segment)}` : "";
-    const replicas = `${num_replicas} ${num_replicas === 1 ? "replica" : "replicas"}${workers}`;
-    return [status.workload, strategy, replicas, `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
+    const { strategy, num_replicas, size, global_batch_size, cross_device_ops } = segment;
+    return [status.workload, strategy, size, `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
       .filter(Boolean)
       .join(" · ");
   }

@@ -1,6 +1,7 @@
 // The numbers on top: the step time largest, each with its unit and, on hover or focus, its definition.
 
 import { el, setText } from "../shared/dom.js";
+import { MISSING } from "../shared/format.js";
 
 export class Tiles {
   constructor(definitions) {
@@ -24,11 +25,17 @@ export class Tiles {
     );
     this.parts.set(name, { value, unit, note });
     this.root.append(tile);
+    this.set(name, [MISSING, ""]);
     return this;
+  }
+
+  clear() {
+    for (const name of this.parts.keys()) this.set(name, [MISSING, ""]);
   }
 
   set(name, [value, unit], note = "") {
     const part = this.parts.get(name);
+    if (!part) return; // a key number that the live view has no tile for
     setText(part.value, value);
     setText(part.unit, unit);
     setText(part.note, note);

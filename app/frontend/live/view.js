@@ -1,15 +1,14 @@
 // The live view: takes the run's messages, keeps their history, draws at most once per frame.
 
 import { el, setText } from "../shared/dom.js";
-import { joined, MISSING, number, units } from "../shared/format.js";
+import { joined, number, units } from "../shared/format.js";
 import { readTheme } from "../shared/theme.js";
 import { Axis } from "./axis.js";
 import { Breakdown } from "./breakdown.js";
 import { Charts } from "./charts.js";
 import { collectivesTable } from "./collectives.js";
 import { Feed } from "./feed.js";
-import { History, mean, median, sum } from "./history.js";
-import { hostProcess } from "./hosts.js";
+import { History, mean } from "./history.js";
 import { panel, phaseLegend } from "./layout.js";
 import { boundaryLabel, isTrouble, sentence } from "./news.js";
 import { Processes } from "./processes.js";
@@ -19,7 +18,6 @@ import { Tiles } from "./tiles.js";
 const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
-const LEVEL_MS = 0.01; // a worker of parameter servers that takes less longer is level
 const NOT_TOLD = "The workload's own train_step pulls and pushes during the step, so its parts are not known separately.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can crash the others.";
 
@@ -44,11 +42,11 @@ export class LiveView {
       .add("throughput", "Throughput")
       .add("loss", "Loss")
       .add("progress", "Step")
+      .add("slowest", "Slowest replica")
       .add("traffic", "Collective traffic")
-      .add("busbw", "Bus bandwidth")
-      .add("slowest", "Slowest replica");
+      .add("busbw", "Bus bandwidth");
     this.processes = new Processes((worker) => this.trigger?.("kill", worker));
-    this.charts = new Charts(this.history, this.axis, data.replicaColours, () => this.redraw());
+    this.charts = new Charts(this.history, this.axis, data.replicaColours, (replica) => this.labelOf(replica, this.processOf(replica)), () => this.redraw());
     this.marksBars = this.bars("phases", "Time of the step");
     this.captureBars = this.bars("capture", "Latest full capture");
     this.servedBars = this.bars("served", "Each worker's step", data.servedParts, data.servedColours);
@@ -112,13 +110,14 @@ export class LiveView {
     this.axis.cursor = null;
     this.boundaries = [];
     this.segment = null;
-    this.locals = new Map(); // replicas of each worker, by segment
+    this.workers = new Map(); // the process of each replica, by segment
     this.steps = new Map(); // the last step of each process
     this.processes.forget();
     this.group = null;
     this.memory = {};
     this.served = {};
     this.numbers = null; // computed by the server, as for every other page
+    this.tiles.clear();
     this.capture = null;
     this.newsList.replaceChildren();
     this.shownCapture = undefined;
@@ -136,7 +135,7 @@ export class LiveView {
     for (const row of message.steps) {
       const [worker, step, segment] = row;
       this.steps.set(worker, step);
-      this.history.add(row, this.locals.get(segment) ?? 1);
+      this.history.add(row, this.workers.get(segment) ?? []);
     }
     this.group = message.group ?? this.group;
     this.memory = message.memory ?? this.memory;
@@ -148,7 +147,7 @@ export class LiveView {
   takeNews(news) {
     if (news.kind === "segment") {
       this.segment = news;
-      this.locals.set(news.segment, news.num_replicas / (news.num_workers || 1));
+      this.workers.set(news.segment, news.workers);
       this.boundaries.push({
         label: boundaryLabel(news),
         value: (mode) => (mode === "time" ? news.at_ms / 1000 : news.first_step),
@@ -173,7 +172,7 @@ export class LiveView {
   draw() {
     if (!this.root.isConnected) return;
     const last = this.history.length - 1;
-    this.status.draw(this.state, this.segment, last >= 0, this.group);
+    this.status.draw(this.state, this.segment, last >= 0, this.group, this.numbers?.headline);
     this.drawTiles(last);
     this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
@@ -189,49 +188,11 @@ export class LiveView {
   }
 
   drawTiles(last) {
-    const { history, tiles, numbers } = this;
-    tiles.set("step_time", units.ms(numbers?.step_ms), numbers?.num_timed ? this.timed(numbers) : "");
-    tiles.set("throughput", units.rate(numbers?.examples_per_second));
-    const total = this.state?.steps; // of the lab's own runs, which tell every loss that is a number
-    const isLost = last >= 0 && total && Number.isNaN(history.loss[last]);
-    tiles.set("loss", units.loss(last < 0 ? NaN : history.loss[last]), isLost ? "NaN or infinity" : "");
+    const { history, tiles } = this;
+    for (const [name, [value, unit, note]] of Object.entries(this.numbers?.numbers ?? {})) tiles.set(name, [value, unit], note);
+    const total = this.state?.steps;
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
-    this.drawTraffic();
-    if (this.hasServers) this.drawSlowestServed();
-    else this.drawSlowest(numbers);
-  }
-
-  timed({ num_timed, of, is_first }) {
-    if (is_first) return "first step of the segment: traced and compiled";
-    return of === "all" ? `median of ${units.count(num_timed)[0]} steps` : `median of the last ${num_timed} steps`;
-  }
-
-  drawSlowest(numbers) {
-    const late = numbers?.slowest;
-    if (late) this.tiles.set("slowest", [String(late.replica), ""], this.lateness(this.processOf(late.replica), late.late_ms));
-    else if (!numbers || numbers.slowest_reason) this.tiles.set("slowest", [MISSING, ""], numbers?.slowest_reason ?? "");
-    else this.tiles.set("slowest", ["none", ""], "no replica stands out");
-  }
-
-  drawSlowestServed() {
-    const odd = this.slowestServed();
-    const note = !odd ? "needs two workers" : odd.lateMs < LEVEL_MS ? "level with the others" : this.lateness(odd.worker, odd.lateMs);
-    this.tiles.set("slowest", [odd ? String(odd.replica) : MISSING, ""], note);
-  }
-
-  // The worker of parameter servers whose steps take longest; its replica has its number.
-  slowestServed() {
-    const walls = Object.entries(this.served).filter(([, { parts }]) => parts).map(([worker, { parts }]) => ({ worker: Number(worker), wall: sum(parts) }));
-    if (walls.length < 2) return null;
-    walls.sort((a, b) => b.wall - a.wall);
-    const [{ worker, wall }, ...others] = walls;
-    return { replica: worker - 1, worker, lateMs: wall - median(others.map((other) => other.wall)) };
-  }
-
-  lateness(process, lateMs) {
-    const where = this.isCluster ? `, on ${this.titleOf(process)}` : "";
-    return `+${joined(units.ms(lateMs))} over the others${where}`;
   }
 
   get isCluster() {
@@ -242,9 +203,8 @@ export class LiveView {
     return this.segment?.has_servers ?? false;
   }
 
-  // In a pod the coordinator reports for the replicas of all hosts.
   processOf(replica) {
-    return hostProcess(this.segment, replica) ?? this.history.workerOf[replica];
+    return this.segment?.workers[replica] ?? 0;
   }
 
   // Processes are numbered over the whole run: the worker 1 of a cluster may be its third.
@@ -256,19 +216,6 @@ export class LiveView {
     const isOver = this.state !== undefined && this.state.state !== "running";
     const { group, steps, memory, served } = this;
     this.processes.draw(group, { steps, memory, served, isOver, canKill: this.data.canKill && !isOver });
-  }
-
-  drawTraffic() {
-    const { tiles, capture } = this;
-    const whole = this.numbers?.of === "all" ? this.numbers : null;
-    const moved = capture?.collectives ?? [];
-    const reason = this.hasServers ? "no collectives here" : capture ? "no bytes were sent" : "after the first full capture";
-    // Of the newest capture; once the run is over, of all captures of its last segment.
-    const isKnown = moved.length > 0 && moved.every((row) => row.bytes !== null);
-    const bytes = whole ? whole.collective_bytes : isKnown ? sum(moved.map((row) => row.bytes)) : null;
-    tiles.set("traffic", units.bytes(bytes), bytes === null ? reason : "per step");
-    const [op, busbw] = whole ? [whole.main_collective, whole.busbw_gbps] : [capture?.main?.op, capture?.main?.busbw_gbps];
-    tiles.set("busbw", units.bandwidth(busbw), op ?? reason);
   }
 
   drawBars(at) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
 from strategy_lab.profiles.analysis.communication import CollectiveUse
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
+from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.process_links import process_links
@@ -50,7 +50,7 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
         parts += [_collectives(found.collectives), _calls(facts, item)]
     else:
         parts.append(note("No collective ran in the captured steps."))
-    parts.append(_overlap(facts, item))
+    parts.append(_overlap(item))
     parts.append(traffic(facts, item))
     parts.append(process_links(facts, item))
     return join(*parts)
@@ -119,9 +119,9 @@ def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
     return bar([("transfer", busbw_gbps or 0.0, units.bandwidth(busbw_gbps))], best)
 
 
-def _overlap(facts: RunFacts, item: Facts) -> Markup | None:
+def _overlap(item: Facts) -> Markup | None:
     """How much of each replica's communication hides behind its own compute."""
-    found = overlaps(facts.profile, item.segment.segment)
+    found = item.overlaps
     longest = max((replica.communication_ms for replica in found), default=0.0)
     if not longest:
         return None

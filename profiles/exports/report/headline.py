@@ -1,13 +1,10 @@
-"""The run in a sentence or two: what it was, how it ended, what its step was spent on."""
+"""The report's first sentences: the segment with the most steps, then how the run ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from strategy_lab.profiles.analysis.findings import Facts, main_finding
+from strategy_lab.profiles.analysis.headline import Strong, headline
 from strategy_lab.profiles.exports.report.facts import RunFacts
-from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 
 _ENDINGS = {
     "finished": "finished",
@@ -19,35 +16,24 @@ _ENDINGS = {
 MAX_REASON = 300
 
 
-def sentences(facts: RunFacts) -> Iterator[str]:
-    """What the run was, how it ended, then the finding that explains most of its step."""
-    longest, status = facts.longest, facts.profile.status
-    workload = (facts.profile.spec or {}).get("workload") or "A program of its own"
-    reason = f": {status.message[:MAX_REASON]}" if status.message else ""
+def heading(facts: RunFacts) -> Markup:
+    """The headline of the longest segment; of a run without a step how it ended."""
+    if facts.longest is None or not facts.longest.steps.count:
+        return tag("h1", ending(facts))
+    parts = headline(facts.profile, facts.longest)
+    shown = [tag("b", part) if isinstance(part, Strong) else part for part in parts]
+    return join(tag("h1", *shown), tag("p", ending(facts)))
+
+
+def ending(facts: RunFacts) -> str:
+    """What became of the run, after how many steps, and which segment the numbers are of."""
+    status, longest = facts.profile.status, facts.longest
+    reason = f": {status.message[:MAX_REASON].rstrip('.')}" if status.message else ""
     if longest is None or not longest.steps.count:
-        yield f"{workload} {_ENDINGS[status.state]} before its first step was done{reason}"
-        return
+        return f"The run {_ENDINGS[status.state]} before its first step was done{reason}."
     count = sum(item.steps.count for item in facts.segments)
+    steps = f"{count:,} {'step' if count == 1 else 'steps'}"
     several = len(facts.segments) > 1
-    number = f", segment {longest.segment.segment} of {len(facts.segments)}" if several else ""
-    yield (
-        f"{workload} {_ENDINGS[status.state]} after {count:,} {'step' if count == 1 else 'steps'}"
-        f"{reason.rstrip('.')}. With strategy {longest.segment.strategy} on "
-        f"{longest.segment.size}{number}, "
-        f"a step took {units.milliseconds(longest.steps.median_ms)}. "
-    )
-    main = main_finding(longest)
-    yield main.sentence if main else _where_it_went(longest)
-
-
-def _where_it_went(facts: Facts) -> str:
-    """Nothing stands out: then what the step was spent on."""
-    wall = facts.breakdown.mean_ms("wall")
-    lengths = {phase: facts.breakdown.mean_ms(phase) for phase in CATEGORIES}
-    if not wall:
-        return "What limits it is unknown without a capture window or per-replica timestamps."
-    known = sorted(((v, phase) for phase, v in lengths.items() if v is not None), reverse=True)
-    parts = [
-        f"{units.share(value / wall)} {phase}" for value, phase in known if value / wall >= 0.05
-    ]
-    return f"Of it, {', '.join(parts)}." if parts else ""
+    number = longest.segment.segment
+    which = f" Sentence and numbers are of segment {number} of {len(facts.segments)}."
+    return f"The run {_ENDINGS[status.state]} after {steps}{reason}.{which if several else ''}"

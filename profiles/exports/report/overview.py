@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
-from strategy_lab.profiles.exports.report.headline import sentences
+from strategy_lab.profiles.exports.report.headline import heading
 from strategy_lab.profiles.exports.report.key_numbers import key_numbers
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section
@@ -17,7 +17,7 @@ def overview(facts: RunFacts) -> Section:
     state = facts.profile.status.state
     parts = [
         tag("span", state, class_=f"status {state}"),
-        tag("h1", *sentences(facts)),
+        heading(facts),
         _alert(facts),
         key_numbers(facts.longest) if facts.longest and facts.longest.steps.count else None,
         _findings(facts),

@@ -97,7 +97,7 @@ def _efficiency(item: Facts) -> Markup:
 def _what_if(item: Facts) -> Markup:
     found = item.stragglers
     if found.slowdown is None or found.replay_error is None:
-        return note(f"Time with only typical replicas: unavailable, {found.reason}.")
+        return note(f"Time with only typical replicas: unavailable, {found.why_no_what_if}.")
     worst = found.straggler
     alone = f" Replica {worst.replica} alone: {worst.slowdown:.2f} times." if worst else ""
     return note(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from strategy_lab.profiles.analysis.parameter_server import (
-    PHASES,
     ParameterServing,
     parameter_serving,
 )
@@ -20,6 +19,7 @@ from strategy_lab.profiles.exports.report.section import (
 )
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.topology import has_servers
+from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
 MAX_VARIABLES = 40
 
@@ -56,13 +56,13 @@ def _workers(found: ParameterServing) -> Markup:
             quantity(units.rate(item.steps_per_second, "steps"), item.steps_per_second),
             *(
                 quantity(units.milliseconds(item.phases_ms[phase]), item.phases_ms[phase])
-                for phase in PHASES
+                for phase in SERVED_PARTS
             ),
             quantity(units.milliseconds(item.queue_ms), item.queue_ms),
         )
         for item in found.workers
     ]
-    heads = ("Worker", "Steps", "Rate", *(phase.capitalize() for phase in PHASES), "Queued")
+    heads = ("Worker", "Steps", "Rate", *(phase.capitalize() for phase in SERVED_PARTS), "Queued")
     return table("Each worker's typical step", heads, rows, source="marks")
 
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
+from msgspec import structs
 
 from strategy_core.tpu.xla import advice, kernels
 from strategy_core.tpu.xla.advice import Advice
 from strategy_core.tpu.xla.cluster_def import ClusterDef
-from strategy_core.tpu.xla.findings import Finding, Outcome, XlaCheck
 from strategy_core.tpu.xla.lowering import Refusal, first_line, is_about_shapes, lower
 from strategy_core.tpu.xla.source_lines import is_measurement, line_of
+from strategy_lab.profiles.run.event_parts import TpuFinding, TpuOutcome
 
 _BOUNDED = frozenset(("Where", "Unique", "UniqueV2", "NonMaxSuppressionV4"))
 """Ops whose result has a size that depends on the data, which XLA can compile."""
@@ -29,6 +30,23 @@ _BOUNDED = frozenset(("Where", "Unique", "UniqueV2", "NonMaxSuppressionV4"))
 _CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall"))
 _FREE = frozenset(("Const", "Identity"))
 _FLOAT64 = tf.float64.as_datatype_enum
+
+
+@dataclass(slots=True)
+class XlaCheck:
+    """What XLA said of one trace of a step."""
+
+    findings: list[TpuFinding] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    """What could not be checked, a sentence each."""
+    num_ops: int = 0
+    """Ops that were looked up, those in function bodies included."""
+    lookup_ms: float = 0.0
+    lowering_ms: float | None = None
+    """Time that XLA's bridge took; None if it was not asked."""
+
+    def of(self, outcome: TpuOutcome) -> list[TpuFinding]:
+        return [each for each in self.findings if each.outcome == outcome]
 
 
 def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -> XlaCheck:
@@ -46,7 +64,7 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
     found = ClusterDef(cluster, outer, outputs)
     result = XlaCheck()
     stubbed: dict[str, set[str]] = {}
-    raw: list[Finding] = []
+    raw: list[TpuFinding] = []
     for scope, node in found.nodes():
         result.num_ops += 1
         if node.op in found.scopes or node.op in _CALLS or _is_only_text(node):
@@ -69,11 +87,11 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
     return result
 
 
-def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> Finding | None:
+def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> TpuFinding | None:
     """What the type of an op tells."""
     if "_xla_outside_compilation" in node.attr:
         told = Advice("the program puts it there", "It adds a transfer to each step")
-        return replace(_finding("on_host", op, told), is_asked_for=True)
+        return structs.replace(_finding("on_host", op, told), is_asked_for=True)
     why = kernels.unsupported(node)
     if why is not None:
         return _host_finding(op, why, is_soft)
@@ -89,7 +107,7 @@ def _is_only_text(node: Any) -> bool:
     return bool(node.op == "Const" and node.attr["dtype"].type == tf.string.as_datatype_enum)
 
 
-def _host_finding(op: tf.Operation, why: str, is_soft: bool) -> Finding:
+def _host_finding(op: tf.Operation, why: str, is_soft: bool) -> TpuFinding:
     is_text = any(t.dtype == tf.string for t in (*op.inputs, *op.outputs))
     told = advice.for_host(op.type, is_text)
     reason = told.reason or why
@@ -107,7 +125,7 @@ def _is_number(tensor: tf.Tensor) -> bool:
     return tensor.dtype not in (tf.string, tf.resource, tf.variant)
 
 
-def _refused(refusal: Refusal) -> Finding:
+def _refused(refusal: Refusal) -> TpuFinding:
     message = refusal.message
     if not is_about_shapes(message):
         told = Advice(f"XLA says: {first_line(message)}", advice.UNKNOWN.advice)
@@ -118,9 +136,9 @@ def _refused(refusal: Refusal) -> Finding:
     return _finding("refused", refusal.op, told)
 
 
-def _finding(outcome: Outcome, op: Any, told: Advice) -> Finding:
+def _finding(outcome: TpuOutcome, op: Any, told: Advice) -> TpuFinding:
     file, line, code = line_of(op)
-    return Finding(
+    return TpuFinding(
         outcome=outcome,
         op=op.type if op is not None else "an op",
         name=op.name if op is not None else "",
@@ -132,22 +150,22 @@ def _finding(outcome: Outcome, op: Any, told: Advice) -> Finding:
     )
 
 
-def _without_passing_on(findings: list[Finding]) -> list[Finding]:
+def _without_passing_on(findings: list[TpuFinding]) -> list[TpuFinding]:
     """Leaves out the Identity ops that only pass on what an op already told makes."""
     told = {each.outcome for each in findings if each.op != "Identity"}
     return [each for each in findings if each.op != "Identity" or each.outcome not in told]
 
 
-def _by_line(findings: list[Finding]) -> list[Finding]:
+def _by_line(findings: list[TpuFinding]) -> list[TpuFinding]:
     """One finding for all ops of a type on a line, the refused first."""
     count = Counter(_key(each) for each in findings)
-    first: dict[tuple[Any, ...], Finding] = {}
+    first: dict[tuple[Any, ...], TpuFinding] = {}
     for each in findings:
-        first.setdefault(_key(each), replace(each, count=count[_key(each)]))
+        first.setdefault(_key(each), structs.replace(each, count=count[_key(each)]))
     order = {"refused": 0, "on_host": 1, "slow": 2}
     return sorted(first.values(), key=lambda each: order[each.outcome])
 
 
-def _key(finding: Finding) -> tuple[Any, ...]:
+def _key(finding: TpuFinding) -> tuple[Any, ...]:
     where = (finding.file, finding.line) if finding.file else finding.name
     return (finding.outcome, finding.op, where, finding.reason)

@@ -11,8 +11,8 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.tpu.warn import TPUProgramWarning
-from strategy_core.tpu.xla.check import check
-from strategy_core.tpu.xla.findings import Finding, XlaCheck
+from strategy_core.tpu.xla.check import XlaCheck, check
+from strategy_lab.profiles.run.event_parts import TpuFinding
 
 ENVIRONMENT = "STRATEGY_LAB_XLA_CHECK"
 """`0` turns the check off, `1` (the default) warns, `strict` raises, for strategies that are made
@@ -61,7 +61,7 @@ class XlaChecker:
         for finding in [*refused, *self.last.of("on_host")]:
             self._warn(finding)
 
-    def _warn(self, finding: Finding) -> None:
+    def _warn(self, finding: TpuFinding) -> None:
         sentence = finding.sentence()
         if sentence in self._told or finding.is_asked_for:
             return

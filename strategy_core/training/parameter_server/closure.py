@@ -29,7 +29,6 @@ from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import ClosureMarks
 
-NUM_MARKS = 5
 NOT_TOLD = 0
 """A mark that a workload's own step does not give."""
 _TASK = re.compile(r"/task:(\d+)/")

@@ -66,7 +66,7 @@ def test_a_loss_is_told_in_words_and_only_the_culprit_is_news(cluster: Cluster) 
     assert message["group"]["loss"][0] == "Worker 1 was lost. Killed on request."
     assert message["status"]["message"] == "Worker 1: Killed on request."
     exits = [item for item in message["news"] if item["kind"] == "exited"]
-    assert {item["worker"]: item["follows"] for item in exits} == {0: 1, 1: None}
+    assert {item["worker"]: item["is_consequence"] for item in exits} == {0: True, 1: False}
 
 
 def test_a_process_group_takes_over_as_one_and_a_process_that_returns_alone_is_news(

@@ -23,6 +23,7 @@ FINDING = {
     "line": 12,
     "code": "return tf.zeros([n])",
     "count": 2,
+    "is_asked_for": False,
 }
 
 

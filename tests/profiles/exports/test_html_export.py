@@ -34,8 +34,11 @@ def _section(report: str, key: str) -> str:
 
 
 def test_a_sentence_first_and_why_it_was_slow(straggling: Profile, target: Path) -> None:
-    heading = re.search(r"<h1>(.*?)</h1>", _report(straggling, target))[1]
-    assert heading.startswith("digits-cnn finished after 120 steps. With strategy mirrored on 4")
+    report = _report(straggling, target)
+    heading = re.search(r"<h1>(.*?)</h1>", report)[1]
+    sentence = re.sub(r"<[^>]*>", "", heading)
+    assert sentence.startswith("mirrored on 4 replicas trains digits-cnn, batch 256: a step takes")
+    assert "The run finished after 120 steps." in _section(report, "overview")
     assert re.search(r"Replica 2 is late by (29|30)\.\d ms", heading)
 
 
@@ -104,9 +107,9 @@ def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
         ({"steps": 0, "windows": 0, "ending": None}, "was cut off before its first step was done"),
         ({"steps": 30, "ending": "failed"}, "failed after 30 steps: loss is NaN."),
         ({"steps": 1, "windows": 0}, "finished after 1 step."),
-        ({"missing": ("spans", "replica_steps", "collectives", "transfers")}, "a step took"),
-        ({"captured": False, "marks": False, "memory": False, "placement": False}, "a step took"),
-        ({"missing": ("run.json", "environment", "launcher")}, "A program of its own"),
+        ({"missing": ("spans", "replica_steps", "collectives", "transfers")}, "a step takes"),
+        ({"captured": False, "marks": False, "memory": False, "placement": False}, "a step takes"),
+        ({"missing": ("run.json", "environment", "launcher")}, "</b> on 2 replicas"),
         ({"segments": 4, "replicas": 8}, "segment 0 of 4"),
         (
             {"replicas": 8, "straggler": (0, 30.0), "segments": [{}, {"replicas": 1}]},
@@ -163,7 +166,7 @@ def test_stretches_that_fit_are_all_kept() -> None:
 @pytest.mark.run
 def test_a_real_run(finished_run: Path, target: Path) -> None:
     report = _report(profiles.load(finished_run), target)
-    assert "digits-cnn finished after 40 steps" in report
+    assert "The run finished after 40 steps." in report
     assert "carried over exactly" in _section(report, "overview")
     assert _data(report)["timeline"]["stretches"]
 

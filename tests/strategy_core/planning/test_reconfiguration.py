@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from strategy_core.planning import validation
+from strategy_core.planning.device_plan import plan
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_core.planning.reconfiguration import FIXED_FIELDS, changed_spec, ended_delays
+from strategy_core.planning.reconfiguration import (
+    FIXED_FIELDS,
+    MAX_TRACED,
+    Decision,
+    WorkerState,
+    changed_spec,
+    check_planned_on_hosts,
+    decide,
+    ended_delays,
+)
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -66,3 +76,69 @@ def test_a_planned_change_may_take_a_delayed_replica_away() -> None:
     validation.check(planned)
     machine = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2")
     validation.check(planned, machine)
+
+
+EIGHT_CPUS = WorkerState({"CPU": 8})
+ALONE = RunSpec(strategy="mirrored", devices="cpu:4", global_batch_size=64)
+PEERS = RunSpec(strategy="multi-worker-mirrored", workers=2, devices="cpu:1", global_batch_size=64)
+
+
+def _decided(
+    before: RunSpec, changes: dict[str, object], worker: WorkerState = EIGHT_CPUS
+) -> Decision:
+    after = changed_spec(before, changes, step=3)
+    machine = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0", ""),), "2.21")
+    return decide(before, after, plan(after, machine), worker)
+
+
+@pytest.mark.parametrize(
+    ("changes", "how"),
+    [
+        ({"global_batch_size": 128}, "adapt"),
+        ({"inject": [{"kind": "delay", "replica": 1, "ms": 5.0}]}, "adapt"),
+        ({"num_packs": 2, "cross_device_ops": "hierarchical-copy"}, "adapt"),
+        ({"devices": "cpu:2"}, "rebuild"),
+        ({"strategy": "one-device", "devices": "cpu:1"}, "rebuild"),
+        ({"devices": "cpu:16"}, "fresh-worker"),
+        ({"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"}, "fresh-worker"),
+    ],
+    ids=str,
+)
+def test_a_change_is_made_in_place_if_the_process_can(changes: dict[str, object], how: str) -> None:
+    assert _decided(ALONE, changes).how == how
+
+
+def test_a_fresh_worker_is_asked_for_with_the_reason() -> None:
+    assert _decided(ALONE, {"devices": "cpu:16"}).why == (
+        "this worker was started with 8 logical CPUs, and cpu:16 needs 16"
+    )
+    worker = WorkerState({"CPU": 8}, num_traced=MAX_TRACED + 1)
+    assert "has traced 51 step graphs" in _decided(ALONE, {"global_batch_size": 128}, worker).why
+
+
+def test_a_process_of_a_cluster_keeps_its_strategy_and_variables() -> None:
+    worker = WorkerState({"CPU": 1}, is_in_cluster=True)
+    assert _decided(PEERS, {"global_batch_size": 128}, worker).how == "adapt"
+    found = _decided(PEERS, {"learning_rate": 0.5}, worker)
+    assert found.how == "fresh-worker"
+    assert found.why.startswith("a change of learning_rate")
+
+
+def test_cards_that_are_split_otherwise_take_a_fresh_worker() -> None:
+    cards = tuple(PhysicalDevice("GPU", f"/physical_device:GPU:{n}", "") for n in range(2))
+    before = RunSpec(devices="gpu:2", global_batch_size=64)
+    after = RunSpec(devices="gpu:4", gpu_memory_mb=1_000, global_batch_size=64)
+    wanted = plan(after, Inventory(cards, "2.21"))
+    worker = WorkerState({"GPU": 4}, num_cards=4)
+    assert decide(before, after, wanted, worker).why == (
+        "this worker's cards are split into 1, not 2"
+    )
+
+
+def test_hosts_of_their_own_refuse_a_planned_change_that_takes_fresh_processes() -> None:
+    def planned(changes: dict[str, object]) -> RunSpec:
+        return PEERS.with_changes({"reconfigure": [{"step": 5, "changes": changes}]})
+
+    check_planned_on_hosts(planned({"global_batch_size": 128}))
+    with pytest.raises(SpecError, match="a change of learning_rate"):
+        check_planned_on_hosts(planned({"learning_rate": 0.5}))

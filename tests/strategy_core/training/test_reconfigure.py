@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
+from strategy_lab.profiles.errors import LabError, RunFolderError
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -300,15 +300,3 @@ def test_the_checkpoint_before_is_there_until_the_next_one_is_whole(
     save(2)
     assert seen == [1, 1, 2], "whenever something is removed, one is there"
     assert [left.name for left in tmp_path.iterdir()] == ["checkpoint"]
-
-
-def test_more_devices_than_this_process_has_ask_for_a_fresh_worker() -> None:
-    from strategy_core.runtime import logical_devices as devices
-    from strategy_lab.profiles.spec.run_spec import RunSpec
-
-    assert devices.needs_fresh_worker(RunSpec(devices="cpu:2", global_batch_size=64)) is None
-    reason = devices.needs_fresh_worker(RunSpec(devices="cpu:64", global_batch_size=64))
-    assert reason is not None
-    assert "cpu:64 needs 64" in reason
-    with pytest.raises(SpecError, match="needs a GPU"):
-        devices.needs_fresh_worker(RunSpec(devices="gpu:2", global_batch_size=64))

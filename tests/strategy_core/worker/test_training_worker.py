@@ -48,12 +48,13 @@ class LauncherWithASpare:
 def test_the_change_after_the_last_one_goes_to_a_fresh_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from strategy_core.planning import reconfiguration
     from strategy_core.worker import training_worker
 
-    most = training_worker.MAX_CHANGES
+    most = reconfiguration.MAX_TRACED
     monkeypatch.setattr(training_worker, "Training", InstantTraining)
-    monkeypatch.setattr(training_worker.lifeline, "print_into", lambda folder: folder.mkdir())
-    monkeypatch.setattr(training_worker.devices, "create_logical_devices", lambda *_: None)
+    monkeypatch.setattr(training_worker.parent_death, "print_into", lambda folder: folder.mkdir())
+    monkeypatch.setattr(training_worker.logical_devices, "create_logical_devices", lambda *_: None)
     changes = [
         {"step": number, "changes": {"global_batch_size": 2 * number}}
         for number in range(1, 2 * (most + 1) + 1, 2)

@@ -79,7 +79,7 @@ class AcrossWorkers:
         clocks = self._known_clocks()
         group = clocks.workers[worker].group if worker in clocks.workers else -1 - worker
         known = self._opened((step.segment, step.step, group))
-        last_ns = own + _ahead(clocks, worker, own)
+        last_ns = own + clocks.ahead_at(worker, own)
         is_later = known.last_ns is None or last_ns > known.last_ns
         known.last_ns = last_ns if known.last_ns is None else max(last_ns, known.last_ns)
         others = list(known.by_worker.items()) if is_later else []
@@ -127,13 +127,4 @@ class AcrossWorkers:
 
 
 def _split(clocks: Clocks, worker: int, step: StepDone, last_ns: int) -> Split:
-    return split_step(step, last_ns - _ahead(clocks, worker, last_ns))
-
-
-def _ahead(clocks: Clocks, worker: int, at_ns: int) -> int:
-    """`WorkerClock.ahead_ns` of one time, which arrays are too slow for."""
-    clock = clocks.workers.get(worker)
-    if clock is None or clock.line is None:
-        return 0
-    line = clock.line
-    return round(line.offset_ns + (line.drift or 0.0) * (at_ns - line.middle_ns))
+    return split_step(step, last_ns - clocks.ahead_at(worker, last_ns))

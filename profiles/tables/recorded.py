@@ -1,0 +1,180 @@
+"""What a run's events say was recorded: its processes and their files, and which are missing.
+
+Numbers made from the rest would look like those of a whole run.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os.path import lexists
+from pathlib import Path
+
+from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.events import (
+    Exited,
+    Launched,
+    PlacementRecorded,
+    SegmentOpened,
+    WindowCaptured,
+    WorkerStarted,
+)
+from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
+from strategy_lab.profiles.run.manifest import RunIdentity
+from strategy_lab.profiles.run.topology import has_coordinator
+from strategy_lab.profiles.tables.schema import WINDOW_TABLES
+
+_CHUNK_BYTES = 1 << 20
+ADDED_LATER = ("causes",)
+"""Tables that earlier versions did not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """A file that an event reports."""
+
+    table: str
+    path: Path
+    num_rows: int | None = None
+    """None if the event does not contain it."""
+    crc32: int | None = None
+    """Checksum of the whole file; None in runs of earlier versions."""
+
+
+def of_this_run(
+    identity: RunIdentity | None, sources: Iterable[EventSource]
+) -> tuple[RunIdentity | None, tuple[EventSource, ...], list[str]]:
+    """Without what belongs to another run, and a note for each piece of it.
+
+    That is `run.json` itself if all other files name another run.
+    """
+    sources = tuple(sources)
+    if identity is None or not identity.uid:
+        return identity, sources, []
+    own = {identity.uid, *identity.parts}
+    named = [_named(source) for source in sources]
+    if any(named) and not own & set().union(*named):
+        note = f"{RUN_FILE} belongs to another run: what was asked of this one is unknown"
+        return None, sources, [note]
+    kept, notes = [], []
+    for source, runs in zip(sources, named, strict=True):
+        if runs <= own:
+            kept.append(source)
+        else:
+            file = Path(source.file)
+            name = file.name if source.worker is None else file.parent
+            notes.append(f"{name} belongs to another run and is ignored")
+    return identity, tuple(kept), notes
+
+
+def _named(source: EventSource) -> set[str]:
+    """The runs that a file says to be of."""
+    started = {event.run for event in source.of_kind(WorkerStarted)}
+    return (started | {event.run for event in source.of_kind(Launched)}) - {""}
+
+
+def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:
+    """Workers that a segment's replicas wait for and of which the folder has no record."""
+    if segment.num_workers < 2 or has_coordinator(segment):
+        return ()
+    present = {
+        source.worker for source in sources if source.last_ns
+    }  # an emptied file tells nothing
+    return tuple(worker for worker in range(segment.num_workers) if worker not in present)
+
+
+def missing_processes(
+    run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+) -> list[str]:
+    """A note for every process that events tell of and whose records are not there."""
+    return [*_missing_folders(run, sources), *_missing_workers(sources, segments)]
+
+
+def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:
+    """Processes that their launcher saw end and whose folder is not there."""
+    notes = []
+    for source in sources:
+        for event in source.of_kind(Exited) if source.worker is None else ():
+            folder = worker_folder(run, event.worker, event.generation).path
+            if not lexists(folder):
+                notes.append(
+                    f"{folder.name} is missing, although {source.file} mentions that process: "
+                    "its records are lost"
+                )
+    return notes
+
+
+def _missing_workers(
+    sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+) -> list[str]:
+    notes = []
+    for segment in segments:
+        absent = absent_workers(sources, segment)
+        if absent:
+            names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
+            notes.append(
+                f"Segment {segment.segment} has {segment.num_workers} workers, and the records of "
+                f"{names} are not in this folder: waits across workers are unknown"
+            )
+    return notes
+
+
+def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedFile, ...]:
+    """Return every file that was complete when its event was written."""
+    return tuple(file for source in sources for file in _of_source(run, source))
+
+
+def missing_files(files: Sequence[RecordedFile]) -> list[str]:
+    """Return notes about missing files, one note per folder."""
+    by_folder: dict[Path, list[RecordedFile]] = {}
+    for file in files:
+        if not _is_there(file.path):
+            by_folder.setdefault(file.path.parent, []).append(file)
+    return [_note(folder, found) for folder, found in by_folder.items()]
+
+
+def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:
+    if source.worker is None or source.generation is None:
+        return
+    folder = worker_folder(run, source.worker, source.generation).path
+    for window in source.of_kind(WindowCaptured):
+        if window.error is None:
+            yield from _of_window(window, folder / window.folder)
+    for placement in source.of_kind(PlacementRecorded):
+        if placement.file is not None:
+            path = folder / placement.file
+            yield RecordedFile("placement", path, placement.num_rows, placement.crc32)
+
+
+def _of_window(window: WindowCaptured, folder: Path) -> Iterator[RecordedFile]:
+    for name, file in window.tables.items():
+        yield RecordedFile(name, folder / f"{name}.parquet", file.num_rows, file.crc32)
+    for name in WINDOW_TABLES if not window.tables else ():
+        if name not in ADDED_LATER:
+            rows = window.num_spans if name == "spans" else None
+            yield RecordedFile(name, folder / f"{name}.parquet", rows)
+
+
+def checksum(path: Path) -> int:
+    """Return the CRC-32 of a file. Raises OSError if it cannot be read."""
+    found = 0
+    with path.open("rb") as file:
+        while block := file.read(_CHUNK_BYTES):
+            found = zlib.crc32(block, found)
+    return found
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_symlink() or path.exists()
+    except OSError:
+        return True  # the error is noted when the file is read
+
+
+def _note(folder: Path, files: Sequence[RecordedFile]) -> str:
+    names = ", ".join(file.path.name for file in files)
+    is_window = folder.name.startswith("window")
+    where = f"{folder.parent.name}/{folder.name}" if is_window else folder.name
+    verb = "is" if len(files) == 1 else "are"
+    return f"{names} of {where} {verb} missing: events.jsonl says that it was recorded"

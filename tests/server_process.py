@@ -1,0 +1,84 @@
+"""A server of the lab in a process of its own, as tests and benchmarks start and end it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_lab.app.server.asgi_app import free_port
+from tests import lab_access
+from tests.patience import PATIENCE_S
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """A server that answers."""
+
+    pid: int
+    port: int
+    log: Path
+    """What it printed."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def server_process(
+    log: Path,
+    *arguments: str,
+    module: str = "strategy_lab.app",
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = PATIENCE_S,
+) -> Iterator[ServerProcess]:
+    """Start `python -m module --port N`, wait until it answers, and end it as a user would.
+
+    Without an `environment` its token is that of `lab_access`.
+    """
+    port = free_port("127.0.0.1", 0)
+    command = [*module_command(module), "--port", str(port), *arguments]
+    inherited = lab_access.environment() if environment is None else environment
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=with_own_code(inherited),
+            start_new_session=True,
+        )
+    server = ServerProcess(process.pid, port, log)
+    try:
+        _wait_until_it_answers(process, server, timeout_s)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_it_answers(
+    process: subprocess.Popen[bytes], server: ServerProcess, timeout_s: float
+) -> None:
+    """Any answer counts: a lab with another token refuses this request."""
+    request = urllib.request.Request(f"{server.url}/_stcore/health", headers=lab_access.HEADERS)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(request, timeout=2):
+                return
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the server did not start:\n{server.log.read_text()}")

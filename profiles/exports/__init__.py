@@ -1,4 +1,4 @@
-"""Exports: bytes for somebody else's tool, one format per file.
+"""Exports for other tools, one module per format.
 
     write(profile, "chrome-trace", Path("run.json.gz"))
     download(profile, "parquet").data

@@ -1,4 +1,4 @@
-"""A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzip where the path ends in .gz.
+"""A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzipped if the path ends in .gz.
 
 Every replica is a process: its captured steps, its ops (as many lanes as it took to keep them
 apart), its sends and receives; in a cluster every worker is one, all on the clock of the first.

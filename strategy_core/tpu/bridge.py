@@ -1,4 +1,4 @@
-"""Stands where XLA's TPU bridge stands: takes a traced TPU cluster, makes it run on the cores.
+"""Replaces XLA's TPU bridge: takes a traced TPU cluster and makes it run on the emulated cores.
 
 The user's function is traced once, by the stock code, through the genuine `tpu.replicate`, into a
 scratch graph; `expansion` re-emits it for every replica into the caller's graph.

@@ -1,4 +1,4 @@
-"""Re-emitting a traced op in another graph, on another device, any number of times."""
+"""Copies a traced op into another graph, on another device, any number of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The communications among replicas: all-reduce, all-to-all and permutation, as sums and copies.
+"""Collectives between replicas: all-reduce, all-to-all and permutation, emitted as sums and copies.
 
 A sum is taken on one replica's device and copied to the others; which one takes it goes round, so
 that no device takes them all. Cores of the same number talk to each other, so a tensor that is

@@ -1,4 +1,4 @@
-"""The logical cores of one replica, and how a tensor is moved among them.
+"""The logical cores of one replica, and data movement between them.
 
 Everything that crosses from a core to another goes through here and is recorded. A piece of a
 tile is cut where the tile is, so that only what is needed travels.

@@ -1,4 +1,4 @@
-"""Expansion: a traced TPU cluster re-emitted once per replica, on the devices of its cores.
+"""Expansion: emits a traced TPU cluster once per replica, on the devices of its cores.
 
 Every tensor of the cluster's graph represents one value per replica (see `sharded.Value`); every
 op is looked at once, in dependency order, and emitted for each replica. What means more than

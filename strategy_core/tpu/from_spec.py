@@ -1,4 +1,4 @@
-"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and where its cores sit.
+"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, with the location of its cores.
 
 The emulation itself is imported when a TPU strategy is built: every run imports this module, and
 only TPU runs may depend on the private TensorFlow that the emulation needs.

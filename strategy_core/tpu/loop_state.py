@@ -1,4 +1,4 @@
-"""The values that a loop or branch carries, as the flat list of tensors that TensorFlow wants.
+"""The values that a loop or branch carries, as the flat list of tensors that TensorFlow requires.
 
 A partitioned value is carried as its tiles and so stays partitioned. What layout a value has at
 the end is only known once the body was emitted: `settle` emits it on trial until nothing changes.

@@ -1,4 +1,4 @@
-"""The shape of an emulated TPU mesh: which core sits where, and what fits on it.
+"""The shape of an emulated TPU mesh: coordinates of its cores, and replicas that fit on it.
 
 No TensorFlow: the page draws topologies with this. A mesh has four axes (x, y, z, core), as
 `tf.tpu.experimental.Topology` has; cores are numbered in row-major order.

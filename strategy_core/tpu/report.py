@@ -1,4 +1,4 @@
-"""What an expansion did, as plain data: where ops ran, what moved, what could not be partitioned.
+"""The result of an expansion as plain data: op placement, transfers, ops without partitioning.
 
 The lab joins these records with its measurements on the node names (`Collective.nodes`).
 Bytes are `None` where a shape is only known when the step runs.

@@ -1,4 +1,4 @@
-"""How a tensor lies on the logical cores of one replica.
+"""The layout of a tensor on the logical cores of one replica.
 
 A plain tensor lives on one core. `Sharded` is cut into a grid of tiles, one per core; a grid of
 ones is a tensor that every core holds whole. `CoreHandles` is a variable with a copy per core.

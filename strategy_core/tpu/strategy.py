@@ -1,4 +1,4 @@
-"""TPUStrategy: TensorFlow's own class in front, emulated cores behind it."""
+"""TPUStrategy: TensorFlow's own class over a back end of emulated cores."""
 
 from __future__ import annotations
 

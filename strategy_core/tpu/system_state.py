@@ -1,4 +1,4 @@
-"""Which TPU systems are initialized, as far as this program has said."""
+"""Which TPU systems this program has initialized."""
 
 from __future__ import annotations
 

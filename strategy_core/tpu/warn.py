@@ -1,4 +1,4 @@
-"""Warnings about TPU programs that run here and would not run on a TPU."""
+"""Warnings about programs that run on the emulation but would not run on a TPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was asked, what it ran on, and what every number means."""
+"""The spec, the environment, and the definition of every number."""
 
 from __future__ import annotations
 

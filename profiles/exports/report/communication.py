@@ -1,4 +1,4 @@
-"""What the replicas sent each other: collectives, their bandwidth, and who sent to whom."""
+"""Communication of the replicas: collectives, their bandwidth, and sends between devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long series made short without lying: each bucket keeps its lowest, middle and highest value."""
+"""Downsamples long series: each bucket keeps its lowest, median and highest value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every section needs to know of a run, worked out once."""
+"""The facts of a run that all sections use, computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML that cannot be broken into: text is escaped where it enters, and only `tag` makes markup.
+"""Injection-safe HTML: text is escaped on input, and only `tag` creates markup.
 
 tag("p", "a < b", class_="note")    ->   <p class="note">a &lt; b</p>
 """

@@ -1,4 +1,4 @@
-"""Memory of each device, or of the process where a device keeps no count."""
+"""Memory of each device, or of the process if the device does not report it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sits on which device: ops, variables and their bytes."""
+"""Ops, variables and their bytes on each device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameter servers: each worker's step, and what sits on which server."""
+"""Parameter servers: each worker's step, and the variables of each server."""
 
 from __future__ import annotations
 

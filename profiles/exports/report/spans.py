@@ -1,4 +1,4 @@
-"""Op spans as a page takes them: whole numbers in a few bytes each, names said once.
+"""Encodes op spans for the page: integers in a few bytes each, names stored once.
 
 A span is four numbers in base-128 bytes (least significant first, as protocol buffers do):
 start after the span before, length (both in units of 100 ns), row, name. Names are sorted and

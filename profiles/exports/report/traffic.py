@@ -1,4 +1,4 @@
-"""Who sent whom how much: a matrix of devices, and every tensor that was sent."""
+"""Bytes between devices: a matrix, and every tensor that was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fused batch normalisation over a split batch or image: the statistics are those of the whole."""
+"""Fused batch normalisation over a split batch or image, with statistics of the whole tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving, joining and cutting: along axes that are not split it happens tile by tile.
+"""Reshape, transpose, concatenate, split and pad: tile by tile along axes that are not split.
 
 Where an op needs an axis whole that is split, its tiles are joined first (on every core, not on
 core 0), and the other axes stay split.

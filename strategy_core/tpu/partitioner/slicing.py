@@ -1,4 +1,4 @@
-"""Slices: axes taken whole stay split, the others are joined first (on every core)."""
+"""Slices: axes that are kept whole stay split; the others are first gathered on every core."""
 
 from __future__ import annotations
 

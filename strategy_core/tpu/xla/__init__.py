@@ -1,4 +1,4 @@
-"""What a real TPU's compiler would say of a traced step; `check` is the entry.
+"""Checks a traced step against a real TPU's compiler; the entry is `check`.
 
 Nothing here is executed on the emulated cores.
 """

@@ -1,4 +1,4 @@
-"""What to write instead of an op that a TPU does not compile, by what kind of op it is."""
+"""Alternatives for ops that a TPU does not compile, by kind of op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's bridge from a graph to XLA, compiling for nothing: only what it says is kept."""
+"""Compiles a graph with TensorFlow's XLA bridge only for its messages; the program is dropped."""
 
 from __future__ import annotations
 

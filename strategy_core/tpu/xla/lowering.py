@@ -1,4 +1,4 @@
-"""Puts a traced cluster through TensorFlow's XLA bridge; what XLA refuses, op by op."""
+"""Compiles a traced cluster with TensorFlow's XLA bridge and collects the ops that XLA refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a strategy checks its steps, and how it tells what it finds."""
+"""Whether a strategy checks its steps, and how it reports findings."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ class EventLog:
         self.now_ns = now_ns
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: BinaryIO = path.open("ab", buffering=0)
-        self._lines = itertools.count(_num_lines(path) + 1)
+        last = max((event.line for event in read_events(path)[0]), default=0)
+        self._lines = itertools.count(last + 1)
 
     def write(self, event: Event) -> None:
         """Append one event; raises RunFolderError where the disk refuses it."""
@@ -76,11 +77,6 @@ class EventLog:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _num_lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def _refused(why: str | None) -> RunFolderError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     Exited,
+    Finished,
     Launched,
     PlacementRecorded,
     SegmentOpened,
@@ -88,21 +89,46 @@ def missing_processes(
     run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
 ) -> list[str]:
     """A note for every process that events tell of and whose records are not there."""
-    return [*_missing_folders(run, sources), *_missing_workers(sources, segments)]
+    return [
+        *_missing_folders(run, sources),
+        *_missing_ends(sources),
+        *_missing_workers(sources, segments),
+    ]
 
 
 def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:
-    """Processes that their launcher saw end and whose folder is not there."""
+    """Processes that their launcher saw end and whose folder, or events, are not there."""
     notes = []
     for source in sources:
         for event in source.of_kind(Exited) if source.worker is None else ():
-            folder = worker_folder(run, event.worker, event.generation).path
-            if not lexists(folder):
+            folder = worker_folder(run, event.worker, event.generation)
+            missing = None if lexists(folder.path) else folder.path
+            if missing is None and event.verdict == "finished" and not lexists(folder.events):
+                missing = folder.events
+            if missing is not None:
                 notes.append(
-                    f"{folder.name} is missing, although {source.file} mentions that process: "
-                    "its records are lost"
+                    f"{missing.relative_to(run)} is missing, although {source.file} mentions that "
+                    "process: its records are lost"
                 )
     return notes
+
+
+def _missing_ends(sources: Sequence[EventSource]) -> list[str]:
+    """Files that were cut between two lines, although their launcher saw the process finish."""
+    # Not every process of an earlier version, whose lines have no numbers, wrote that it finished.
+    written = {
+        (source.worker, source.generation): source
+        for source in sources
+        if source.events and source.events[0].line
+    }
+    exits = [event for source in sources for event in source.of_kind(Exited)]
+    return [
+        f"The end of {source.file} is missing: what the process recorded last is unknown"
+        for event in exits
+        if event.verdict == "finished"
+        and (source := written.get((event.worker, event.generation)))
+        and not source.of_kind(Finished)
+    ]
 
 
 def _missing_workers(

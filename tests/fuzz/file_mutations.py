@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.fuzz.mutation import Mutation
 from tests.fuzz.values import is_other_type
 
 _HUGE_BYTES = 20 << 30
+_CHECKSUM = re.compile(r'"crc32": ?\d')
 
 
 def mutate_bytes(file: Path, rng: random.Random) -> Mutation:
@@ -128,13 +130,14 @@ def _unreadable(run: Path, _others: Path, rng: random.Random) -> Mutation:
 
 def _exchanged(run: Path, _others: Path, rng: random.Random) -> Mutation:
     one, other = _file(run, rng), _file(run, rng)
+    is_detectable = {one.suffix, other.suffix} != {".parquet"} or _has_checksums(run)
     first, second = one.read_bytes(), other.read_bytes()
     one.unlink()
     one.write_bytes(second)
     if other != one:
         other.unlink()
         other.write_bytes(first)
-    return _said(one, run, f"exchanged with {other.relative_to(run)}")
+    return _said(one, run, f"exchanged with {other.relative_to(run)}", is_detectable)
 
 
 def _of_another_run(run: Path, others: Path, rng: random.Random) -> Mutation:
@@ -143,16 +146,17 @@ def _of_another_run(run: Path, others: Path, rng: random.Random) -> Mutation:
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         target.unlink()
-    had_checksum = target.suffix != ".parquet" or '"crc32":' in _events_of(run)
+    is_detectable = target.suffix != ".parquet" or _has_checksums(run)
     shutil.copyfile(source, target)
     said = f"is {source.relative_to(others)} of another run"
-    return _said(target, run, said, had_checksum)
+    return _said(target, run, said, is_detectable)
 
 
-def _events_of(run: Path) -> str:
+def _has_checksums(run: Path) -> bool:
+    """Whether its tables are known from others of the same form: not in earlier versions."""
     files = [path for path in run.rglob("events.jsonl") if path.is_file()]
     small = [path for path in files if path.stat().st_size < 1 << 20]
-    return "".join(path.read_text(errors="replace") for path in small)
+    return any(_CHECKSUM.search(path.read_text(errors="replace")) for path in small)
 
 
 def _renamed(run: Path, _others: Path, rng: random.Random) -> Mutation:

@@ -72,7 +72,8 @@ def write_served_run(
     ]
     done.sort(key=lambda one: one.finished_ns)
     for process in range(4):
-        _write(folder, process, _start(process, hosts[min(process, 2)]))
+        end = [Finished("finished", 0)] if process else []
+        _write(folder, process, [*_start(process, hosts[min(process, 2)]), *end])
     _write(folder, 0, [_segment(), *_steps(done, own_step), _served(own_step), *(extra or [])])
     _write(folder, 0, [Finished("finished", len(done))])
     launched = [Launched(n, 0, 1 << 22, 1, False, task) for n, task in enumerate(_TASKS)]

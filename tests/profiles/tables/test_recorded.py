@@ -52,6 +52,12 @@ def test_without_a_workers_folder_waits_are_unknown_and_not_0(tmp_path: Path) ->
     assert "Segment 0 has 2 workers, and the records of 1 are not in this folder" in text
 
 
+def test_a_finished_workers_missing_events_are_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
+    worker_folder(run, 0).events.unlink()
+    assert "worker-0-0/events.jsonl is missing, although launcher.jsonl mentions" in noted(run)
+
+
 def test_a_worker_whose_events_were_emptied_is_absent(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
     (run / "worker-1-0" / "events.jsonl").write_bytes(b"")
@@ -117,6 +123,15 @@ def test_a_line_that_is_gone_or_there_twice_is_noted(
     assert f"worker-0-0/events.jsonl: {note}" in noted(run)
     if "left out" in note:
         assert profiles.load(run).summary()["segments"] == before
+
+
+def test_a_file_that_was_cut_between_two_lines_is_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, workers=2)
+    events = worker_folder(run, 1).events
+    lines = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join(lines[:-10]))
+    note = "The end of worker-1-0/events.jsonl is missing: what the process recorded last is"
+    assert note in noted(run)
 
 
 def test_a_damaged_line_is_not_missing_as_well(tmp_path: Path) -> None:

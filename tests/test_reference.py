@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from strategy_core.cli import _reference as cli
 from strategy_core.cli.main import verb_parsers
 from strategy_lab.profiles.reporting import glossary
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.run import reference as run_folder
 from strategy_lab.profiles.spec import reference as run_spec
 from strategy_lab.profiles.tables import reference as tables
@@ -61,6 +62,15 @@ def test_words_that_the_page_explains_are_in_the_glossary() -> None:
     used = {word for text in texts for word in re.findall(r"TERMS\[[\"']([^\"']+)[\"']\]", text)}
     assert used >= {"replica", "worker", "step", "segment", "global batch", "capture window"}
     assert used <= set(glossary.TERMS)
+
+
+def test_the_live_view_explains_by_keys_that_there_are() -> None:
+    scripts = [path.read_text("utf-8") for path in (DOCS.parent / "app/frontend/live").glob("*.js")]
+    pattern = r"\bdefinitions(?:\.(\w+)|\[\"([^\"]+)\"\])"
+    used = {a or b for script in scripts for a, b in re.findall(pattern, script)}
+    assert used >= {"capture window", "collective", "marks", "served_step"}
+    assert used <= set(glossary.TERMS) | set(DEFINITIONS)
+    assert not set(glossary.TERMS) & set(DEFINITIONS)
 
 
 def test_words_of_the_glossary_are_sentences_in_the_order_of_the_alphabet() -> None:

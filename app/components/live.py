@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strategy_lab.app.components.packaged import Packaged
 from strategy_lab.profiles.reporting.definitions import hover_texts
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.palette import (
     PHASE_COLOURS,
     REPLICA_COLOURS,
@@ -32,7 +33,7 @@ def live_view(run_id: str, *, can_kill: bool = False) -> int | None:
             "servedParts": list(SERVED_PARTS),
             "servedColours": SERVING_COLOURS,
             "replicaColours": list(REPLICA_COLOURS),
-            "definitions": hover_texts(),
+            "definitions": hover_texts() | TERMS,
         },
     )
     asked = getattr(result, "kill", None)

@@ -1,4 +1,4 @@
 """RunSpec, the request for a run: its fields and checks, and specs that other versions stored.
 
-Only what the text alone can tell; checks against a machine are in `strategy_core.planning`.
+What a strategy or a machine asks of a spec is checked in `strategy_core.planning`.
 """

@@ -9,9 +9,9 @@ export function chartBlock(name, title, unit) {
   return { block: el("section", { class: "chart-block" }, head, canvas), canvas, legend };
 }
 
-export function panel(name, title, ...children) {
+export function panel(name, title, definition, ...children) {
   const source = el("span", { class: "source" });
-  const heading = el("h3", {}, el("span", { text: title }), source);
+  const heading = el("h3", {}, el("span", { text: title, title: definition }), source);
   return { block: el("section", { class: "panel", dataset: { panel: name } }, heading, ...children), source };
 }
 

@@ -47,14 +47,14 @@ export class LiveView {
       .add("busbw", "Bus bandwidth");
     this.processes = new Processes((worker) => this.trigger?.("kill", worker));
     this.charts = new Charts(this.history, this.axis, data.replicaColours, (replica) => this.labelOf(replica, this.processOf(replica)), () => this.redraw());
-    this.marksBars = this.bars("phases", "Time of the step");
-    this.captureBars = this.bars("capture", "Latest full capture");
-    this.servedBars = this.bars("served", "Each worker's step", data.servedParts, data.servedColours);
+    this.marksBars = this.bars("phases", "Time of the step", definitions.marks);
+    this.captureBars = this.bars("capture", "Latest full capture", definitions["capture window"]);
+    this.servedBars = this.bars("served", "Each worker's step", definitions.served_step, data.servedParts, data.servedColours);
     this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, definitions), this.marksBars.canvas);
     const saidOf = Object.fromEntries(data.servedParts.map((part) => [part, definitions.served_step]));
     this.servedBars.block.insertBefore(phaseLegend(data.servedParts, data.servedColours, saidOf), this.servedBars.canvas);
     this.traffic = el("div");
-    this.trafficPanel = panel("collectives", "Collectives", this.traffic);
+    this.trafficPanel = panel("collectives", "Collectives", definitions.collective, this.traffic);
     this.newsList = el("ol", { class: "news" });
     this.root.replaceChildren(
       this.status.root,
@@ -71,16 +71,16 @@ export class LiveView {
           this.servedBars.block,
           this.captureBars.block,
           this.trafficPanel.block,
-          panel("news", "What happened", this.newsList).block,
+          panel("news", "What happened", null, this.newsList).block,
         ),
       ),
     );
   }
 
-  bars(name, title, phases = this.data.phases, colours = this.data.phaseColours) {
+  bars(name, title, definition, phases = this.data.phases, colours = this.data.phaseColours) {
     const canvas = el("canvas", { role: "img", "aria-label": title });
     const hint = el("p", { class: "quiet" });
-    const made = panel(name, title, canvas, hint);
+    const made = panel(name, title, definition, canvas, hint);
     const bars = new Breakdown(canvas, phases, colours, (text) => {
       canvas.title = text ?? "";
     });

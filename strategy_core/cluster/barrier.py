@@ -1,14 +1,14 @@
-"""Workers of a cluster meet outside their steps: in an all-reduce that all of them enter.
+"""Synchronizes the workers of a cluster between steps, by an all-reduce that all of them enter.
 
-Before a change of the step that they share: each has built its part, or says that it could not, and
-all do the same then. A worker that went on alone would leave its peers waiting for ever.
+It is used in three places:
 
-Where one of them was sent a command that its peers' launchers know nothing of: all tell each other
-what they have (`share`).
-
-After the last step, where their launchers do not know each other: a worker that leaves right then
-can fail a peer that is still inside that step. A worker that has the result of the all-reduce knows
-that every step of every worker is done; one that fails inside it loses nothing.
+- Before a change of the step that they share. Each worker has built its part or reports that it
+  cannot, and then all act alike. A worker that changed alone would leave its peers waiting.
+- When one of them received a command that its peers' launchers do not know: all workers exchange
+  their commands (`share`).
+- After the last step, if each has its own launcher. A worker that exits right after its last step
+  can fail a peer that is still inside that step. A worker that has the result of the all-reduce
+  knows that every worker has done every step; a worker left alone in it has nothing to lose.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ import numpy.typing as npt
 import tensorflow as tf
 
 Sum = Callable[[npt.ArrayLike], npt.NDArray[np.floating[Any]]]
-"""Every replica adds this array, shape (n,); gives the sum."""
+"""Sums an array of shape (n,) over all replicas, each of which adds its own."""
 
 
 def all_can(strategy: tf.distribute.Strategy, can: bool) -> bool:
-    """Whether every worker says that it can, once all have said so or not.
+    """Whether every worker can, once all have answered.
 
-    Raises tf.errors.OpError where one of them is gone.
+    Raises tf.errors.OpError if a worker is gone.
     """
     return not _sum(strategy, [0.0 if can else 1.0]).any()
 
 
 def share(strategy: tf.distribute.Strategy, process: int, num_workers: int, text: str) -> list[str]:
-    """What every worker says, by its number, once all have said something or nothing.
+    """Exchange texts, which may be empty. Returns the text of every worker by its number.
 
-    Raises tf.errors.OpError where one of them is gone.
+    Raises tf.errors.OpError if a worker is gone.
     """
     own = text.encode()
     sizes = np.zeros(num_workers + 1)
     sizes[process], sizes[-1] = len(own), 1
     *summed, num_replicas = _sum(strategy, sizes)
-    per_worker = num_replicas / num_workers  # each adds as much as it has replicas
+    per_worker = num_replicas / num_workers  # each worker adds its array once per replica
     lengths = [round(size / per_worker) for size in summed]
     ends = np.cumsum(lengths)
     if not ends[-1]:
@@ -54,7 +54,7 @@ def share(strategy: tf.distribute.Strategy, process: int, num_workers: int, text
 
 
 def leave_together(strategy: tf.distribute.Strategy) -> None:
-    """Come back once every worker has called this, or one is gone."""
+    """Return once every worker has called this, or one is gone."""
     with contextlib.suppress(tf.errors.OpError):
         _sum(strategy, [1.0])
 

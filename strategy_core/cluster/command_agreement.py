@@ -1,8 +1,8 @@
-"""Workers of a cluster obey a command at the same step, or one would wait for another for ever.
+"""Makes all workers of a cluster obey a command at the same step; otherwise they would deadlock.
 
-Every worker is sent every command, but not at the same moment. So each step carries, in the same
-all-reduce as its loss, how many commands every worker has received so far: a command is obeyed
-after the step that shows that all of them have it, and all see that in the same step.
+Every worker receives every command, but not at the same moment. So the all-reduce of each step's
+loss also carries the number of commands that each worker has received. A command is obeyed after
+the step that shows that all workers have it, which all of them see in the same step.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy.typing as npt
 from strategy_core.processes import protocol
 
 HEARD_OF = 0
-"""Number of a command that was sent to a peer."""
+"""Number given to a command that another worker received."""
 
 
 class CommandAgreement:
-    """One worker's side of it.
+    """One worker's part of the agreement.
 
     Args:
       process: number of this worker.
-      num_workers: how many there are, with as many replicas each.
+      num_workers: number of workers, each with the same number of replicas.
     """
 
     def __init__(self, process: int, num_workers: int) -> None:
@@ -36,24 +36,24 @@ class CommandAgreement:
         self._told = self._tell()
 
     def receive(self, commands: Sequence[protocol.Command]) -> None:
-        """Commands that reached this worker, in the order in which they were sent to all."""
+        """Add commands that reached this worker, in the order in which they were sent to all."""
         if commands:
             self._received.extend(commands)
             self._told = self._tell()
 
     def told(self) -> npt.NDArray[np.float32]:
-        """What each of this worker's replicas adds to the next step's sum: (num_workers + 1,).
+        """What each replica of this worker adds to the next step's sum: (num_workers + 1,).
 
         The last number counts the replicas.
         """
         return self._told
 
     def hear(self, summed: Sequence[float]) -> None:
-        """The sum over all replicas that the step gave: (num_workers + 1,)."""
+        """Take the step's sum over all replicas: (num_workers + 1,)."""
         self._num_agreed = min(self._counts(summed))
 
     def agreed(self) -> list[protocol.Command]:
-        """Commands to obey now, each once: every worker has them."""
+        """Commands to obey now because every worker has them; each is returned once."""
         ready = self._received[self._num_obeyed : self._num_agreed]
         self._num_obeyed = max(self._num_obeyed, self._num_agreed)
         return ready
@@ -64,20 +64,20 @@ class CommandAgreement:
         return told
 
     def _counts(self, summed: Sequence[float]) -> list[int]:
-        """Commands that each worker has: every one of its replicas added them."""
+        """Number of commands that each worker has; each of its replicas has added that number."""
         *counts, num_replicas = summed
         return [round(count * self._num_workers / num_replicas) for count in counts]
 
 
 class SharedCommands(CommandAgreement):
-    """The same between workers whose launchers do not know each other.
+    """Agreement between workers with separate launchers.
 
-    What one of them was sent, its peers were not. The step shows all of them that there is
-    something; right after it they tell each other what, and obey it there.
+    A command reaches only one of the workers. The step shows all workers that there is one. Right
+    after the step they exchange their commands and obey them.
 
     Args:
-      share: tells all workers a text each, and returns what each said, by process number. Entered
-        by all of them at once, and only if there is something to share.
+      share: sends a text to all workers and returns the texts of all by process number. All workers
+        call it at the same time, and only if there is something to share.
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class SharedCommands(CommandAgreement):
         if heard == before:
             return []
         self._obeyed = heard
-        # What has come since the step began is for a later one.
+        # Commands received after the step began are left for a later step.
         own = self._received[before[self._process] : heard[self._process]]
         said = self._share("".join(protocol.command_line(command).decode() for command in own))
         found: list[protocol.Command] = []
         for process, text in enumerate(said):
             lines = text.splitlines()
             commands = [c for line in lines if (c := protocol.parse_command(line)) is not None]
-            # Only the first worker answers: the numbers of others' launchers mean nothing here.
+            # Only the first worker answers commands: other launchers' numbers have no meaning here.
             found += [replace(c, number=HEARD_OF) for c in commands] if process else commands
         return found

@@ -1,7 +1,7 @@
-"""Checks that all hosts were started for the same run, with the same programs.
+"""Checks that all hosts were started with the same run and programs, by exchanging descriptions.
 
-Hosts with different flags would meet in collectives of different sizes, and fail there with
-an error that names neither the host nor the flag.
+Hosts with different settings would otherwise fail in collectives of different sizes, with an error
+that names neither the host nor the setting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ADVICE = "Start the run again with the same flags and the same installation on 
 
 
 def asked_here(spec: RunSpec, tensorflow: str) -> str:
-    """What this host says, for the others to compare: one line of JSON."""
+    """This host's description for the others to compare: one line of JSON."""
     source = Path(workload_catalog.find(spec.workload))
     programs = {
         "Strategy Lab": _version(),
@@ -31,7 +31,8 @@ def asked_here(spec: RunSpec, tensorflow: str) -> str:
 
 
 def check_same(said: Sequence[str]) -> None:
-    """Raise SpecError where one worker's text differs from the first one's, with what and how."""
+    """Raise SpecError if a worker's description differs from the first one's; names the
+    difference."""
     first = json.loads(said[0])
     for worker, text in enumerate(said):
         other = json.loads(text)

@@ -8,16 +8,17 @@ from strategy_core.cluster.tasks import Cluster
 from strategy_core.planning.gpu_allocation import Seat
 
 GIVEN = "CUDA_VISIBLE_DEVICES"
-"""Engines that hand cards out to processes set this: what such a process sees is its own."""
+"""Set by engines that assign GPUs to processes: a process that has it owns all GPUs it sees."""
 
 
 def local_rank_of(
     cluster: Cluster, process: int, has_own_launcher: bool, environment: Mapping[str, str]
 ) -> Seat:
-    """The local_rank of a process on its machine.
+    """The rank of a process on its machine, and the number of workers there.
 
-    One launcher has all of its processes beside each other; else those are, that have the same host
-    in their addresses, unless this one was started with GPUs of its own.
+    All processes of a common launcher are on the same machine. With separate launchers, processes
+    are on the same machine if their addresses have the same host, unless this one was started with
+    GPUs of its own.
     """
     workers = [task for task in cluster.tasks if task.role == "worker"]
     own = cluster.tasks[process]

@@ -1,7 +1,7 @@
-"""This process as a member of a cluster: joined once, before TensorFlow's runtime starts.
+"""This process as a member of a cluster, which it joins before TensorFlow's runtime starts.
 
-TensorFlow fixes a process's place in a cluster when its runtime starts, and cannot leave again: a
-change of the cluster takes fresh processes.
+TensorFlow fixes a process's task when its runtime starts and cannot leave a cluster again, so a
+change of the cluster needs fresh processes.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ from strategy_core.private_tf import engine as private_tf
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 REPORT_LOST_PEERS = {"GRPC_FAIL_FAST": "use_caller"}
-"""Environment of every process of a cluster with a coordinator: a call to one that is gone fails,
-where it would wait for its return."""
+"""Environment of every process of a cluster with a coordinator.
+
+With it, a call to a process that is gone fails; by default it waits for the process to return.
+"""
 
 
 @dataclass(frozen=True)
 class Membership:
-    """Which of the run's processes this one is."""
+    """The number of this process among the run's processes."""
 
     cluster: Cluster
     process: int
     has_own_launcher: bool = False
-    """Its peers have others, so its port is not reserved."""
+    """True if its peers have other launchers, so that no launcher has reserved its port."""
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process writes what is to be written once."""
+        """Whether this process writes what is written once per run."""
         return self.process == 0
 
     @property
     def local_rank(self) -> Seat:
-        """Where this process is among the workers on its machine."""
+        """This process's rank among the workers on its machine."""
         return local_rank_of(self.cluster, self.process, self.has_own_launcher, os.environ)
 
     def join(self, spec: RunSpec) -> None:
-        """Tell TensorFlow of the cluster; nothing may have started its runtime yet."""
+        """Configure TensorFlow for the cluster. Call it before TensorFlow's runtime starts."""
         if not self.has_own_launcher:
             os.environ |= REUSE_PORT
         if self.cluster.has_coordinator:

@@ -1,8 +1,8 @@
-"""Who is in a cluster: one task per process, each with its role and address. Free of TensorFlow.
+"""The tasks of a cluster: one per process, each with its role and address. Without TensorFlow.
 
-Processes are numbered over the whole run, in the order in which a run folder and the tables know
-them: the leader is 0. `TF_CONFIG`, the contract that every engine of TensorFlow clusters keeps,
-numbers the tasks of each role from 0 instead.
+Processes are numbered over the whole run, in the order that run folders and tables use: the leader
+is 0. `TF_CONFIG`, the convention of all engines for TensorFlow clusters, numbers the tasks of each
+role from 0 instead.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Task:
 
     role: Role
     index: int
-    """Among the tasks of its role."""
+    """Number among the tasks of its role."""
     address: str
     """`host:port` of its gRPC server."""
     profiler: str = ""
-    """The same of its profiler's; empty where it has none."""
+    """`host:port` of its profiler; empty without one."""
 
     @property
     def title(self) -> str:
-        """As people call it: `worker 1`, `parameter server 0`, `host 1`, `coordinator`."""
+        """Its name for users: `worker 1`, `parameter server 0`, `host 1`, `coordinator`."""
         return _TITLES[self.role] if self.role == "chief" else f"{_TITLES[self.role]} {self.index}"
 
 
@@ -55,12 +55,12 @@ class Cluster:
 
     @property
     def num_workers(self) -> int:
-        """Processes that train: parameter servers and the coordinator beside them do not."""
+        """Number of processes that train, without parameter servers and the coordinator."""
         return sum(task.role in ("worker", "host") for task in self.tasks)
 
     @property
     def has_coordinator(self) -> bool:
-        """Whether the first process, the coordinator, trains, and the others do what it sends."""
+        """Whether the first process is a coordinator that runs the training on the others."""
         return bool(self.tasks) and self.tasks[0].role == "chief"
 
     @property
@@ -85,7 +85,7 @@ class Cluster:
 
 
 def roles(spec: RunSpec) -> list[tuple[Role, int]]:
-    """Role and index of every process that a run takes; empty where one process is enough."""
+    """Role and index of every process of a run; empty if one process is enough."""
     row = strategy_catalog.row(spec.strategy)
     if not row.is_cluster(spec.workers):
         return []
@@ -97,7 +97,7 @@ def roles(spec: RunSpec) -> list[tuple[Role, int]]:
 def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str] = ()) -> Cluster:
     """The cluster of a spec at the given addresses, by process number; raises SpecError.
 
-    `profilers` are addresses for the profilers of those that have one, by process number too.
+    `profilers` are the profiler addresses of the tasks that have one, also by process number.
     """
     wanted = roles(spec)
     if len(addresses) != len(wanted):

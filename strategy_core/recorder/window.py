@@ -76,7 +76,7 @@ class Window:
 
     @property
     def is_written(self) -> bool:
-        """Whether the capture is complete, or `error` says why there is none."""
+        """Whether the capture is complete, or `error` says why it is missing."""
         return True
 
     def wait(self) -> None:

@@ -1,4 +1,4 @@
-"""TPU programs on any machine: TensorFlow's TPU API over virtual CPU devices or logical GPUs.
+"""TPU programs on any machine: TensorFlow's TPU API on virtual CPU devices or logical GPUs.
 
     from strategy_core import tpu
     tpu.configure_virtual_cores(8)
@@ -7,8 +7,8 @@
     topology = tpu.initialize_tpu_system(resolver)
     strategy = tpu.TPUStrategy(resolver)
 
-The names are loaded on first use, so that `strategy_core.tpu.mesh`, which draws topologies,
-can be imported where TensorFlow must not be.
+The names are loaded on first use, so that `strategy_core.tpu.mesh`, which draws topologies, can be
+imported by code that must not import TensorFlow.
 """
 
 from __future__ import annotations

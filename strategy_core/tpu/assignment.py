@@ -11,13 +11,14 @@ import tensorflow as tf
 
 
 class PlacedAssignment(tf.tpu.experimental.DeviceAssignment):
-    """The stock assignment, `tpu_device` and `host_device` answering with emulating devices.
+    """The stock assignment, with the emulating devices as `tpu_device` and `host_device`.
 
     TensorFlow finds a replica's copy of a variable by these names.
     """
 
     def __init__(self, assignment: Any, devices: Sequence[str]) -> None:
-        """`devices` by task and then ordinal, as `TPUClusterResolver.core_devices`."""
+        """`devices` is indexed by task and then ordinal, as in
+        `TPUClusterResolver.core_devices`."""
         super().__init__(assignment.topology, assignment.core_assignment)
         self._placed = list(devices)
 
@@ -44,6 +45,6 @@ class PlacedAssignment(tf.tpu.experimental.DeviceAssignment):
 
 
 def host_of(device: str) -> str:
-    """The CPU device of the host that a core belongs to."""
+    """The CPU device of the host of a core."""
     spec = tf.DeviceSpec.from_string(device)
     return str(spec.replace(device_type="CPU", device_index=0).to_string())

@@ -1,7 +1,7 @@
-"""Replaces XLA's TPU bridge: takes a traced TPU cluster and makes it run on the emulated cores.
+"""Replaces XLA's TPU bridge: runs a traced TPU cluster on the emulated cores.
 
-The user's function is traced once, by the stock code, through the genuine `tpu.replicate`, into a
-scratch graph; `expansion` re-emits it for every replica into the caller's graph.
+TensorFlow's own code traces the user's function once, through the genuine `tpu.replicate`, into a
+scratch graph. `expansion` re-emits that graph for every replica into the caller's graph.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ nest = private_tf.nest
 
 
 def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[..., Any]:
-    """A function of (args, kwargs), per-replica values in them, that runs `fn` on every replica."""
+    """A function of (args, kwargs), which may hold per-replica values, that runs `fn` on all
+    replicas."""
 
     @tf.autograph.experimental.do_not_convert
     def tpu_function(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
         inputs = _inputs_by_replica(strategy, args, kwargs or {}, options)
-        # On a TPU, jit_compile around strategy.run has no effect: the replicas are compiled anyway.
+        # On a TPU, jit_compile around strategy.run has no effect: the replicas are always compiled.
         private_tf.do_not_compile_callers()
         outer = tf.compat.v1.get_default_graph()
         cluster, structure, outputs = _trace(strategy, fn, inputs, options)
@@ -41,10 +42,11 @@ def replicated(strategy: Any, fn: Callable[..., Any], options: Any) -> Callable[
 
 
 def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: int) -> Any:
-    """`iterations` steps of `fn(context, inputs)` in one call; the context with its last outputs.
+    """Run `iterations` steps of `fn(context, inputs)` in one call.
 
-    `fn` is called across replicas, as documented, and may use `call_for_each_replica`. What TF 1
-    put in the context's `run_op` for a session to run has been run: it is None.
+    Returns the context with its last outputs. `fn` is called in cross-replica context, as
+    documented, and may use `call_for_each_replica`. The context's `run_op`, which a TF 1 session
+    would run, has already been run and is None.
     """
     context = private_tf.MultiStepContext()
 
@@ -91,7 +93,7 @@ def _inputs_by_replica(
         inputs.append([replica_id, select(replica, args), select(replica, kwargs)])
     for value in nest.flatten(inputs, expand_composites=True):
         if tf.is_tensor(value) and value.shape.rank is None and value.dtype != tf.variant:
-            raise ValueError(  # TensorFlow's own words
+            raise ValueError(  # TensorFlow's own message
                 f"input tensor {value} to TPUStrategy.run() has unknown rank, which is not allowed"
             )
     if not options.experimental_enable_dynamic_batch_size:
@@ -105,7 +107,7 @@ def _inputs_by_replica(
 
 
 def _one_static_shape(inputs: list[list[Any]]) -> list[list[Any]]:
-    """Inputs with the same static shape on all replicas: a last batch may be shorter on some.
+    """Inputs with equal static shapes on all replicas, where those of a last batch may differ.
 
     `TPUReplicatedInput` merges the static shapes of its inputs and refuses different ones.
     """
@@ -128,7 +130,7 @@ def _one_static_shape(inputs: list[list[Any]]) -> list[list[Any]]:
 def _trace(
     strategy: Any, fn: Callable[..., Any], inputs: list[list[Any]], options: Any
 ) -> tuple[Any, Any, list[Any]]:
-    """The cluster's graph, what `fn` returned while it was traced, and its outputs by replica."""
+    """The cluster's graph, the result of `fn` while it was traced, and its outputs by replica."""
     result: list[Any] = [None]
     extended = strategy.extended
 
@@ -139,8 +141,9 @@ def _trace(
         return result[0]
 
     cluster = private_tf.FuncGraph("tpu_cluster")
-    # Loop and branch bodies order their side effects themselves; the cluster's own are ordered
-    # by the caller's graph, which sees the ops in the order in which they were traced.
+    # Disables automatic control dependencies for the cluster. Loop and branch bodies order their
+    # side effects themselves. The caller's graph orders those of the cluster: it receives the ops
+    # in the order in which they were traced.
     cluster._add_control_dependencies = True
     xla_options = options.experimental_xla_options or private_tf.XLAOptions(
         use_spmd_for_xla_partitioning=extended.is_spmd

@@ -1,4 +1,4 @@
-"""Copies a traced op into another graph, on another device, any number of times."""
+"""Re-emits a traced op in another graph, on another device, any number of times."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _KEPT_PRIVATE_ATTRS = frozenset(
     ("_lower_using_switch_merge", "_num_original_outputs", "_read_only_resource_inputs")
 )
 _SEED_STRIDE = 1_000_003
-"""Distance of the op seeds of neighbouring replicas: a prime, so that they do not meet."""
+"""Difference of the op seeds of neighbouring replicas: a prime, so that seeds do not coincide."""
 
 
 class Template:
-    """One traced op, ready to be created again and again."""
+    """A traced op that can be created repeatedly."""
 
     def __init__(self, op: tf.Operation, graphs: Sequence[Any]) -> None:
-        """`graphs`, inner first, know the functions that the op refers to."""
+        """`graphs`, innermost first, contain the functions that the op refers to."""
         self.op = op
         self.type: str = op.type
         self.dtypes = [output.dtype for output in op.outputs]
@@ -48,7 +48,8 @@ class Template:
         attrs: Mapping[str, Any] | None = None,
         keep_handles: bool = True,
     ) -> tf.Operation:
-        """The op in the current graph. `attrs` overrides attributes; seeds differ by replica."""
+        """Create the op in the current graph. `attrs` overrides attributes; seeds differ by
+        replica."""
         for function in self._functions:
             private_tf.know_function(function)
         wanted = self.attrs if attrs is None else {**self.attrs, **attrs}
@@ -76,12 +77,12 @@ def attr(**fields: Any) -> Any:
 
 
 def ints_attr(values: Sequence[int]) -> Any:
-    """An AttrValue that lists integers, as strides and padding do."""
+    """An AttrValue with a list of integers, as for strides and padding."""
     return attr(list=tf.compat.v1.AttrValue.ListValue(i=list(values)))
 
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """No device, no name scope: what is emitted in here is placed and named in full."""
+    """Without device and name scope: ops created inside are placed and named explicitly."""
     with tf.device(None), tf.name_scope(""):
         yield

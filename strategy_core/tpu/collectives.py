@@ -1,8 +1,8 @@
-"""Collectives between replicas: all-reduce, all-to-all and permutation, emitted as sums and copies.
+"""Communication between replicas: all-reduce, all-to-all and permutation, as sums and copies.
 
-A sum is taken on one replica's device and copied to the others; which one takes it goes round, so
-that no device takes them all. Cores of the same number talk to each other, so a tensor that is
-partitioned within its replica is reduced tile by tile and stays where it is.
+A sum is computed on one replica's device and copied to the others. The device alternates, to
+distribute the load. Cores with the same number communicate with each other, so a tensor that is
+partitioned within its replica is reduced tile by tile and stays partitioned.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def cross_replica_sum(expansion: Any, op: tf.Operation, graph: Any) -> bool:
 
 
 def all_to_all(expansion: Any, op: tf.Operation, graph: Any) -> bool:
-    """`AllToAll`: replica i of a group gets slice i of every member's tensor, joined."""
+    """`AllToAll`: replica i of a group gets slice i of every replica's tensor, concatenated."""
     del graph
     groups = private_tf.constant_value(op.inputs[1]).tolist()
     concat, split = op.get_attr("concat_dimension"), op.get_attr("split_dimension")
@@ -63,7 +63,7 @@ def all_to_all(expansion: Any, op: tf.Operation, graph: Any) -> bool:
 
 
 def collective_permute(expansion: Any, op: tf.Operation, graph: Any) -> bool:
-    """`CollectivePermute`: target gets source's tensor; who is no target gets zeros."""
+    """`CollectivePermute`: a target gets its source's tensor; other replicas get zeros."""
     del graph
     pairs = private_tf.constant_value(op.inputs[1]).tolist()
     source_of = {target: source for source, target in pairs}
@@ -88,7 +88,7 @@ HANDLERS: dict[str, Callable[[Any, tf.Operation, Any], bool]] = {
     "AllToAll": all_to_all,
     "CollectivePermute": collective_permute,
 }
-"""Handlers of `expansion` for the ops that join replicas."""
+"""Handlers of `expansion` for the ops that communicate between replicas."""
 
 
 def _sum(
@@ -114,7 +114,7 @@ def _sum(
 
 
 def _sent(expansion: Any, tensor: Any, source: int, target: int, core: int = 0) -> Any:
-    """Note that a tensor goes from a replica to another."""
+    """Record that a tensor is sent from one replica to another."""
     devices = expansion.devices
     expansion.recorder.transfer(tensor, devices[source][core], devices[target][core], "collective")
     return tensor

@@ -1,8 +1,8 @@
 """Function calls, loops and branches of a cluster.
 
-A call is inlined. A loop or branch that nothing crosses is re-emitted as it is, once per replica.
-One that holds a collective becomes a single loop in which all replicas go round in lockstep; one
-that holds partitioned values becomes a loop per replica whose state stays partitioned.
+A call is inlined. A loop or branch without communication is re-emitted unchanged, once per replica.
+One that contains a collective becomes a single loop for all replicas, in lockstep. One that
+contains partitioned values becomes a loop per replica whose state stays partitioned.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _BODIES = {
 
 
 def inline_call(expansion: Any, op: tf.Operation, graph: Any) -> bool:
-    """A tf.function called inside the cluster: its ops, in place."""
+    """Inline a tf.function that is called inside the cluster."""
     return inline_function(expansion, op, graph, op.get_attr("f").name)
 
 
 def inline_function(expansion: Any, op: tf.Operation, graph: Any, name: str) -> bool:
-    """The ops of the function `name`, which `op` calls, in place of the call."""
+    """Inline the function `name`, which `op` calls."""
     body = expansion.body(graph, name)
     bind(expansion, body, [expansion.values_of(tensor) for tensor in op.inputs], op.inputs)
     expansion.emit_body(body)
@@ -55,7 +55,7 @@ def inline_function(expansion: Any, op: tf.Operation, graph: Any, name: str) -> 
 
 
 def emit_while(expansion: Any, op: tf.Operation, graph: Any) -> bool:
-    """A loop that replicas, or the cores of one, go round together."""
+    """Emit a loop that is shared by replicas, or by the cores of one replica."""
     together = _groups(expansion, op, graph)
     if together is None:
         return False
@@ -81,7 +81,7 @@ def emit_while(expansion: Any, op: tf.Operation, graph: Any) -> bool:
 
 
 def emit_branch(expansion: Any, op: tf.Operation, graph: Any) -> bool:
-    """A branch that replicas, or the cores of one, take together: the first replica decides."""
+    """Emit a branch shared by replicas, or by the cores of one: the first replica decides."""
     together = _groups(expansion, op, graph)
     if together is None:
         return False
@@ -114,13 +114,13 @@ HANDLERS: dict[str, Callable[[Any, tf.Operation, Any], bool]] = {
     "Case": emit_branch,
     "StatelessCase": emit_branch,
 }
-"""Handlers of `expansion`; a handler that returns False leaves the op to be re-emitted as it is."""
+"""Handlers of `expansion`. If a handler returns False, the op is re-emitted unchanged."""
 
 
 def bind(
     expansion: Any, body: Any, values: Sequence[list[Any]], outside: Sequence[tf.Tensor]
 ) -> None:
-    """Give a body's parameters their values, and the cores that the arguments are assigned to."""
+    """Assign values to a body's parameters, and the cores that the arguments are assigned to."""
     for parameter, by_replica, argument in zip(body.inputs, values, outside, strict=True):
         expansion.set_value(parameter, by_replica)
         expansion.placement.pass_home(argument, parameter)
@@ -214,7 +214,8 @@ def _bodies(expansion: Any, op: tf.Operation, graph: Any) -> list[Any]:
 
 
 def _groups(expansion: Any, op: tf.Operation, graph: Any) -> list[list[int]] | None:
-    """Which replicas share the loop; None where each may simply have its copy of the op."""
+    """The groups of replicas that share the loop; None if each replica can have its copy of the
+    op."""
     bodies = _bodies(expansion, op, graph)
     traits = [_traits(expansion, body, set()) for body in bodies]
     if any("collective" in each for each in traits):
@@ -225,7 +226,8 @@ def _groups(expansion: Any, op: tf.Operation, graph: Any) -> list[list[int]] | N
 
 
 def _traits(expansion: Any, body: Any, seen: set[int]) -> set[str]:
-    """What in a body, or in a function that it calls, forbids to copy it as it is."""
+    """Properties of a body, or of functions that it calls, that prevent re-emitting it
+    unchanged."""
     if id(body) in seen:
         return set()
     seen.add(id(body))

@@ -1,7 +1,7 @@
-"""The logical cores of one replica, and data movement between them.
+"""The logical cores of one replica, and how a tensor is moved between them.
 
-Everything that crosses from a core to another goes through here and is recorded. A piece of a
-tile is cut where the tile is, so that only what is needed travels.
+All communication between cores happens in this module and is recorded. A piece of a tile is sliced
+on its own core, so that only the needed part is sent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from strategy_core.tpu.sharded import (
 
 Span = tuple[int, int]
 Want = Span | int | None
-"""What is wanted along an axis: positions [start, stop), the tile of that index, or all of it."""
+"""A part of an axis: positions [start, stop), the tile of an index, or everything (None)."""
 
 REDUCTIONS: dict[str, Callable[[list[tf.Tensor]], tf.Tensor]] = {
     "sum": tf.add_n,
@@ -63,7 +63,7 @@ class CoreGroup:
 
     @contextmanager
     def on(self, core: int, name: str) -> Iterator[None]:
-        """New ops run on `core` and are named after the traced op `name`."""
+        """Context in which new ops run on `core` and are named after the traced op `name`."""
         scope = f"{self.scope_of(core)}/{name}/"
         with tf.device(self.devices[core]), tf.name_scope(scope):
             yield
@@ -78,7 +78,7 @@ class CoreGroup:
         attrs: Mapping[str, Any] | None = None,
         keep_handles: bool = True,
     ) -> tf.Operation:
-        """The traced op on `core`, or on `device` where its resource ties it to one."""
+        """Create the traced op on `core`, or on `device` if its resource requires that."""
         where = self.devices[core] if device is None else device
         self.recorder.op(template.type, where or self.devices[core])
         if self.num_cores > 1:
@@ -92,7 +92,7 @@ class CoreGroup:
     # -- moving -----------------------------------------------------------------------------------
 
     def gather(self, value: Sharded, core: int, reason: str = "gather") -> tf.Tensor:
-        """The whole tensor on one core."""
+        """Gather the whole tensor on one core."""
         if value.is_replicated:
             return value.tiles[core]
         key = (id(tf.compat.v1.get_default_graph()), core)
@@ -103,11 +103,11 @@ class CoreGroup:
         return value.whole[key]
 
     def replicate(self, value: Value) -> Sharded:
-        """The whole tensor on every core."""
+        """Copy the whole tensor to every core."""
         return self.reshard(value, replicated(rank_of(value), self.num_cores))
 
     def reshard(self, value: Value, layout: Layout) -> Sharded:
-        """The same tensor in another layout; only what a core lacks travels."""
+        """Convert a tensor to another layout; only the parts that a core lacks are sent."""
         if not isinstance(value, Sharded):
             return self._scatter(value, layout)
         if value.layout == layout:
@@ -119,7 +119,7 @@ class CoreGroup:
         return Sharded(tuple(tiles), layout, value.shape)
 
     def release(self, value: Sharded, axes: Sequence[int]) -> Sharded:
-        """The same tensor with the tiles along `axes` joined."""
+        """Join the tiles along `axes`."""
         return self.reshard(value, value.layout.without(axes))
 
     def all_reduce(
@@ -130,9 +130,9 @@ class CoreGroup:
         name: str,
         kind: str = "sum",
     ) -> list[tf.Tensor]:
-        """Per core, the reduction over the cores with the same key, each `part` taken once.
+        """Per core, the reduction over the cores with the same key, with each `part` counted once.
 
-        Two cores with the same key and part hold the same numbers: one of them is asked.
+        Two cores with the same key and part hold the same numbers, so only one of them contributes.
         """
         results: list[Any] = list(tiles)
         for key in dict.fromkeys(keys):
@@ -159,7 +159,7 @@ class CoreGroup:
     ) -> tf.Tensor:
         """A box of a tensor on `core`, fetched from the cores that hold its parts.
 
-        Positions outside of the tensor, where spans reach beyond it, are filled with `pad`.
+        Positions outside of the tensor, if spans reach beyond it, are filled with `pad`.
         """
         pieces = [_pieces(value, axis, want) for axis, want in enumerate(wanted)]
 
@@ -180,7 +180,7 @@ class CoreGroup:
         return box
 
     def communication(self, kind: str, value: Sharded, name: str) -> Any:
-        """Transfers in here are one collective of this replica's cores."""
+        """Context whose transfers are recorded as one collective of this replica's cores."""
         return self.recorder.communication(kind, name, self.devices, num_bytes(value.tiles[0]))
 
     # -- parts ------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class CoreGroup:
             return _dynamic_tile(box, dynamic)
 
     def _scatter(self, value: tf.Tensor, layout: Layout) -> Sharded:
-        """A tensor of one core spread over all; a constant is created again where it is needed."""
+        """Distribute a tensor of one core over all; a constant is created on each core instead."""
         shape = shape_of(value)
         constant = private_tf.constant_value(value) if value.op.type == "Const" else None
         source = self.devices.index(value.device) if value.device in self.devices else 0
@@ -268,7 +268,7 @@ class CoreGroup:
 
 
 def _pieces(value: Sharded, axis: int, want: Want) -> list[tuple[int, Span | None]]:
-    """Tiles along an axis that hold what is wanted, and the part of each (None: all of it)."""
+    """Tiles along an axis that overlap `want`, and the part of each (None: all of it)."""
     splits, size = value.grid[axis], value.shape[axis]
     if isinstance(want, int):
         return [(want, None)]
@@ -295,7 +295,7 @@ def _margin(size: Size, want: Want) -> list[int]:
 def _tile_of(
     shape: Sequence[Size], layout: Layout, core: int
 ) -> tuple[tuple[slice, ...], dict[int, tuple[int, int]]]:
-    """Slices that cut a core's tile, and (splits, index) of the axes of unknown size."""
+    """Slices that cut out a core's tile, and (splits, index) for axes of unknown size."""
     static: list[slice] = []
     dynamic: dict[int, tuple[int, int]] = {}
     for axis, (size, splits) in enumerate(zip(shape, layout.grid, strict=True)):

@@ -1,4 +1,4 @@
-"""The devices that emulate TPU cores: virtual CPU devices, or logical GPUs."""
+"""The devices that emulate TPU cores: virtual CPU devices or logical GPUs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _asked: list[int] = []
 def configure_virtual_cores(
     num_cores: int, kind: str = "CPU", memory_mb: int | None = None
 ) -> list[str]:
-    """Create `num_cores` logical devices that emulate TPU cores; call before TensorFlow starts.
+    """Create `num_cores` logical devices as emulated TPU cores. Call it before TensorFlow starts.
 
-    Where TensorFlow has started already, the logical devices it has are the cores: enough of
-    them is fine, too few raises `TPUSetupError`. `kind` is `CPU` or `GPU`; several GPUs share
-    the cores evenly, each with `memory_mb` of memory (required for more than one per card).
-    On a machine with a real TPU nothing is made. Returns the names of the cores.
+    If TensorFlow has already started, its logical devices become the cores; with too few of them
+    this raises `TPUSetupError`. `kind` is `CPU` or `GPU`. Several GPUs share the cores evenly, each
+    with `memory_mb` of memory (required for more than one per card). On a machine with a real TPU
+    no device is created. Returns the names of the cores.
     """
     _asked.append(num_cores)
     if has_real_tpu():
@@ -39,7 +39,7 @@ def configure_virtual_cores(
             tf.config.set_logical_device_configuration(
                 card, [tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)] * per_card
             )
-    except RuntimeError:  # TensorFlow has started: what it has must do
+    except RuntimeError:  # TensorFlow has started: use its existing devices
         pass
     else:
         leave_threads_for(num_cores)
@@ -55,16 +55,17 @@ def configure_virtual_cores(
 
 
 def is_configured() -> bool:
-    """Whether the program has said how many cores it wants."""
+    """Whether the program has configured the number of cores."""
     return bool(_asked)
 
 
 def leave_threads_for(num_cores: int) -> None:
-    """Give TensorFlow's runtime a thread for every core, and some for what they wait for.
+    """Give TensorFlow's runtime one thread per core and some spare ones. Call it before TensorFlow
+    starts.
 
-    A function that asks for the next batch of each core holds a thread per core until it is there.
-    With as few threads as a machine of two CPUs has, none is left to make the batches: the program
-    hangs. A number that the program has set itself stays. Only before TensorFlow starts.
+    A function that fetches the next batch of each core blocks one thread per core. With the default
+    number of threads of a machine with two CPUs, no thread is left to produce the batches, and the
+    program hangs. A number that the program has set itself is kept.
     """
     if tf.config.threading.get_inter_op_parallelism_threads() == 0:
         wanted = max(num_cores + SPARE_THREADS, os.cpu_count() or 1)
@@ -77,7 +78,8 @@ def has_real_tpu() -> bool:
 
 
 def backing_devices(kind: str | None = None) -> list[str]:
-    """Full names of the logical devices that can emulate cores, several GPUs before CPUs."""
+    """Full names of the logical devices that can emulate cores; several GPUs are preferred to
+    CPUs."""
     if kind is None:
         kind = "GPU" if len(tf.config.list_logical_devices("GPU")) > 1 else "CPU"
     return [local_name(device.name) for device in tf.config.list_logical_devices(kind)]

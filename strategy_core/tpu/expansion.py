@@ -1,8 +1,8 @@
-"""Expansion: emits a traced TPU cluster once per replica, on the devices of its cores.
+"""Expansion: re-emits a traced TPU cluster once per replica, on the devices of its cores.
 
-Every tensor of the cluster's graph represents one value per replica (see `sharded.Value`); every
-op is looked at once, in dependency order, and emitted for each replica. What means more than
-itself has a module of its own: `collectives`, `control_flow`, `placement`, `partitioner`.
+Every tensor of the cluster's graph has one value per replica (see `sharded.Value`). Every op is
+visited once, in dependency order, and emitted for each replica. Ops that need more than a copy per
+replica are in modules of their own: `collectives`, `control_flow`, `placement`, `partitioner`.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ class Expansion:
         ]
         self.placement = Placement(self.devices)
         self.active = list(range(self.num_replicas))
-        """The replicas being emitted: all of them, or one inside a loop of its own."""
+        """The replicas being emitted: all of them, or one inside its own loop."""
         self._values: dict[int, list[Any]] = {}
         self._emitted: dict[int, list[list[tf.Operation]]] = {}
         self._bodies: dict[str, Any] = {}
         self._function_types: dict[str, bool] = {}
 
     def run(self, outputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Emit everything; the values in the caller's graph of the cluster's host outputs."""
+        """Emit all ops. Returns the values of the cluster's host outputs in the caller's graph."""
         for external, internal in self.cluster.captures:
-            # An eager tensor becomes the caller's, where it has an op like all others.
+            # An eager tensor is captured by the caller's graph, so that it has an op like all
+            # others.
             is_graph = tf.is_symbolic_tensor(external)
             value = external if is_graph else self.outer.capture(external)
             self.set_value(internal, [value] * self.num_replicas)
@@ -85,7 +86,7 @@ class Expansion:
         return self.whole(self.value(tensor, replica), replica, core)
 
     def whole(self, value: Value, replica: int, core: int = 0) -> tf.Tensor:
-        """A value gathered to one core; of a variable's handles, that core's."""
+        """A value gathered to one core; for a variable's handles, the handle of that core."""
         if isinstance(value, Sharded):
             if is_list(value):
                 return collect(value, core, self.groups[replica])
@@ -123,7 +124,7 @@ class Expansion:
     # -- emission -------------------------------------------------------------------------------
 
     def emit_body(self, body: Any) -> None:
-        """Emit the ops of a function body, whose parameters have their values."""
+        """Emit the ops of a function body, whose parameters have been bound."""
         for op in emission_order(body, body.outputs):
             self.emit(op, body, in_cluster=True)
 
@@ -134,7 +135,7 @@ class Expansion:
         special = _SPECIAL.get(op.type)
         if special is not None and special(self, op, graph):
             return
-        if self._is_function(op.type, graph):  # how a legacy function is called
+        if self._is_function(op.type, graph):  # a legacy function is called by an op of its name
             control_flow.inline_function(self, op, graph, op.type)
             return
         if in_cluster or _is_replicated(op):
@@ -143,7 +144,7 @@ class Expansion:
             self._emit_on_host(op, graph)
 
     def _emit_on_host(self, op: tf.Operation, graph: Any) -> None:
-        """An op outside the cluster: once, where it was."""
+        """Emit an op outside the cluster once, on its original device."""
         if self.has_partitioned(op.inputs):  # an annotation on a variable's handles
             self.set_value(op.outputs[0], self.values_of(op.inputs[0]))
             return
@@ -195,13 +196,14 @@ class Expansion:
         function = private_tf.find_function(name, (graph, self.cluster, self.outer))
         if function is None:
             raise KeyError(f"The traced cluster refers to an unknown function {name}.")
-        if name not in self._bodies:  # one graph per function: values are kept by its tensors
+        # one graph per function, because values are stored by its tensors
+        if name not in self._bodies:
             self._bodies[name] = private_tf.body_of(function)
         return self._bodies[name]
 
 
 def _refuse_unknown(op: tf.Operation, num_cores: int) -> None:
-    """Raise NotImplementedError for what means something else on each core of a replica."""
+    """Raise NotImplementedError for an op with a different meaning on each core of a replica."""
     if op.type in _MANUAL:
         raise NotImplementedError(
             f"The emulation has no manual partitioning, which {op.name} ({op.type}) asks for. Use "

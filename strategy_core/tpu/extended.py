@@ -57,10 +57,11 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             self._device_input_worker_devices.setdefault(host, []).append(device)
             self._host_input_worker_devices.setdefault(host, []).append(host)
         self.xla = xla
-        """Tells what a real TPU's compiler would say; `xla.last` is about the last trace."""
+        """Checks steps against a real TPU's compiler; `xla.last` is the result for the last
+        trace."""
         self.last_expansion: ExpansionReport | None = None
         self.traced_replica_id: Any = 0
-        """In a cluster that is being traced, the number of the replica, as a tensor."""
+        """While a cluster is traced, the number of the replica, as a tensor."""
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
 
     @property
     def tpu_hardware_feature(self) -> Any:
-        """What the emulated TPU has: no embedding hardware."""
+        """Hardware features of the emulated TPU, which has no embedding hardware."""
         _refuse_embeddings()
         return super().tpu_hardware_feature
 
@@ -80,7 +81,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         return self._tpu_devices
 
     def _tell_state(self, what: str) -> None:
-        """Warn of a TPU system that is not there to run on. Emulated cores run anyway."""
+        """Warn if the TPU system is not initialized. Emulated cores run nevertheless."""
         state = state_of(self._tpu_cluster_resolver.system_name)
         if state is not State.READY and state not in self._told_states:
             self._told_states.add(state)
@@ -90,7 +91,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             )
 
     def compile_device(self) -> str:
-        """The device of this process that steps are compiled for, to see whether they can be."""
+        """The device of this process for which steps are compiled, to check whether they can be."""
         if self._tpu_cluster_resolver.pod is None:
             return str(self._tpu_devices[0][0])
         with tf.init_scope(), tf.device("/device:CPU:0"):
@@ -98,16 +99,17 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
 
     @property
     def device_assignment(self) -> Any:
-        """The DeviceAssignment, or None where every core is a replica."""
+        """The DeviceAssignment, or None if every core is a replica."""
         return self._device_assignment
 
     @property
     def is_spmd(self) -> bool:
-        """Whether the strategy was made with `experimental_spmd_xla_partitioning`."""
+        """Whether the strategy was created with `experimental_spmd_xla_partitioning`."""
         return bool(self._use_spmd_for_xla_partitioning)
 
     def _tpu_function_creator(self, fn: Callable[..., Any], options: Any) -> Callable[..., Any]:
-        """The function that runs `fn` on every replica (the stock hook in front of XLA)."""
+        """The function that runs `fn` on every replica; TensorFlow's own hook for compiling with
+        XLA."""
         self._tell_state("this step")
         eager = tf.executing_eagerly()
         if eager and fn in self._tpu_function_cache:
@@ -119,7 +121,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         return tpu_function
 
     def _call_for_each_replica(self, fn: Any, args: Any, kwargs: Any) -> Any:
-        """Inside of a cluster, where one trace serves all replicas, with the replica's id."""
+        """Call `fn` with the replica's id inside a cluster, where one trace serves all replicas."""
         context = private_tf._TPUReplicaContext(
             self._container_strategy(), replica_id_in_sync_group=self.traced_replica_id
         )
@@ -127,12 +129,12 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
             return fn(*args, **kwargs)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        """In a `merge_call`, the value of every replica, which one trace has as one tensor."""
+        """In a `merge_call`, the values of all replicas, which are a single tensor in the trace."""
         in_merge_call = (
             private_tf.enclosing_tpu_context() is not None
             and tf.distribute.in_cross_replica_context()
         )
-        if not (in_merge_call and isinstance(value, tf.Tensor)):  # a variable is not one
+        if not (in_merge_call and isinstance(value, tf.Tensor)):  # a variable is not a Tensor
             return super()._local_results(value)
         num_replicas = self._num_replicas_in_sync
         everywhere = private_tf.all_to_all(
@@ -144,7 +146,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
         return tuple(tf.unstack(everywhere, num_replicas))
 
     def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """Replica 0's value on all replicas; what `_local_results` gave is that already."""
+        """Replica 0's value on all replicas; the result of `_local_results` is that already."""
         if isinstance(tensor, tf.Tensor) and private_tf.enclosing_tpu_context() is not None:
             op = tensor.op
             if op.type == "Unpack" and op.inputs[0].op.type == "AllToAll":
@@ -154,16 +156,16 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
     def _experimental_run_steps_on_iterator(
         self, fn: Any, multi_worker_iterator: Any, iterations: int, initial_loop_values: Any = None
     ) -> Any:
-        """Several steps in one call, where TF 2 still has a meaning for it: one tf.function."""
+        """Several steps in one call, as one tf.function: TF 2's meaning of this TF 1 method."""
         del initial_loop_values
         return bridge.run_steps(self._container_strategy(), fn, multi_worker_iterator, iterations)
 
 
 def _refuse_embeddings() -> None:
-    """Raise NotImplementedError if one of TensorFlow's TPUEmbedding classes is asking.
+    """Raise NotImplementedError if the caller is one of TensorFlow's TPUEmbedding classes.
 
-    They look at nothing else before they go to the embedding hardware, where they would end with
-    "No registered 'IsTPUEmbeddingInitialized' OpKernel".
+    These properties are all they read before they access the embedding hardware, which would fail
+    with "No registered 'IsTPUEmbeddingInitialized' OpKernel".
     """
     asking = sys._getframe(2).f_globals.get("__name__", "")
     if asking.startswith("tensorflow.python.tpu.tpu_embedding"):

@@ -1,7 +1,7 @@
-"""Values of operands that are known while tracing.
+"""Values of operands that are known at tracing time.
 
-TensorFlow's own folding knows constants, shapes and their assembly; gradients add a little integer
-arithmetic on top of those, which is done here.
+TensorFlow's own constant folding handles constants, shapes and their assembly. Gradients add some
+integer arithmetic on top of those, which is folded here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ARITHMETIC: dict[str, Callable[..., Array]] = {
 
 
 def known_value(tensor: tf.Tensor) -> Array | None:
-    """The value of a traced tensor, None where only the running step knows it."""
+    """The value of a traced tensor; None if it is known only at run time."""
     value = private_tf.constant_value(tensor)
     if value is not None:
         return np.asarray(value)
@@ -60,7 +60,7 @@ def known_value(tensor: tf.Tensor) -> Array | None:
 
 
 def _sliced(op: tf.Operation) -> Array | None:
-    """A part of a vector, such as the batch axes of a shape."""
+    """A slice of a vector, such as the batch axes of a shape."""
     operands = [known_value(each) for each in op.inputs]
     if any(each is None or each.ndim != 1 for each in operands):
         return None

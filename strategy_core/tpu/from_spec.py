@@ -1,7 +1,7 @@
-"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, with the location of its cores.
+"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and the placement of its cores.
 
-The emulation itself is imported when a TPU strategy is built: every run imports this module, and
-only TPU runs may depend on the private TensorFlow that the emulation needs.
+The emulation is imported only when a TPU strategy is built: every run imports this module, and only
+TPU runs may depend on the private TensorFlow that the emulation needs.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 Split = Callable[[Any], Any]
 NAMES_KEPT = 20
-"""Names of fallen-back ops that go on record, per op type and reason."""
+"""Number of op names recorded per op type and reason of a fallback."""
 
 
 def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
-    """The strategy of `spec`, a core on each of the devices; raises SpecError where they do not
-    fit. The hosts of a pod are those that `TF_CONFIG` names."""
+    """The strategy of `spec`, with one core on each of the devices.
+
+    The hosts of a pod are those in `TF_CONFIG`. Raises SpecError if the devices do not fit the
+    spec.
+    """
     return tpu.build(
         len(devices) // spec.tpu.cores_per_replica,
         spec.tpu.cores_per_replica,
@@ -48,7 +51,7 @@ def _pod(num_cores: int) -> ServedPod:
 
 
 def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:
-    """Device names by replica and logical core; None where a replica is one device."""
+    """Device names by replica and logical core; None if every replica is a single device."""
     if not isinstance(strategy, tf.distribute.TPUStrategy):
         return None
     emulated = getattr(strategy.extended, "core_devices", None)
@@ -77,8 +80,10 @@ def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded |
 
 
 def checked(strategy: tf.distribute.Strategy, segment: int) -> StepCheckedForTpu | None:
-    """What a TPU's compiler would say of the step; None before its first call, and on a real TPU
-    or another strategy."""
+    """What a TPU's compiler would report about the step.
+
+    None before its first call, on a real TPU, and for other strategies.
+    """
     checker = getattr(strategy.extended, "xla", None)
     if checker is None:
         return None
@@ -117,7 +122,7 @@ def _fallbacks(report: Any) -> list[Fallback]:
 
 
 def _collectives(report: Any) -> list[CoreTraffic]:
-    """Communications of one kind and size as one row."""
+    """Communications with the same kind and size combined into one row."""
     count: Counter[tuple[str, int, int | None, int | None]] = Counter(
         (each.op, each.group_size, each.bytes, each.moved_bytes) for each in report.collectives
     )
@@ -128,7 +133,7 @@ def _collectives(report: Any) -> list[CoreTraffic]:
 
 
 def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:
-    """What a step does to its features: split over the replica's cores, where that was asked."""
+    """Splits a step's features over the replica's cores, if the spec asks for it."""
     axis, cores = spec.tpu.split_axis, spec.tpu.cores_per_replica
     if not isinstance(strategy, tf.distribute.TPUStrategy) or axis is None or cores == 1:
         return lambda features: features

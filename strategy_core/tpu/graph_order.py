@@ -1,4 +1,4 @@
-"""Which ops of a traced graph matter, and in what order they are emitted."""
+"""Which ops of a traced graph are needed, and in what order they are emitted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 import tensorflow as tf
 
 _READS = frozenset(("ReadVariableOp", "ResourceGather", "VarIsInitializedOp", "VariableShape"))
-"""Stateful by TensorFlow's count, but without an effect of their own."""
+"""Stateful according to TensorFlow, but without an effect of their own."""
 
 
 def emission_order(graph: Any, wanted: Sequence[tf.Tensor]) -> list[tf.Operation]:
-    """Ops that `wanted` or a side effect needs, in the order of their creation, save that an op
-    comes after all that it needs.
+    """The ops that `wanted` or a side effect needs, in an order that respects dependencies.
 
-    Unused ops are many: an assignment inside a TPU cluster is followed by a read of the variable,
-    which XLA would remove. The gradient of a while loop adds inputs to an op that exists already,
-    so the order of creation alone does not do.
+    Otherwise the order is that of creation. Creation order alone is not enough, because the
+    gradient of a while loop adds inputs to an existing op. Unused ops are common: an assignment
+    inside a TPU cluster is followed by a read of the variable, which XLA would remove.
     """
     live = _live(graph, wanted)
     done: set[int] = set()

@@ -1,7 +1,8 @@
 """The values that a loop or branch carries, as the flat list of tensors that TensorFlow requires.
 
-A partitioned value is carried as its tiles and so stays partitioned. What layout a value has at
-the end is only known once the body was emitted: `settle` emits it on trial until nothing changes.
+A partitioned value is carried as its tiles and so stays partitioned. The layout of a value at the
+end of the body is known only after the body was emitted. So `settle` emits it into a scratch graph
+until the layouts no longer change.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from strategy_core.tpu.partitioner.lists import spread
 from strategy_core.tpu.sharded import Layout, Sharded, tile_shape
 
 _MAX_TRIALS = 4
-"""Each trial can only split more values, and chains of such are short."""
+"""Each trial can only split more values, and chains of such changes are short."""
 
 
 class LoopState:
-    """Layout of each carried value, by its position; None is a tensor on core 0."""
+    """Layout of each carried value, by its position; None for a tensor on core 0."""
 
     def __init__(self, expansion: Any, replicas: Sequence[int], carried: Iterable[int]) -> None:
         self._expansion = expansion
@@ -32,12 +33,12 @@ class LoopState:
         self._element_dtypes: dict[int, Any] = {}
 
     def start_from(self, initial: list[list[Any]]) -> None:
-        """Take the layouts that the values come with."""
+        """Set the layouts of the initial values."""
         for k in self._carried:
             self._take(k, initial[k])
 
     def merge(self, values: list[list[Any]]) -> bool:
-        """Let what is split at the end of a body be split all along; whether that was news."""
+        """Adopt the layouts that values have at the end of a body. Returns whether any changed."""
         before = dict(self.layouts)
         for k in self._carried:
             mine = self.layouts[k]
@@ -46,7 +47,7 @@ class LoopState:
         return self.layouts != before
 
     def pack(self, values: list[list[Any]]) -> list[tf.Tensor]:
-        """The carried values in their layouts, flat."""
+        """The carried values in their layouts, as a flat list."""
         flat: list[tf.Tensor] = []
         for k in self._carried:
             layout = self.layouts[k]
@@ -59,7 +60,7 @@ class LoopState:
         return flat
 
     def unpack(self, flat: list[tf.Tensor]) -> dict[int, list[Any]]:
-        """The carried values by position and replica, from their flat form."""
+        """The carried values by position and replica, from the flat list."""
         rest = list(flat)
         found: dict[int, list[Any]] = {}
         for k in self._carried:
@@ -91,7 +92,7 @@ class LoopState:
         return shapes
 
     def placeholders(self, initial: list[list[Any]]) -> list[list[Any]]:
-        """Stand-ins for the carried values in a trial graph; the others as they are."""
+        """Placeholders for the carried values in a scratch graph; other values unchanged."""
         flat = [
             tf.compat.v1.placeholder_with_default(tensor, shape)
             if tensor.dtype not in (tf.variant, tf.resource)
@@ -127,7 +128,7 @@ class LoopState:
 
 
 def settle(state: LoopState, bodies: Sequence[Callable[[], list[list[Any]]]]) -> None:
-    """Emit the bodies on trial until the layouts that they end with are those they start with."""
+    """Emit the bodies into scratch graphs until their final layouts equal their initial ones."""
     recorder = state._expansion.recorder
     for _ in range(_MAX_TRIALS):
         changed = False

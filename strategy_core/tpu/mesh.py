@@ -1,7 +1,7 @@
-"""The shape of an emulated TPU mesh: coordinates of its cores, and replicas that fit on it.
+"""The shape of an emulated TPU mesh: the coordinates of its cores, and what fits on it.
 
-No TensorFlow: the page draws topologies with this. A mesh has four axes (x, y, z, core), as
-`tf.tpu.experimental.Topology` has; cores are numbered in row-major order.
+Does not import TensorFlow, so that the page can draw topologies. A mesh has four axes (x, y, z,
+core), like `tf.tpu.experimental.Topology`. Cores are numbered in row-major order.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ REAL_SHAPES: dict[str, Coordinates] = {
     **{f"{v}-32": (4, 8, 1, 1) for v in ("v5e", "v6e")},
     **{f"{v}-64": (8, 8, 1, 1) for v in ("v5e", "v6e")},
 }
-"""Meshes of TPUs that exist, by the names that Cloud TPU gives them (cloud.google.com/tpu/docs).
+"""Meshes of existing TPUs, by their names in Cloud TPU (cloud.google.com/tpu/docs).
 
-The number in a name counts cores up to v4 and v5p, whose two cores per chip are one device to
-TensorFlow (megacore): a v4-8 has four devices. It counts chips, with one core each, from v5e on.
+Up to v4 and for v5p the number in a name counts cores; the two cores per chip of v4 and v5p are one
+device in TensorFlow (megacore), so a v4-8 has four devices. From v5e on it counts chips, with one
+core each.
 """
 
 
 class TPUSetupError(SpecError, ValueError):
-    """A topology or assignment that cannot be. Also a ValueError, as TensorFlow raises."""
+    """An impossible topology or assignment. Also a ValueError, which TensorFlow raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Mesh:
 
 
 def named_shape(shape: str | Sequence[int]) -> tuple[int, ...]:
-    """A mesh from its shape, or from the name of a TPU that has it: `v3-8` is (2, 2, 1, 2)."""
+    """A mesh from its shape, or from the name of a TPU with that mesh: `v3-8` is (2, 2, 1, 2)."""
     if not isinstance(shape, str):
         return tuple(shape)
     name = shape.strip().lower().replace("v5litepod", "v5e").replace("v5lite", "v5e")
@@ -93,10 +94,10 @@ def named_shape(shape: str | Sequence[int]) -> tuple[int, ...]:
 
 
 def default_shape(num_cores: int) -> Coordinates:
-    """The default mesh of `num_cores`: factors of two go to the last axes first.
+    """The default mesh of `num_cores`: factors of two are assigned to the last axes first.
 
-    Eight cores become (1, 2, 2, 2), on which every device assignment of TensorFlow's API pages
-    fits: `[1, 1, 1, 2]` four times and `[1, 2, 2, 2]` once.
+    Eight cores become (1, 2, 2, 2), which fits all device assignments in TensorFlow's API pages:
+    `[1, 1, 1, 2]` four times and `[1, 2, 2, 2]` once.
     """
     if num_cores < 1:
         raise TPUSetupError(
@@ -110,9 +111,9 @@ def default_shape(num_cores: int) -> Coordinates:
 
 
 def computation_shape(mesh_shape: Sequence[int], cores_per_replica: int) -> Coordinates:
-    """The `computation_shape` for `DeviceAssignment.build` that gives a replica so many cores.
+    """The `computation_shape` for `DeviceAssignment.build` with this number of cores per replica.
 
-    Takes whole axes from the last one on. Raises `TPUSetupError` where no such box tiles the mesh.
+    Takes whole axes from the last one on. Raises `TPUSetupError` if no such box tiles the mesh.
     """
     rest, shape = cores_per_replica, [1, 1, 1, 1]
     for axis in (3, 2, 1, 0):

@@ -1,9 +1,9 @@
-"""On which logical core an op runs where the program assigns cores itself (MPMD).
+"""The logical core of each op in a program that assigns cores itself (MPMD).
 
-As TensorFlow documents: the default is core 0; an op whose output is annotated with
+As TensorFlow documents: the default is core 0. An op whose output is annotated with
 `experimental_assign_to_logical_device` runs on that core, and so do the operations on such a
-tensor, as long as their operands agree; ops inside `experimental_logical_device(k)` run on core k.
-An op on a resource runs where the resource is.
+tensor, if their operands agree. Ops inside `experimental_logical_device(k)` run on core k. An op on
+a resource runs on the resource's device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CORE = "TPU_REPLICATED_CORE:"
 
 
 class Placement:
-    """Cores of the ops of one cluster: the same on every replica."""
+    """The cores of the ops of one cluster, which are the same on every replica."""
 
     def __init__(self, devices: npt.NDArray[Any]) -> None:
         self._devices = devices
@@ -29,7 +29,7 @@ class Placement:
         self._resource_devices: dict[int, str | None] = {}
 
     def core_of(self, op: tf.Operation, expansion: Any) -> int:
-        """Logical core of `op`; its outputs carry the assignment on to the ops that read them."""
+        """Logical core of `op`. Its outputs pass the assignment on to the ops that read them."""
         core = self._assigned_core(op)
         if core is None:
             homes = {self._home[id(t)] for t in op.inputs if id(t) in self._home}
@@ -40,7 +40,7 @@ class Placement:
         return self._core_of_resource(op, expansion)
 
     def home(self, tensor: tf.Tensor) -> int:
-        """Core that a traced tensor is assigned to, 0 where it is not."""
+        """The core that a traced tensor is assigned to; 0 by default."""
         return self._home.get(id(tensor), 0)
 
     def set_home(self, tensors: Sequence[tf.Tensor], core: int) -> None:
@@ -48,14 +48,14 @@ class Placement:
             self._home[id(tensor)] = core
 
     def pass_home(self, source: tf.Tensor, target: tf.Tensor) -> None:
-        """Into a function and out of it, a tensor keeps its core."""
+        """Keep a tensor's core when it is passed into or out of a function."""
         if id(source) in self._home:
             self._home[id(target)] = self._home[id(source)]
         else:
             self._home.pop(id(target), None)
 
     def resource_device(self, inputs: Sequence[Value]) -> str | None:
-        """Device of the resource among the operands: None without one, "" where unknown."""
+        """Device of the resource among the operands: None without a resource, "" if unknown."""
         for value in inputs:
             if isinstance(value, tf.Tensor) and value.dtype == tf.resource:
                 if id(value) not in self._resource_devices:
@@ -83,7 +83,7 @@ class Placement:
 
 
 def assigned_core(op: tf.Operation) -> int | None:
-    """k where `op` is the annotation `assign to logical core k`."""
+    """k if `op` is the annotation `assign to logical core k`, else None."""
     if op.type != "XlaSharding":
         return None
     sharding = private_tf.OpSharding()
@@ -94,7 +94,8 @@ def assigned_core(op: tf.Operation) -> int | None:
 
 
 def _device_of_resource(handle: tf.Tensor) -> str | None:
-    """Follow a captured handle out of the function graphs that captured it to where it lives."""
+    """The device of a captured handle, found by following it out of the capturing function
+    graphs."""
     while not hasattr(handle, "numpy"):
         captured = getattr(handle.graph, "captures", ())
         external = next((outer for outer, inner in captured if inner is handle), None)

@@ -4,8 +4,8 @@
         resolver = tpu.TPUClusterResolver(pod=pod)
         tpu.connect_to_cluster(resolver)
 
-One program drives all hosts over gRPC, as with real pods; input pipelines run on the hosts. A
-host ends with the program that started it, whatever becomes of that.
+One program drives all hosts over gRPC, as with real pods; input pipelines run on the hosts. A host
+ends with the program that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _STOP_TIMEOUT_S = 5.0
 
 
 class ServedPod:
-    """A pod whose hosts are there, started by somebody else.
+    """A pod whose host processes were started elsewhere.
 
     Args:
-      cluster: every process of it; the hosts are the tasks of `job`.
+      cluster: all processes of the cluster; the hosts are the tasks of `job`.
       cores_per_host: virtual CPU devices of each host.
-      own_job: which task this program is, where the cluster names it.
+      own_job: this program's job, if it is a task of the cluster.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ServedPod:
 
     @property
     def master(self) -> str:
-        """Address of the first host, as TensorFlow names it."""
+        """Address of the first host in TensorFlow's format."""
         return f"grpc://{self.addresses[0]}"
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
@@ -62,12 +62,13 @@ class ServedPod:
         ]
 
     def connect(self) -> None:
-        """Make the hosts' devices this program's."""
+        """Make the hosts' devices available to this program."""
         tf.config.experimental_connect_to_cluster(self.cluster_spec(), job_name=self._own_job)
 
 
 class Pod(ServedPod):
-    """`num_hosts` worker processes with `cores_per_host` virtual CPU devices each, of its own."""
+    """A pod that starts `num_hosts` worker processes with `cores_per_host` virtual CPU devices
+    each."""
 
     def __init__(self, num_hosts: int, cores_per_host: int) -> None:
         if num_hosts < 1 or cores_per_host < 1:
@@ -88,7 +89,8 @@ class Pod(ServedPod):
         self._is_connected = True
 
     def close(self) -> None:
-        """End the hosts, once what they run is done. Their devices are gone for this program."""
+        """End the hosts once their work is done. Their devices are then unavailable to this
+        program."""
         if self._is_connected:
             private_tf.async_wait()
             self._is_connected = False
@@ -141,7 +143,7 @@ class Pod(ServedPod):
 
 
 def _free_addresses(count: int) -> list[str]:
-    """Addresses on this machine whose ports were free a moment ago."""
+    """Addresses on this machine with ports that were free a moment ago."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -1,4 +1,4 @@
-"""One host of an emulated pod: a TensorFlow server that lives as long as its stdin is open.
+"""One host of an emulated pod: a TensorFlow server that runs while its stdin is open.
 
 python -m strategy_core.tpu.pod_host '{"job": ..., "addresses": [...], "task": 0, "cores": 4}'
 """
@@ -13,7 +13,7 @@ import tensorflow as tf
 
 
 def main() -> None:
-    """Serve until stdin ends, which it does when the program that started the host is gone."""
+    """Serve until stdin ends, which happens when the program that started the host is gone."""
     asked = json.loads(sys.argv[1])
     config = tf.compat.v1.ConfigProto(device_count={"CPU": asked["cores"]})
     server = tf.distribute.Server(
@@ -25,7 +25,7 @@ def main() -> None:
     print("ready", flush=True)
     sys.stdin.read()
     del server
-    os._exit(0)  # a server has no orderly end
+    os._exit(0)  # a server has no orderly shutdown
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes down what an expansion emits: op counts by device, communications and copies."""
+"""Records what an expansion emits: op counts by device, communications and copies."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from strategy_core.tpu.report import (
 
 
 class TrafficRecorder:
-    """Fills one report. Nothing is written while `paused`, as a trial emission does."""
+    """Fills one report. Records nothing while `paused`, as during an emission into a scratch
+    graph."""
 
     def __init__(self, report: ExpansionReport) -> None:
         self.report = report
         self._in_loop = 0
         self._paused = 0
         self._seen: set[tuple[int, str]] = set()
-        self._kept: list[tf.Tensor] = []  # so that no id in `_seen` is used again
+        self._kept: list[tf.Tensor] = []  # keeps tensors alive, so that no id in `_seen` is reused
         self._open: list[list[int | None]] = []
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """What is recorded in here happens each time round a loop."""
+        """Context for records that repeat with each iteration of a loop."""
         self._in_loop += 1
         try:
             yield
@@ -40,7 +41,7 @@ class TrafficRecorder:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Record nothing: what is emitted in here is thrown away."""
+        """Context that records nothing, for ops that are discarded afterwards."""
         self._paused += 1
         try:
             yield
@@ -56,7 +57,8 @@ class TrafficRecorder:
             self.report.partitioned[op_type] += 1
 
     def transfer(self, tensor: tf.Tensor, send: str, recv: str, reason: str) -> None:
-        """A copy between devices; the runtime sends a tensor to a device once, so is it counted."""
+        """Record a copy between devices; counted once, because the runtime sends a tensor once per
+        device."""
         if self._paused or send == recv or (id(tensor), recv) in self._seen:
             return
         self._seen.add((id(tensor), recv))
@@ -72,9 +74,9 @@ class TrafficRecorder:
     def communication(
         self, op: str, name: str, devices: Sequence[str], contribution: int | None
     ) -> Iterator[list[tf.Tensor]]:
-        """The transfers in here make one collective, carried out by the nodes put in the list.
+        """Context whose transfers form one collective, carried out by the nodes added to the list.
 
-        Nothing is recorded where nothing crosses from one device to another.
+        Nothing is recorded unless data is sent from one device to another.
         """
         nodes: list[tf.Tensor] = []
         self._open.append([])

@@ -1,4 +1,4 @@
-"""TPUClusterResolver: TensorFlow's own if the machine has a TPU, otherwise emulated cores."""
+"""TPUClusterResolver: TensorFlow's own on a machine with a TPU, emulated cores otherwise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strategy_core.tpu.warn import warn
 
 STOCK_MODULE = tf.distribute.TPUStrategy.__module__
 LOCAL_NAMES = (None, "", "local")
-"""What a program writes for `the TPU of this machine`."""
+"""The arguments by which a program selects the TPU of this machine."""
 
 
 class _Device(NamedTuple):
@@ -26,7 +26,7 @@ class _Device(NamedTuple):
 
 
 def _is_real(tpu: str | None) -> bool:
-    """Whether TensorFlow's own resolver is meant: a TPU is attached, or named."""
+    """Whether to use TensorFlow's own resolver: a TPU is attached, or named."""
     return has_real_tpu() or tpu not in LOCAL_NAMES
 
 
@@ -34,10 +34,10 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     """Resolves to emulated cores, unless a real TPU is attached or named.
 
     Keyword arguments beyond TensorFlow's own: `topology_shape`, the mesh (x, y, z, core) to
-    emulate, or the name of a TPU that has it, such as `v3-8` (default: all logical devices, see
-    `mesh.default_shape`); `device_kind`, `CPU` or
-    `GPU`; `pod`, a running `strategy_core.tpu.Pod` of worker processes whose devices are the
-    cores. Raises `TPUSetupError` (a ValueError) for a topology that the devices cannot fill.
+    emulate, or the name of a TPU with that mesh, such as `v3-8` (default: all logical devices, see
+    `mesh.default_shape`); `device_kind`, `CPU` or `GPU`; `pod`, a running `strategy_core.tpu.Pod`
+    of worker processes whose devices are the cores. Raises `TPUSetupError` (a ValueError) for a
+    topology that the devices cannot fill.
     """
 
     def __new__(cls, tpu: str | None = "", *args: Any, **kwargs: Any) -> Any:
@@ -45,7 +45,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
             for own in ("topology_shape", "device_kind", "pod"):
                 kwargs.pop(own, None)
             stock = tf.distribute.cluster_resolver.TPUClusterResolver
-            return stock(tpu, *args, **kwargs)  # not an instance of cls: __init__ is skipped
+            return stock(tpu, *args, **kwargs)  # not an instance of cls, so __init__ is skipped
         return super().__new__(cls)
 
     def __init__(
@@ -65,11 +65,11 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         self._topology_shape = None if topology_shape is None else named_shape(topology_shape)
         self._emulating = False
         if self._topology_shape is not None:
-            Mesh(self._topology_shape)  # a bad shape is refused here, before anything runs
+            Mesh(self._topology_shape)  # refuses a bad shape before anything runs
 
     @staticmethod
     def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None) -> Any:
-        """Resolve, connect and initialize in one call, as TensorFlow's `connect`."""
+        """Resolve, connect and initialize in one call, like TensorFlow's `connect`."""
         if _is_real(tpu):
             return tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu, zone, project)
         resolver = TPUClusterResolver(tpu, zone, project)
@@ -117,7 +117,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         return {"TPU": self.mesh.cores_per_task}
 
     def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
-        """The emulated TPU: hosts, cores, and a TPU device name per core."""
+        """Metadata of the emulated TPU: hosts, cores, and a TPU device name per core."""
         self._refuse_the_stock_strategy()
         mesh, job = self.mesh, self.task_type
         return tf.tpu.experimental.TPUSystemMetadata(
@@ -139,7 +139,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
 
     @contextmanager
     def emulating(self) -> Iterator[None]:
-        """TensorFlow's constructor of a strategy is called by an emulated one in here."""
+        """Context in which an emulated strategy calls TensorFlow's constructor."""
         self._emulating = True
         try:
             yield
@@ -147,7 +147,10 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
             self._emulating = False
 
     def _refuse_the_stock_strategy(self) -> None:
-        """TensorFlow's own strategy takes these cores for a TPU's, and fails at its first step."""
+        """Raise TPUSetupError if TensorFlow's own strategy is the caller.
+
+        It would treat these cores as a TPU's and fail at its first step.
+        """
         asking = sys._getframe(2).f_globals.get("__name__", "")
         if asking == STOCK_MODULE and not self._emulating:
             raise TPUSetupError(
@@ -157,12 +160,12 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
             )
 
     def initialize(self, *, again: bool = False) -> tf.tpu.experimental.Topology:
-        """The emulated mesh's topology, kept as TensorFlow's resolver keeps a TPU's.
+        """The emulated mesh's topology, stored as TensorFlow's resolver stores a TPU's.
 
-        Warns if the TPU system is initialized already, unless that is meant (`again`).
+        Warns if the TPU system is already initialized, unless `again` is set.
         """
         if state_of(self.system_name) is State.READY and not again:
-            tf.get_logger().warning(  # TensorFlow's own words
+            tf.get_logger().warning(  # TensorFlow's own message
                 "TPU system %s has already been initialized. Reinitializing the TPU can cause "
                 "previously created variables on TPU to be lost.",
                 self.system_name,

@@ -1,7 +1,7 @@
 """An expansion report as rows for the run's `collectives` and `transfers` tables.
 
-The columns are those of `profiles.tables.schema` that the graph alone can fill: who takes part, how
-many bytes. Times come from a capture, joined on the node names. All of it is `derived`.
+Fills those columns of `profiles.tables.schema` that follow from the graph alone: participants and
+bytes. Times come from a capture, joined by node name. All rows are `derived`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def collective_rows(report: ExpansionReport) -> list[dict[str, Any]]:
 
 
 def transfer_rows(report: ExpansionReport) -> list[dict[str, Any]]:
-    """One row per tensor that goes from a device to another, with what for."""
+    """One row per tensor sent from one device to another, with the reason."""
     return [
         {
             "tensor": each.tensor,

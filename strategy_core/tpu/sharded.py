@@ -1,7 +1,7 @@
-"""The layout of a tensor on the logical cores of one replica.
+"""How a tensor is distributed over the logical cores of one replica.
 
-A plain tensor lives on one core. `Sharded` is cut into a grid of tiles, one per core; a grid of
-ones is a tensor that every core holds whole. `CoreHandles` is a variable with a copy per core.
+A plain tensor is on one core. A `Sharded` tensor is cut into a grid of tiles, one per core; with a
+grid of ones every core holds the whole tensor. `CoreHandles` is a variable with a copy per core.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CoreHandles:
 
 @dataclass(frozen=True)
 class Layout:
-    """A grid of tiles and which tile each core holds (several cores may hold the same one)."""
+    """A grid of tiles, and the tile of each core (several cores may hold the same one)."""
 
     grid: Coordinates
     coordinates: tuple[Coordinates, ...]
@@ -55,19 +55,19 @@ class Layout:
         return [axis for axis, splits in enumerate(self.grid) if splits > 1]
 
     def holder(self, point: Coordinates, prefer: int) -> int:
-        """A core that has tile `point`: `prefer` where it does, else the first."""
+        """A core that holds tile `point`: `prefer` if it does, else the first."""
         if self.coordinates[prefer] == point:
             return prefer
         return self.coordinates.index(point)
 
 
 def replicated(rank: int, num_cores: int) -> Layout:
-    """Every core holds the whole tensor."""
+    """The layout in which every core holds the whole tensor."""
     return Layout((1,) * rank, ((0,) * rank,) * num_cores)
 
 
 def tiled(grid: Sequence[int], core_order: Sequence[int]) -> Layout:
-    """Tiles in row-major order on the cores `core_order`, as XLA's tile assignment has it."""
+    """Tiles in row-major order on the cores `core_order`, as in XLA's tile assignment."""
     point_of = dict(zip(core_order, product(*map(range, grid)), strict=True))
     return Layout(tuple(grid), tuple(point_of[core] for core in range(len(core_order))))
 
@@ -76,17 +76,17 @@ def tiled(grid: Sequence[int], core_order: Sequence[int]) -> Layout:
 class Sharded:
     """A tensor on the cores of one replica: core k holds `tiles[k]`, tile `layout.coordinates[k]`.
 
-    `shape` is the whole tensor's, `None` where a size is only known when the step runs.
-    Tile i of n along an axis of size s covers `[s * i // n, s * (i + 1) // n)`.
+    `shape` is that of the whole tensor, with `None` for a size known only at run time. Tile i of n
+    along an axis of size s covers `[s * i // n, s * (i + 1) // n)`.
     """
 
     tiles: tuple[tf.Tensor, ...]
     layout: Layout
     shape: tuple[Size, ...]
     element_dtype: tf.DType | None = None
-    """Of a list: its elements' dtype. Layout and shape are then those of an element."""
+    """For a list, the dtype of its elements. Layout and shape are then those of an element."""
     whole: dict[Any, tf.Tensor] = field(default_factory=dict, repr=False)
-    """The gathered tensor by graph and core, so that two readers gather once."""
+    """The gathered tensor by graph and core, so that several readers gather it only once."""
 
     @property
     def dtype(self) -> tf.DType:
@@ -123,7 +123,7 @@ def tile_shape(shape: Sequence[Size], layout: Layout, core: int) -> tuple[Size, 
 
 
 def rank_of(value: Value) -> int:
-    """Rank of a value; raises ValueError where it is unknown."""
+    """Rank of a value; raises ValueError if it is unknown."""
     if isinstance(value, Sharded):
         return len(value.shape)
     if isinstance(value, CoreHandles) or value.shape.rank is None:
@@ -132,7 +132,7 @@ def rank_of(value: Value) -> int:
 
 
 def shape_of(value: Value) -> tuple[Size, ...]:
-    """Shape of the whole tensor; raises ValueError where the rank is unknown."""
+    """Shape of the whole tensor; raises ValueError if the rank is unknown."""
     if isinstance(value, Sharded):
         return value.shape
     if isinstance(value, CoreHandles) or value.shape.rank is None:

@@ -1,4 +1,4 @@
-"""TPUStrategy: TensorFlow's own class over a back end of emulated cores."""
+"""TPUStrategy: TensorFlow's own class with emulated cores as its back end."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from strategy_core.tpu.xla.telling import XlaChecker
 
 
 class TPUStrategy(tf.distribute.TPUStrategy):
-    """`tf.distribute.TPUStrategy` on emulated cores; with a real TPU's resolver, exactly that one.
+    """`tf.distribute.TPUStrategy` on emulated cores; with a real TPU's resolver, exactly that
+    class.
 
     Everything public is inherited: validation, errors, datasets, annotations, Keras. `extended`
     gains `last_expansion`, the report of how the last traced function was spread over the cores,
-    and `xla.last`, what a TPU's compiler would say of it.
+    and `xla.last`, what a TPU's compiler would report about it.
 
     Args:
       tpu_cluster_resolver, experimental_device_assignment, experimental_spmd_xla_partitioning: as
-        TensorFlow has them.
-      xla_check: whether each trace of a step is also put through TensorFlow's XLA bridge, which
-        runs nothing, to warn of what a TPU would refuse or run on its host. By default what the
-        environment variable `STRATEGY_LAB_XLA_CHECK` says (`0`, `1` or `strict`), else True.
+        in TensorFlow.
+      xla_check: whether each trace of a step is also passed to TensorFlow's XLA bridge, without
+        running it, to warn of what a TPU would refuse or run on its host. Default: the environment
+        variable `STRATEGY_LAB_XLA_CHECK` (`0`, `1` or `strict`), else True.
       strict: raise tf.errors.InvalidArgumentError for what a TPU would refuse.
     """
 
@@ -45,7 +46,7 @@ class TPUStrategy(tf.distribute.TPUStrategy):
         xla_check: bool | None = None,
         strict: bool | None = None,
     ) -> None:
-        # Past the stock constructor, whose only other work is to build the stock back end.
+        # Skips the stock constructor, which additionally only builds the stock back end.
         tf.distribute.Strategy.__init__(
             self,
             EmulatedTPUExtended(
@@ -59,8 +60,10 @@ class TPUStrategy(tf.distribute.TPUStrategy):
 
     @property
     def _enable_packed_variable_in_eager_mode(self) -> bool:
-        """TensorFlow's private switch for one handle to all copies of a variable, which only TPU
-        devices resolve: here every copy keeps its own, whatever the switch is set to.
+        """TensorFlow's private switch for one handle to all copies of a variable; has no effect
+        here.
+
+        Only TPU devices resolve such handles, so here every copy keeps its own handle.
         """
         return False
 
@@ -70,7 +73,7 @@ class TPUStrategy(tf.distribute.TPUStrategy):
 
     @property
     def steps_per_run(self) -> int:
-        """Steps that one call of `extended.experimental_run_steps_on_iterator` runs at least."""
+        """Minimum number of steps per call of `extended.experimental_run_steps_on_iterator`."""
         return int(self.extended.steps_per_run)
 
     def experimental_run_v2(
@@ -79,7 +82,7 @@ class TPUStrategy(tf.distribute.TPUStrategy):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The name that `run` had in TensorFlow 2.0 and 2.1."""
+        """The name of `run` in TensorFlow 2.0 and 2.1."""
         return self.run(fn, args=args, kwargs=kwargs)
 
 

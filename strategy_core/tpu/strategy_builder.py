@@ -1,4 +1,5 @@
-"""A strategy from the numbers that a person chooses: replicas, cores per replica, mesh, mode."""
+"""Builds a strategy from the numbers that a user chooses: replicas, cores per replica, mesh,
+mode."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from strategy_core.tpu.system import DeviceAssignment, connect_to_cluster, initi
 
 
 def by_host(assignment: Any) -> Any:
-    """The same replicas, numbered host by host: then each host's input is that of its own replicas.
+    """The same replicas, numbered host by host, so that each host's input is for its own replicas.
 
-    TensorFlow numbers them along a ring through the mesh, and a batch that a host reads goes to
-    the replicas in order of their number, wherever they are.
+    TensorFlow numbers replicas along a ring through the mesh. A batch that a host reads goes to the
+    replicas in order of their number, even if they are on other hosts.
     """
     topology = assignment.topology
     cores = assignment.core_assignment  # [replica, logical core, axis]
@@ -26,7 +27,7 @@ def by_host(assignment: Any) -> Any:
 
 
 def _initialized(resolver: Any) -> Any:
-    """The resolver's topology. Building a second strategy loses nothing on emulated cores."""
+    """The resolver's topology. On emulated cores, initializing again loses no state."""
     if isinstance(resolver, TPUClusterResolver):
         return resolver.initialize(again=True)
     return initialize_tpu_system(resolver)
@@ -43,12 +44,12 @@ def build(
     xla_check: bool | None = None,
     strict: bool | None = None,
 ) -> Any:
-    """A TPUStrategy, its TPU system initialized.
+    """A TPUStrategy whose TPU system is initialized.
 
-    Without `topology_shape` the mesh is the default one for as many cores as are asked for;
-    without `num_replicas` the replicas fill the mesh. `xla_check` and `strict` are `TPUStrategy`'s.
-    Raises `mesh.TPUSetupError` or TensorFlow's
-    ValueError where the devices, the mesh and the replicas do not go together.
+    Without `topology_shape` the mesh is the default one for the required number of cores. Without
+    `num_replicas` the replicas fill the mesh. `xla_check` and `strict` are those of `TPUStrategy`.
+    Raises `mesh.TPUSetupError` or TensorFlow's ValueError if devices, mesh and replicas do not fit
+    together.
     """
     if topology_shape is None and num_replicas is not None and pod is None:
         topology_shape = mesh.default_shape(num_replicas * cores_per_replica)

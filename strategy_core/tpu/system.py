@@ -1,4 +1,4 @@
-"""Connecting to, initializing and shutting down the TPU system, real or emulated."""
+"""Connects to, initializes and shuts down the TPU system, real or emulated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Topology = tf.tpu.experimental.Topology
 
 
 class DeviceAssignment(tf.tpu.experimental.DeviceAssignment):
-    """TensorFlow's own; what does not fit an emulated mesh is refused with the way to another."""
+    """TensorFlow's own class; its errors for an emulated mesh also say how to get a larger one."""
 
     @classmethod
     def build(
@@ -25,7 +25,7 @@ class DeviceAssignment(tf.tpu.experimental.DeviceAssignment):
         num_replicas: int = 1,
         **kwargs: Any,
     ) -> Any:
-        """As `tf.tpu.experimental.DeviceAssignment.build`."""
+        """Like `tf.tpu.experimental.DeviceAssignment.build`."""
         try:
             return tf.tpu.experimental.DeviceAssignment.build(
                 topology, computation_shape, computation_stride, num_replicas, **kwargs
@@ -42,7 +42,7 @@ class DeviceAssignment(tf.tpu.experimental.DeviceAssignment):
 
 
 def connect_to_cluster(resolver: Any) -> None:
-    """As `tf.config.experimental_connect_to_cluster`; nothing to do for local cores."""
+    """Like `tf.config.experimental_connect_to_cluster`; does nothing for local cores."""
     if isinstance(resolver, TPUClusterResolver) and resolver.pod is not None:
         resolver.pod.connect()
     else:
@@ -50,9 +50,10 @@ def connect_to_cluster(resolver: Any) -> None:
 
 
 def initialize_tpu_system(resolver: Any = None) -> Any:
-    """As `tf.tpu.experimental.initialize_tpu_system`: the Topology, inside a tf.function a tensor.
+    """Like `tf.tpu.experimental.initialize_tpu_system`. Returns the Topology; in a tf.function a
+    tensor.
 
-    `None` is the TPU of this machine. Raises `TPUSetupError` if the devices cannot fill the
+    `None` selects the TPU of this machine. Raises `TPUSetupError` if the devices cannot fill the
     requested topology.
     """
     resolver = TPUClusterResolver("") if resolver is None else resolver
@@ -65,8 +66,10 @@ def initialize_tpu_system(resolver: Any = None) -> Any:
 
 
 def shutdown_tpu_system(resolver: Any = None) -> None:
-    """As `tf.tpu.experimental.shutdown_tpu_system`. Emulated cores hold nothing to release, so
-    variables keep their values; the next step warns that it would fail on a TPU.
+    """Like `tf.tpu.experimental.shutdown_tpu_system`.
+
+    Emulated cores hold no resources, so variables keep their values. The next step warns that it
+    would fail on a TPU.
     """
     resolver = TPUClusterResolver("") if resolver is None else resolver
     if not isinstance(resolver, TPUClusterResolver):
@@ -75,7 +78,7 @@ def shutdown_tpu_system(resolver: Any = None) -> None:
         raise RuntimeError("shutdown_tpu_system was called inside a tf.function. Call it outside.")
     else:
         if state_of(resolver.system_name) is not State.READY:
-            tf.get_logger().warning(  # TensorFlow's own words
+            tf.get_logger().warning(  # TensorFlow's own message
                 "You are shutting down a TPU system %s that has not been initialized.",
                 resolver.system_name,
             )

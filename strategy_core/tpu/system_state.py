@@ -15,7 +15,7 @@ _states: dict[str, State] = {}
 
 
 def state_of(name: str) -> State:
-    """Of the TPU system `name`: `local`, or the address of a pod's first host."""
+    """State of the TPU system `name`: `local`, or the address of a pod's first host."""
     return _states.get(name, State.NEW)
 
 

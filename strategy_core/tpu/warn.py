@@ -1,4 +1,4 @@
-"""Warnings about programs that run on the emulation but would not run on a TPU."""
+"""Warnings about TPU programs that run on emulated cores but would not run on a TPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import warnings
 
 
 class TPUProgramWarning(UserWarning):
-    """A program does what a TPU would refuse, or do otherwise."""
+    """A TPU would refuse this program, or behave differently."""
 
 
 def warn(message: str) -> None:
-    """Warn once from each place of the program."""
+    """Warn once per line of the program."""
     warnings.warn(message, TPUProgramWarning, stacklevel=4)

@@ -1,6 +1,7 @@
-"""Training state on disk: what a fresh worker needs to go on where another one left.
+"""Training state on disk, from which a fresh worker continues.
 
-A folder with `state.npz` and `position.json`, written whole beside its place and renamed into it.
+A checkpoint is a folder with `state.npz` and `position.json`. It is written to a temporary folder
+and then renamed, so that readers only see complete checkpoints.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Checkpoint:
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
-    """Write the checkpoint; raises LabError where the disk refuses it."""
+    """Write the checkpoint; raises LabError if the disk refuses it."""
     beside, before = (path.with_name(path.name + end) for end in (".part", ".before"))
     position = {
         "step": checkpoint.step,
@@ -44,7 +45,8 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         beside.mkdir(parents=True)
         np.savez(beside / "state.npz", *checkpoint.state)
         (beside / "position.json").write_text(json.dumps(position), encoding="utf-8")
-        # Who is killed here leaves one or the other: only between two renamings is there none.
+        # A folder cannot replace another one atomically. A process killed between the two renames
+        # leaves no checkpoint at `path`; killed at any other time it leaves the old or the new one.
         shutil.rmtree(before, ignore_errors=True)
         if path.exists():
             path.rename(before)
@@ -58,7 +60,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint; raises LabError where it is not whole."""
+    """Read a checkpoint; raises LabError if it is incomplete."""
     try:
         position = json.loads((path / "position.json").read_text(encoding="utf-8"))
         with np.load(path / "state.npz", allow_pickle=False) as archive:

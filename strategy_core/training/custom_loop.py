@@ -1,4 +1,5 @@
-"""How a segment's steps are driven: the lab's own loop here, Keras `fit` in `fit.py`."""
+"""The loop over a segment's steps: the lab's custom loop. `keras_fit.py` has that of Keras
+`fit`."""
 
 from __future__ import annotations
 
@@ -14,21 +15,24 @@ from strategy_core.training.train_step import Step, marks_ns
 
 
 class Loop(Protocol):
-    """Does one step per call."""
+    """Runs one step at a time for the trainer."""
 
     def run_step(self, recorded: RecordedStep) -> int:
-        """One step, its result told to the recorder; returns its number of examples."""
+        """Run one step and pass its result to the recorder. Returns its number of examples."""
 
     def on_the_way(self) -> Iterator[None]:
-        """One turn for each step that has begun elsewhere and has to end before the training state
-        is known; none begins meanwhile."""
+        """Yield once per step that was started asynchronously and must end before the state is
+        read.
+
+        No new step starts meanwhile.
+        """
 
     def close(self) -> None:
-        """Let go of everything; no step comes after."""
+        """Release all resources; no step may follow."""
 
 
 class CustomLoop:
-    """The custom training loop: fetch the replicas' batches, call the step, read what came out."""
+    """The custom training loop: fetch the replicas' batches, call the step, read its result."""
 
     def __init__(
         self, batches: Iterator[Any], step: Step, agreement: CommandAgreement | None = None
@@ -37,13 +41,16 @@ class CustomLoop:
         self.step = step
         self.agreement = agreement
         self._told: tuple[Any, tf.Tensor] | None = None
-        """What was last told, and the tensor of it: it changes with a command, and a tensor made
-        at every step would be one of the dearest lines of its Python."""
+        """The last counts of commands and the tensor made from them.
+
+        The counts change only with a command. Making a tensor at every step would be one of the
+        most expensive lines of the step's Python.
+        """
 
     def run_step(self, recorded: RecordedStep) -> int:
         batch, shares = recorded.ask(self.batches)
-        # Reading the numbers is the step's only wait for the devices; plain ones, since after a
-        # step NumPy's functions take several times as long as elsewhere.
+        # Reading the result is the only wait for the devices. It is converted to Python numbers,
+        # because right after a step NumPy's functions take several times as long as elsewhere.
         if self.agreement is None:
             num_summed = 0
             numbers = self.step(batch, shares).numpy().tolist()
@@ -62,7 +69,7 @@ class CustomLoop:
         return iter(())
 
     def close(self) -> None:
-        self.batches = iter(())  # whatever is fetched ahead goes
+        self.batches = iter(())  # drops the batches that were fetched ahead
 
 
 def _loss_and_marks(numbers: list[float], num_summed: int) -> StepResult:

@@ -1,7 +1,7 @@
 """A real delay inside one replica's step: an op of the graph that sleeps on that replica's device.
 
-It sits between the replica's gradients and their all-reduce, so that the replica itself reads as
-computing for longer and the others as waiting for it.
+It runs between the replica's gradients and their all-reduce. So the recording shows this replica
+computing for longer and the other replicas waiting for it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from strategy_core.runtime.replica import replica_number
 
 
 def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]:
-    """The same gradients, later by the delay of the replica that is in context, if it has one.
+    """The same gradients, delayed by `delays_ms[replica]` if the current replica has a delay.
 
+    The replica's number is known at tracing time if every replica has its own part of the graph. On
+    TPU cores all replicas share one trace, and the number is known only when the step runs.
     Gradients may be None or IndexedSlices.
     """
     replica = tf.distribute.get_replica_context()
@@ -29,14 +31,14 @@ def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float]) -> list[An
         return list(gradients)
 
     def sleep(number: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        # Releases the interpreter's lock: other replicas go on.
+        # Releases the interpreter's lock, so that other replicas continue.
         time.sleep(delays_ms.get(int(number), 0.0) / 1e3)
         return np.zeros((), np.float32)
 
     present = tf.nest.flatten(
         [gradient for gradient in gradients if gradient is not None], expand_composites=True
     )
-    # Its input comes from a gradient: a GPU's kernels are awaited by the copy to the host only.
+    # An input made from a gradient: on a GPU only the copy to the host waits for the kernels.
     witness = tf.reshape(present[0], [-1])[:1]
     with tf.control_dependencies(present):
         # Stateful, or TensorFlow would drop an op with an unused output.
@@ -47,6 +49,7 @@ def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float]) -> list[An
             stateful=True,
             name="injected_delay",
         )
-    private_tf.run_unordered(slept)  # else two delayed replicas would sleep one after the other
+    # otherwise two delayed replicas would sleep one after the other
+    private_tf.run_unordered(slept)
     with tf.control_dependencies([slept]):
         return [None if gradient is None else tf.identity(gradient) for gradient in gradients]

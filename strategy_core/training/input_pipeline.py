@@ -1,4 +1,4 @@
-"""From a workload's data set to the batches of the replicas, checked before a step is done."""
+"""Turns a workload's data set into the replicas' batches, with checks before the first step."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 class Batches(NamedTuple):
-    """The global batches of a run, without end."""
+    """The endless global batches of a run."""
 
     dataset: tf.data.Dataset
     first: Any = None
-    """The first one of the data set; None if it was not checked."""
+    """The first batch of the data set; None if it was not checked."""
 
 
 def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches:
-    """The global batches from an example of the stream on; raises SpecError."""
+    """The global batches from position `first_example` of the stream; raises SpecError."""
     size = spec.global_batch_size
     if work.can_start_anywhere:
         dataset = work.build_dataset(size, spec.seed, first_example=first_example)
@@ -45,7 +45,8 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches
 
 
 def _from_example(dataset: tf.data.Dataset, first_example: int) -> tf.data.Dataset:
-    """The batches after so many examples: those at the end of an epoch may be smaller."""
+    """The batches that follow `first_example` examples, also if the last batch of an epoch is
+    smaller."""
     if first_example == 0:
         return dataset
 
@@ -59,9 +60,9 @@ def _from_example(dataset: tf.data.Dataset, first_example: int) -> tf.data.Datas
 
 
 def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
-    """(per-replica batch, per-replica shares), fetched ahead of the steps.
+    """Iterate over (per-replica batch, per-replica shares), fetched ahead of the steps.
 
-    Raises SpecError where the hosts of a TPU pod would have to run this process's Python.
+    Raises SpecError if the hosts of a TPU pod would have to run Python code of the data set.
     """
     ahead = for_distribution(with_shares(dataset))
     if isinstance(strategy, tf.distribute.TPUStrategy) and strategy.extended.num_hosts > 1:
@@ -81,10 +82,11 @@ def _check_can_leave(dataset: tf.data.Dataset) -> None:
 
 
 def for_distribution(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """The same data set, fetched ahead and without a tuning thread that may take long to end.
+    """The same data set with prefetching, and without a tuning thread that may take long to end.
 
-    Every worker of a cluster reads it whole and takes its part of each global batch: any data set
-    can be shared out so, and the global batches are the ones that a single worker would have.
+    Every worker of a cluster reads the whole data set and takes its part of each global batch. Any
+    data set can be sharded in this way, and the global batches are the same as with a single
+    worker.
     """
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
@@ -103,7 +105,8 @@ def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def _checked(dataset: tf.data.Dataset, first: Any) -> tf.data.Dataset:
-    """The same batches, of the rank of the first; reading one fails if it holds NaN or infinity."""
+    """The same batches, with the rank of the first; reading one fails if it holds NaN or
+    infinity."""
 
     def check(part: Any, seen: Any) -> Any:
         if part.shape.rank is None:
@@ -134,10 +137,10 @@ def _check_structure(work: Workload, dataset: tf.data.Dataset) -> None:
 
 
 def _first_batch(work: Workload, dataset: tf.data.Dataset, size: int, is_begun: bool) -> Any:
-    """The first batch, looked at: there is one, it is a global batch, and its numbers are numbers.
+    """Check and return the first batch: it exists, is a global batch, and all numbers are finite.
 
-    Only the last batch of an epoch may be smaller; where the stream `is_begun`, it may be that.
-    Raises SpecError.
+    Only the last batch of an epoch may be smaller. If the stream `is_begun`, the first batch read
+    may be that one. Raises SpecError.
     """
     with explained(work.path, f"The first batch of {work.path.name}"):
         batches = iter(dataset)

@@ -1,11 +1,11 @@
-"""The same workload through Keras `fit`, one batch per call of `run_step`.
+"""The same workload through Keras `fit`, controlled one batch at a time.
 
-`fit` keeps its loop to itself, so it runs in a thread of its own and waits before every batch for
-leave to go on. Between two batches the run may stop, change or save, as in the custom loop.
+`fit` cannot be paused from outside, so it runs in its own thread and waits for permission before
+every batch. Between two batches the run may stop, change or save, as in the custom loop.
 
-The loss is the custom loop's: every example weighs its share of the global batch, summed. Keras
-reports the mean of the replicas' losses weighted by their examples; that is the same number unless
-a last partial batch is unevenly shared.
+The loss is that of the custom loop: the sum over examples, each weighted with its share of the
+global batch. Keras reports the mean of the replicas' losses weighted by their examples. Both are
+equal unless a last partial batch is split unevenly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WITHOUT_END = 1 << 40
 
 
 class FitLoop:
-    """Keras `fit`, stepped: see the module."""
+    """Keras `fit`, one step at a time: see the module's docstring."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class FitLoop:
             )
         with strategy.scope():
             loss = _SharedLoss(work, dataset.element_spec[1])
-            # XLA would fuse away the ops whose times the lab is about.
+            # XLA would fuse the ops whose times the lab measures.
             model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
         if strategy.num_replicas_in_sync > 1:
             private_tf.build_for_fit(model, strategy, dataset.element_spec)
@@ -87,7 +87,7 @@ class FitLoop:
         return iter(())
 
     def close(self) -> None:
-        """End `fit` where it waits, between two batches."""
+        """End `fit` while it waits between two batches."""
         if self._thread.is_alive():
             self._baton.leave()
             self._thread.join()
@@ -112,7 +112,7 @@ class _Leave(Exception):  # noqa: N818 - not an error
 
 
 class _Baton(keras.callbacks.Callback):
-    """Handed to and fro: `fit` runs while it has it, the driver while `fit` waits for it."""
+    """Passes control between two threads: either `fit` or the caller of `one_step` runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class _Baton(keras.callbacks.Callback):
         self._error: BaseException | None = None
 
     def one_step(self) -> float:
-        """Let `fit` do one batch; returns its loss, raises what it raised."""
+        """Let `fit` run one batch. Returns its loss; raises the error that ended `fit`."""
         self._go.release()
         self._done.acquire()
         if self._error is not None:
@@ -142,7 +142,7 @@ class _Baton(keras.callbacks.Callback):
         self._go.acquire()
         if self._leaving:
             raise _Leave
-        self.model.reset_metrics()  # else the loss is a mean over all steps so far
+        self.model.reset_metrics()  # otherwise the loss is a mean over all steps so far
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         self._loss = float((logs or {})["loss"])
@@ -158,7 +158,7 @@ class _SharedLoss(keras.losses.Loss):
         self._dtype_of_labels = labels.dtype
 
     def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
-        labels = tf.cast(y_true, self._dtype_of_labels)  # Keras makes them floats
+        labels = tf.cast(y_true, self._dtype_of_labels)  # Keras converts labels to floats
         return per_example(self._loss_fn(labels, y_pred))
 
 

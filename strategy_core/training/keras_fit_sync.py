@@ -1,9 +1,9 @@
-"""Workers that train by Keras `fit` agree on commands some ten times a second, not at every step.
+"""Workers that train by Keras `fit` agree on commands about ten times a second, not at every step.
 
-`fit` gives its step's logs and nothing else, so what is agreed on takes an all-reduce of its own,
-which costs a short step as much as a small gradient does. How many steps lie between two of them
-follows from the time that the last ones took, summed over all workers in the same all-reduce: all
-have the same sum, and so the same number.
+A step of `fit` returns only its logs, so agreeing takes a separate all-reduce, which costs a short
+step as much as a small gradient does. The number of steps between two of them follows from the time
+of the previous ones, summed over all workers in the same all-reduce. All workers have the same sum
+and so compute the same number; with their own times they could disagree and block each other.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from strategy_core.cluster.command_agreement import CommandAgreement
 
 AGREE_EVERY_S = 0.1
 MAX_STEPS = 16
-"""Between two all-reduces: a worker that becomes slow is not long out of reach."""
+"""Most steps between two all-reduces, so that a worker that becomes slow soon gets commands
+again."""
 
 
 class FitAgreement:
-    """When `fit`'s workers agree, and on what. Every worker calls it after every step."""
+    """Decides when workers of `fit` agree, and on what. Every worker calls it after every step."""
 
     def __init__(
         self, agreement: CommandAgreement, summed: Sum, clock: Callable[[], float] = time.monotonic
@@ -34,12 +35,12 @@ class FitAgreement:
         self._every = self._num_left = 1
 
     def step_done(self) -> None:
-        """A step of `fit` is done: it may be time to hear what every worker has received."""
+        """Call after each step of `fit`: exchanges the counts of received commands if it is due."""
         self._num_left -= 1
         if self._num_left:
             return
         now_s = self._clock()
-        # Whole milliseconds: sums of them are exact in any order.
+        # Whole milliseconds: their sum is exact in any order.
         took_ms = np.float32(round(min(now_s - self._since_s, 3600.0) * 1e3))
         *heard, every_took_ms = self._summed(np.append(self._agreement.told(), took_ms)).tolist()
         self._agreement.hear(heard)

@@ -1,8 +1,8 @@
-"""Light marks in Keras `fit`, whose step returns its logs and nothing else.
+"""Step timestamps in Keras `fit`, whose step returns only its logs.
 
-The three marks of `recorder.marks` are taken around Keras's own `train_step` and inside the
-optimizer's all-reduce. Each replica writes them to its copy of a variable that is never reduced,
-with the size of the global batch, and they are read there when the step is done.
+The three timestamps of `recorder.marks` are taken around Keras's own `train_step` and inside the
+optimizer's all-reduce. Each replica writes them and the size of the global batch to its copy of a
+variable that is never reduced, from which they are read when the step is done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strategy_lab.profiles.run.events import NUM_MARKS
 
 
 class FitMarks:
-    """Marks of one model's `fit`. Make it before `fit` traces its step."""
+    """Timestamps of one model's `fit`. Create it before `fit` traces its step."""
 
     def __init__(
         self,
@@ -33,10 +33,10 @@ class FitMarks:
         *,
         wanted: bool,
     ) -> None:
-        """Put them into the step where they are `wanted`.
+        """Add timestamps to the step if `wanted`.
 
-        `delays_ms`: real delays by replica, between its gradients and their all-reduce, which are
-        put there in any case.
+        `delays_ms`: real delays by replica, between its gradients and their all-reduce. They are
+        added in any case.
         """
         if delays_ms:
             private_tf.check_can_delay(optimizer)
@@ -53,8 +53,11 @@ class FitMarks:
             private_tf.replace_all_reduce(optimizer, self._all_reduce)
 
     def read(self) -> tuple[npt.NDArray[np.int64] | None, int]:
-        """The marks of the last step, (local replicas, 3): ns since the epoch; None where none are
-        wanted. And the examples of its global batch; 0 where no replica here knows."""
+        """The last step's timestamps, and the number of examples in its global batch.
+
+        Timestamps: (local replicas, 3), ns since the epoch; None unless wanted. The number is 0 if
+        no local replica knows it.
+        """
         kept = self._kept
         if kept is None:
             return None, 0
@@ -64,7 +67,7 @@ class FitMarks:
         return numbers[:, :NUM_MARKS], int(numbers[:, NUM_MARKS].max())
 
     def _train_step(self, data: Any) -> Any:
-        """What Keras calls in every replica's context, while it traces."""
+        """Called by Keras in every replica's context, while it traces."""
         inputs_ready = mark(data)
         with tf.control_dependencies([inputs_ready]):
             data = tf.nest.map_structure(tf.identity, data)
@@ -93,10 +96,10 @@ class FitMarks:
 
 
 def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
-    """Where each replica writes its marks: a variable with a copy for each, or a list of them."""
+    """Storage for each replica's timestamps: one variable with a copy per replica, or a list."""
     empty = tf.zeros([NUM_MARKS + 1], tf.int64)
     if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
-        # Its variables have one copy, whatever their synchronization.
+        # Its variables have a single copy, whatever their synchronization.
         return [tf.Variable(empty, trainable=False) for _ in range(strategy.num_replicas_in_sync)]
     with strategy.scope():
         return tf.Variable(
@@ -108,6 +111,6 @@ def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
 
 
 def _num_examples(shares: tf.Tensor) -> tf.Tensor:
-    """Examples of the global batch, by the share that each has of it; 0 for an empty batch."""
+    """Number of examples in the global batch, from the share of each; 0 for an empty batch."""
     share = tf.reduce_max(tf.concat([tf.cast(shares, tf.float32), [0.0]], axis=0))
     return tf.cast(tf.round(tf.math.divide_no_nan(1.0, share)), tf.int64)

@@ -1,4 +1,4 @@
-"""The loss of each example: the lab's own where a workload has none, and what is asked of any."""
+"""The loss of each example: a default for workloads without one, and checks of any loss."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Loss = Callable[[Any, Any], Any]
 
 
 def default_loss(labels: Any, outputs: Any) -> tf.Tensor:
-    """Loss of each example: cross-entropy of logits for whole-number labels, else squared error.
+    """Loss of each example: cross-entropy of logits for integer labels, otherwise squared error.
 
-    Labels (n,) go with outputs (n, 1), too. Returns shape (n, ...), such as the labels have.
-    Raises SpecError.
+    Labels of shape (n,) match outputs of shape (n, 1), too. Returns shape (n, ...), that of the
+    labels. Raises SpecError.
     """
     if not isinstance(labels, tf.Tensor) or not isinstance(outputs, tf.Tensor):
         problem = "The default loss takes labels and outputs of one tensor each"
@@ -36,7 +36,7 @@ def default_loss(labels: Any, outputs: Any) -> tf.Tensor:
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
     if outputs.shape[-1:] == [1] and outputs.shape.rank - 1 == labels.shape.rank:
         outputs = tf.squeeze(outputs, axis=-1)
-    if not labels.shape.is_compatible_with(outputs.shape):  # else they would be broadcast
+    if not labels.shape.is_compatible_with(outputs.shape):  # otherwise they would be broadcast
         problem = "The default loss takes float labels of the shape of the outputs"
         advice = "Use this shape, write a loss_fn, or make labels that are class numbers integers"
         raise _wrong(problem, labels, outputs, advice)
@@ -44,8 +44,10 @@ def default_loss(labels: Any, outputs: Any) -> tf.Tensor:
 
 
 def explaining(path: Path, loss_fn: Loss) -> Loss:
-    """The same loss as a tensor of floats, one row per example; raises SpecError where it is not
-    that, or where `loss_fn` raises."""
+    """Wrap a loss so that it returns a float tensor with one row per example.
+
+    Raises SpecError if that is impossible or `loss_fn` raises an error.
+    """
 
     def call(labels: Any, outputs: Any) -> tf.Tensor:
         given = f"labels {described(labels)} and outputs {described(outputs)}"

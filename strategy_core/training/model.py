@@ -23,7 +23,7 @@ class Built(NamedTuple):
     model: Any
     optimizer: Any
     drew_seeds: bool
-    """Whether eager ops drew from TensorFlow's global seed: Keras' initializers do not."""
+    """Whether eager ops drew from TensorFlow's global seed. Keras' initializers do not."""
 
 
 def build_model(
@@ -34,13 +34,13 @@ def build_model(
     *,
     is_seeded: bool = False,
 ) -> Built:
-    """Model and optimizer; raises SpecError.
+    """Build model and optimizer; raises SpecError.
 
-    A model that waits for its first input to build its weights gets the features of `dataset`.
+    The same seed gives the same weights under every strategy. A model that builds its weights from
+    its first input is called with features of `dataset`'s shape.
 
-    The same seed gives the same weights under every strategy. `is_seeded` says that TensorFlow has
-    this seed already, and that nothing has drawn from it: to set it once more takes as long as the
-    kernels of all ops and steps so far, which TensorFlow then forgets.
+    `is_seeded` says that TensorFlow already has this seed and nothing has drawn from it. Setting it
+    again discards the kernels of all ops and steps so far, which then have to be created again.
     """
     if is_seeded:
         random.seed(spec.seed)
@@ -50,7 +50,7 @@ def build_model(
     seeds = private_tf.eager_seeds()
     model, optimizer = _build_both(spec, work, strategy, dataset)
     drew_seeds = private_tf.eager_seeds() != seeds
-    if drew_seeds and is_seeded:  # the workload's file is another one than it was
+    if drew_seeds and is_seeded:  # the workload's file has changed since
         return build_model(spec, work, strategy, dataset)
     return Built(model, optimizer, drew_seeds)
 
@@ -75,7 +75,7 @@ def _build_both(
 
 
 def _build(work: Workload, model: Any, dataset: tf.data.Dataset | None) -> None:
-    """Create the weights of a model that waits for its first input."""
+    """Create the weights of a model that builds them from its first input."""
     if dataset is None:
         raise SpecError(
             f"build_model of {work.path.name} names no input shape, which data from a file needs",

@@ -1,4 +1,4 @@
-"""A configuration, built: everything that a segment of a run needs, from its spec."""
+"""Builds everything that a segment of a run needs from its spec."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 @dataclass
 class Segment:
-    """What a configuration runs with. `notes` are what its user should know."""
+    """The objects of one configuration. `notes` are messages for the user."""
 
     spec: RunSpec
     plan: DevicePlan
@@ -50,35 +50,36 @@ class Segment:
     loop: Loop
     notes: list[str] = field(default_factory=list)
     parted: PartedModel | None = None
-    """Parts of the weights on parameter servers, where they are cut."""
+    """Shards of the weights on parameter servers, if they are sharded."""
     steps: StepCache = field(default_factory=StepCache)
     """The custom loop's steps that were traced on these variables."""
     traced: TracedStep | None = None
-    """The one of them that the loop calls."""
+    """The step of `steps` that the loop calls."""
     drew_seeds: bool = True
     """Whether building the model drew from TensorFlow's global seed."""
 
     @property
     def custom(self) -> CustomLoop:
-        """The loop, where it is the custom one: its batches and its step one by one."""
+        """The loop as a CustomLoop, with its batches and its step."""
         assert isinstance(self.loop, CustomLoop)
         return self.loop
 
     def take_effect(self) -> None:
-        """Set what steps and strategy share with other segments, before the first step."""
+        """Apply the settings that steps and strategy share with other segments. Call it before a
+        step."""
         if self.traced is not None:
             self.traced.delays_ms.update(_delays_ms(self.spec, self.plan))
         strategies.reduce_by(self.strategy, self.spec, self.algorithm)
 
     @property
     def recorded_as(self) -> int | None:
-        """The segment that had this very graph and put it on record; None before there is one."""
+        """The segment that recorded this same graph, or None."""
         if self.traced is None:
             return None
         return self.traced.recorded.get(self.spec.global_batch_size)
 
     def has_recorded(self, number: int) -> None:
-        """The graph is on record as that of segment `number`."""
+        """Note that segment `number` has recorded the graph."""
         if self.traced is not None:
             self.traced.recorded.setdefault(self.spec.global_batch_size, number)
 
@@ -88,7 +89,7 @@ class Segment:
             self.steps.forget(self.traced)
 
     def take_state(self) -> state.State:
-        """The training state, copied."""
+        """A copy of the training state."""
         if self.parted is not None:
             self.parted.gather()
         return state.take(self.strategy, state.variables(self.model, self.optimizer))
@@ -100,7 +101,7 @@ class Segment:
             self.parted.hand_out()
 
     def placed_variables(self) -> list[Any]:
-        """The variables that are trained, where they sit."""
+        """The trained variables on the devices where they are placed."""
         if self.parted is not None:
             return self.parted.variables
         return state.variables(self.model, self.optimizer)
@@ -113,7 +114,7 @@ class Segment:
         checksum_before: str | None = None,
         moved: str | None = None,
     ) -> SegmentOpened:
-        """The event that puts the segment on record, in force from now on."""
+        """The event that records the opening of the segment."""
         weights = self.model.trainable_variables
         cores = from_spec.core_devices(self.strategy)
         checksum_after = state.checksum(self.take_state()) if checksum_before else None
@@ -145,25 +146,26 @@ def build(
     joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None,
     before: Segment | None = None,
 ) -> Segment:
-    """Everything `spec` asks for, its state carried over and its data from an example on.
+    """Build everything for `spec`, with its state carried over and its data from `first_example`.
 
-    `agreement` is how this process and its peers come to the same commands, where it has peers;
-    `joined` is given the strategy once it is there, and all of its cluster's processes with it.
-    `before` is the segment that this process ran before, with the same seed.
+    `agreement` makes this process and its peers obey commands at the same step. `joined` is called
+    with the strategy once all processes of the cluster have joined. `before` is the previous
+    segment of this process, with the same seed.
 
-    Raises LabError; nothing of another segment is touched.
+    Raises LabError. Does not change any other segment.
     """
     planned = devices.planned(spec)
     check_batch(spec.global_batch_size, planned.num_in_step)
     algorithm = collective_algorithms.decide(spec, planned)
-    # The strategy first: a cluster is joined before anything else, such as a user's file, runs ops.
+    # Build the strategy first: a cluster must be joined before anything else runs ops, such as a
+    # user's file.
     strategy = strategies.build(spec, planned.names, algorithm)
     joined(strategy)
     work = workload.load(spec.workload, spec.workload_options)
     is_cut = spec.parameter_server.partitioner != "none"
     if is_cut:
         check_parts(work)
-    # A model whose weights are cut stays whole here, as a pattern for what is served.
+    # A model with sharded weights stays whole on the coordinator, as a pattern for the shards.
     holder = tf.distribute.get_strategy() if is_cut else strategy
     is_seeded = before is not None and not before.drew_seeds
     notes = [algorithm.note] if algorithm.note else []
@@ -211,11 +213,12 @@ def build(
 
 
 def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
-    """The segment for `spec` on the strategy, model and variables of the one before.
+    """The segment for `spec` with the strategy, model and variables of the previous one.
 
-    Its data begin at an example, or (None) go on where those of the one before are. Its step is
-    one that was traced on these variables before, or a new one: the one before stays whole but for
-    the values of its variables, what `take_effect` sets, and data that they share. Raises LabError.
+    Its data start at `first_example` or, if None, continue at the position of the previous segment.
+    Its step is one that was traced on these variables before, or a new one. The previous segment
+    stays usable, except for the values of its variables, the settings of `take_effect`, and shared
+    data. Raises LabError.
     """
     check_batch(spec.global_batch_size, before.plan.num_in_step)
     algorithm = collective_algorithms.decide(spec, before.plan)
@@ -228,15 +231,17 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
     is_told = algorithm == before.algorithm or not algorithm.note
     notes = [] if is_told else [str(algorithm.note)]
     adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
-    if spec.capture.contexts:  # they are seen while a step is traced
+    if spec.capture.contexts:  # contexts are recorded while a step is traced
         adapted.steps = StepCache()
     adapted.loop = _adapted_loop(adapted, dataset)
     return adapted
 
 
 def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
-    """A loop for a segment that still has that of the one before: over a data set, or (None) over
-    what has not been read yet."""
+    """A loop for a segment that still has the previous one's loop.
+
+    It reads `dataset` or, if None, the data that the previous loop has not read yet.
+    """
     spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
     if isinstance(before.loop, CoordinatorLoop):
         held = before.parted.held if before.parted else Held.whole(model, optimizer)
@@ -289,7 +294,7 @@ def _step(
     optimizer: Any,
     steps: StepCache,
 ) -> TracedStep:
-    """The custom loop's step: of `steps` where it is among them, else new and among them now."""
+    """The custom loop's step: the one in `steps`, or a new one that is added to `steps`."""
 
     def build(delays_ms: Mapping[int, float]) -> Step:
         return build_step(
@@ -307,7 +312,7 @@ def _step(
 
 
 def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:
-    """The delays asked for, by the number of the replica in the whole run."""
+    """The requested delays, by number of the replica in the whole run."""
     return {
         delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
         for delay in spec.inject

@@ -1,6 +1,6 @@
-"""Segments that a run has left, for when it comes back: their strategy, variables and steps.
+"""Caches the strategy, variables and steps of segments, for a run that returns to them.
 
-Their variables take memory, so they are few and small; the one left longest ago goes first.
+Their variables take memory, so the cache is small, and the least recently left one goes first.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 MAX_KEPT = 4
 MAX_BYTES = 256 * 2**20
-"""Of all that is kept, copies on every replica counted."""
+"""Limit for the whole cache, including copies on every replica."""
 Key = tuple[str, ...]
 
 
 class SegmentCache:
-    """By what their strategy and model depend on."""
+    """A cache keyed by what strategy and model depend on."""
 
     def __init__(self, max_kept: int = MAX_KEPT, max_bytes: int = MAX_BYTES) -> None:
         self._max_kept, self._max_bytes = max_kept, max_bytes
         self._kept: dict[Key, tuple[Segment, int]] = {}
 
     def find(self, spec: RunSpec) -> Segment | None:
-        """One whose strategy, model and variables are those that `spec` asks for."""
+        """A segment with the strategy, model and variables that `spec` asks for, or None."""
         found = self._kept.get(_key(spec))
         return found[0] if found else None
 
     def keep(self, left: Segment, held: state.State) -> None:
-        """Keep a segment that was left with this training state."""
+        """Add a segment that was left with this training state."""
         if (
             not isinstance(left.loop, CustomLoop)
             or strategy_catalog.row(left.spec.strategy).has_cores
         ):
-            return  # nothing can be made of it
+            return  # `adapt` cannot reuse it
         key = _key(left.spec)
         self._kept.pop(key, None)
         num_bytes = sum(array.nbytes for array in held) * left.plan.num_replicas
@@ -45,7 +45,7 @@ class SegmentCache:
             self._kept.pop(next(iter(self._kept)))
 
     def drop(self, spec: RunSpec) -> None:
-        """Keep none for this spec any more."""
+        """Remove the segment for this spec."""
         self._kept.pop(_key(spec), None)
 
     @property
@@ -54,13 +54,13 @@ class SegmentCache:
 
 
 def _key(spec: RunSpec) -> Key:
-    """What a strategy and model depend on: fields of the spec, and the workload's file as it is."""
+    """What strategy and model depend on: fields of the spec, and the current workload file."""
     fixed = spec.model_dump(include=set(fixed_fields(spec)), mode="json")
     return (*(f"{name}={value}" for name, value in fixed.items()), _version(spec.workload))
 
 
 def _version(workload: str) -> str:
-    """Another one once its user has saved the file again."""
+    """Changes whenever the user saves the workload file."""
     try:
         at = workload_catalog.find(workload).stat()
     except OSError:

@@ -1,8 +1,8 @@
-"""Whether data, model and loss of a workload fit together, found out before a step is done.
+"""Checks before the first step whether data, model and loss of a workload fit together.
 
-Shapes and types are sent through the model and the loss as a step would send a batch, in a graph
-that is never run. Only labels are looked at as numbers: those of the first batch. What the graph
-cannot tell, such as a label of a later batch, is explained when it comes (`step_errors.py`).
+Passes shapes and types through the model and the loss as a step would, in a graph that is never
+run. Only the labels of the first batch are checked by value. Errors that this cannot find, such as
+a wrong label in a later batch, are explained when they occur (`step_errors.py`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
 
 _MANY = 7919
-"""Examples of the trial's batch: a prime, so that another axis of that size has it from there."""
+"""Number of examples in the test batch. It is a prime that is unlikely as the size of another axis,
+so another axis of this size comes from the examples."""
 
 
 def check(
     work: Workload, model: Any, element_spec: Any, first_batch: Any = None, *, loop: str = "custom"
 ) -> None:
-    """Raise SpecError where the lab's own step cannot train `model` on such batches.
+    """Raise SpecError if the lab's own step cannot train `model` on such batches.
 
-    `first_batch` is one of them, where its numbers have not been looked at.
+    `first_batch` is one of them if its values are to be checked, too.
     """
-    if work.train_step is not None:  # it alone knows what it takes, and is explained by itself
+    # only the workload's own step knows its input; its errors are explained separately
+    if work.train_step is not None:
         return
     features, labels = _shaped(element_spec, first_batch)
     outputs = _outputs(work, model, features)
@@ -42,7 +44,7 @@ def check(
 
 
 def _shaped(element_spec: Any, first_batch: Any) -> Any:
-    """Features and labels as specs, with the sizes that the first batch has beside its examples."""
+    """Features and labels as specs, with the sizes of the first batch except for its examples."""
     if first_batch is None:
         return element_spec
 
@@ -53,17 +55,17 @@ def _shaped(element_spec: Any, first_batch: Any) -> Any:
 
 
 def _outputs(work: Workload, model: Any, features: Any) -> Any:
-    """What the model makes of the features, as specs."""
+    """The model's outputs for the features, as specs."""
 
     @tf.function(autograph=False)
     def outputs_of(features: Any) -> Any:
-        with keras.StatelessScope():  # what the model would change, such as moving averages, stays
+        with keras.StatelessScope():  # leaves variables such as moving averages unchanged
             return model(features, training=True)
 
     try:
         _check_words(model, features)
         traced = outputs_of.get_concrete_function(features).structured_outputs
-    except Exception as error:  # whatever a layer may raise
+    except Exception as error:  # a layer may raise any error
         raise SpecError(
             f"The model of {work.path.name} does not take features {described(features)}: "
             f"{_wanted(work, model, features, error)}",
@@ -74,7 +76,7 @@ def _outputs(work: Workload, model: Any, features: Any) -> Any:
 
 
 def _wanted(work: Workload, model: Any, features: Any, error: Exception) -> str:
-    """What the model takes, where it names its inputs and others came; else what it says."""
+    """The inputs that the model declares, if the features differ from them; otherwise the error."""
     inputs = _inputs(model)
     parts = tf.nest.flatten(features)
     are_others = len(parts) != len(inputs) or any(
@@ -87,12 +89,15 @@ def _wanted(work: Workload, model: Any, features: Any, error: Exception) -> str:
 
 
 def _inputs(model: Any) -> list[Any]:
-    """The inputs that a model names; none where it is a class with a `call` of its own."""
+    """The inputs that a model declares; empty for a class with its own `call`."""
     return list(getattr(model, "inputs", None) or [])
 
 
 def _check_words(model: Any, features: Any) -> None:
-    """Keras casts words to numbers without a word; TensorFlow finds no kernel for it in a step."""
+    """Raise TypeError for strings passed to numeric inputs.
+
+    Keras casts them silently; TensorFlow then has no kernel for the cast in a step.
+    """
     takes_words = any(taken.dtype == "string" for taken in _inputs(model))
     has_words = any(part.dtype == tf.string for part in tf.nest.flatten(features))
     if has_words and _inputs(model) and not takes_words:
@@ -111,7 +116,7 @@ def _check_for_fit(work: Workload, labels: Any, outputs: Any) -> None:
 
 
 def _check_loss(work: Workload, labels: Any, outputs: Any) -> None:
-    """One loss per example, with a gradient."""
+    """Check that the loss has one value per example, and a gradient."""
     is_free = all(part.shape.rank and part.shape[0] is None for part in tf.nest.flatten(labels))
 
     @tf.function(autograph=False)
@@ -119,7 +124,7 @@ def _check_loss(work: Workload, labels: Any, outputs: Any) -> None:
         floats = [part for part in tf.nest.flatten(outputs) if part.dtype.is_floating]
         with tf.GradientTape() as tape:
             tape.watch(floats)
-            if work.is_built_in:  # over the user's data, of which it says more than TensorFlow
+            if work.is_built_in:  # more specific about the user's data than TensorFlow's errors
                 default_loss(labels, outputs)
             losses = work.loss_fn(labels, outputs)
         gradients = tape.gradient(losses, floats)
@@ -159,7 +164,7 @@ def _many(structure: Any) -> Any:
 
 
 def _check_numbers(work: Workload, labels: Any, outputs: Any) -> None:
-    """Put the labels of a batch before the loss, with outputs of zero: are they in its range?"""
+    """Compute the loss of a batch's labels with outputs of zero, to check the labels' range."""
     examples = tf.nest.flatten(labels)[0].shape[0]
 
     def zeros(part: tf.TensorSpec) -> tf.Tensor:
@@ -168,7 +173,7 @@ def _check_numbers(work: Workload, labels: Any, outputs: Any) -> None:
     if any(None in part.shape[1:] for part in tf.nest.flatten(outputs)):
         return
     try:
-        with tf.device("CPU:0"):  # a GPU gives NaN for a class that there is not
+        with tf.device("CPU:0"):  # a GPU returns NaN for a class out of range
             work.loss_fn(labels, tf.nest.map_structure(zeros, outputs))
     except SpecError as error:
         told = wrong_number(error.__cause__, "the first batch", work.path.name)

@@ -1,8 +1,8 @@
-"""Training state as plain arrays: taken out of one strategy, put into another, checksummed.
+"""Training state as plain arrays: read from one strategy, written to another, with a checksum.
 
-The state is the global one: of a variable that is kept per replica until it is read
-(SyncOnRead, such as the moving statistics of BatchNormalization) it is the mean over replicas.
-The learning rate is a setting of the run, not state.
+The state is global. For a variable that is kept per replica until it is read (SyncOnRead, such as
+the moving statistics of BatchNormalization) it is the mean over replicas. The learning rate is a
+setting of the run, not part of the state.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ State = list[npt.NDArray[Any]]
 
 
 def variables(model: Any, optimizer: Any) -> list[Any]:
-    """The variables that make up the state, in the order in which they were created."""
+    """The variables that make up the state, in order of creation."""
     settings = {id(variable) for variable in (_learning_rate(optimizer),) if variable is not None}
     return [*model.variables, *(v for v in optimizer.variables if id(v) not in settings)]
 
 
 def take(strategy: tf.distribute.Strategy, held: Sequence[Any]) -> State:
-    """A copy of the values of `held`, as one device would see them."""
+    """A copy of the values of `held`, as a single device would have them."""
     return [_value(strategy, variable) for variable in held]
 
 
 def put(held: Sequence[Any], state: State) -> None:
-    """Set the variables to `state`; raises LabError where they do not match one to one."""
+    """Set the variables to `state`; raises LabError if they do not match one to one."""
     shapes = [tuple(variable.shape) for variable in held]
     given = [array.shape for array in state]
     if shapes != given:
@@ -55,9 +55,10 @@ def checksum(state: State) -> str:
 
 
 def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
-    """One array: the replicas' common value, else their mean.
+    """One array: the replicas' common value, or else their mean.
 
-    With replicas in other processes that mean takes a collective: all of them call this at once.
+    If replicas are in other processes the mean takes a collective, so all processes must call this
+    at the same time.
     """
     distributed = getattr(variable, "value", variable)
     is_per_replica = distributed.synchronization == tf.VariableSynchronization.ON_READ
@@ -67,18 +68,18 @@ def _value(strategy: tf.distribute.Strategy, variable: Any) -> npt.NDArray[Any]:
     else:
         copies = [copy.numpy() for copy in strategy.experimental_local_results(distributed)]
     if all(np.array_equal(copies[0], copy, equal_nan=True) for copy in copies[1:]):
-        return copies[0]  # a mean over equal values could differ from them in the last bit
+        return copies[0]  # a mean of equal values could differ from them in the last bit
     mean: npt.NDArray[Any] = np.mean(copies, axis=0, dtype=np.float64).astype(copies[0].dtype)
     return mean
 
 
 def _spans_processes(strategy: tf.distribute.Strategy) -> bool:
-    """Whether some replicas of a strategy that keeps them in sync live in other processes."""
+    """Whether some replicas of a strategy that keeps them in sync are in other processes."""
     replicas = strategy.num_replicas_in_sync
     # TensorFlow's default strategy, of one replica, raises on `worker_devices`.
     return replicas > 1 and len(strategy.extended.worker_devices) < replicas
 
 
 def _learning_rate(optimizer: Any) -> Any:
-    """The optimizer's variable for its learning rate; None where a schedule computes it."""
+    """The optimizer's learning-rate variable; None if a schedule computes it."""
     return next((v for v in optimizer.variables if v.path.endswith("/learning_rate")), None)

@@ -1,7 +1,7 @@
-"""Steps that were traced on the same variables, kept for when the run comes back to one of them.
+"""Caches steps that were traced on the same variables, for a run that returns to one of them.
 
-Tracing is most of what a live change takes, and TensorFlow never gives a traced graph back: a
-step that has left is there anyway.
+Tracing is most of the time of a live change. TensorFlow never frees a traced graph, so the cache
+takes no additional memory for it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 class Kind(NamedTuple):
-    """What is part of a step's graph. Batch sizes are not: a `tf.function` tells them apart."""
+    """What a step's graph depends on. Batch sizes are not included: a `tf.function` has one per
+    size."""
 
     with_marks: bool
     delayed: frozenset[int]
-    """Replicas with a delay. How long it is, the step asks when it runs."""
+    """Replicas with a delay. The step reads its length when it runs."""
     algorithm: Algorithm
-    """How gradients cross devices."""
+    """How gradients are reduced across devices."""
     num_packs: int
     bytes_per_pack: int
 
 
 @dataclass
 class TracedStep:
-    """A step, and what of it can change without a new trace."""
+    """A step, and its settings that can change without a new trace."""
 
     step: Step
     delays_ms: dict[int, float]
     """By replica; read whenever the step runs."""
     recorded: dict[int, int] = field(default_factory=dict)
-    """By global batch size: the segment in whose first step it was traced and put on record."""
+    """By global batch size: the segment in whose first step it was traced and recorded."""
 
 
 Build = Callable[[Mapping[int, float]], Step]
@@ -48,7 +49,7 @@ class StepCache:
         self._steps: dict[Kind, TracedStep] = {}
 
     def get(self, kind: Kind, delays_ms: Mapping[int, float], build: Build) -> TracedStep:
-        """The step of a kind; if it does not exist yet, `build` makes it with these delays."""
+        """The cached step of a kind; if missing, `build` makes one with these delays."""
         found = self._steps.get(kind)
         if found is None:
             lasting = dict(delays_ms)
@@ -61,6 +62,6 @@ class StepCache:
 
 
 def kind_of(spec: RunSpec, algorithm: Algorithm, delays_ms: Mapping[int, float]) -> Kind:
-    """The kind of step that a spec asks for, its gradients reduced by an algorithm."""
+    """The kind of step that a spec asks for, with gradients reduced by `algorithm`."""
     packing = (spec.num_packs, spec.bytes_per_pack)
     return Kind(spec.capture.marks, frozenset(delays_ms), algorithm, *packing)

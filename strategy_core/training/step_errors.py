@@ -1,4 +1,4 @@
-"""Explains errors that a batch or a workload's own code causes during the steps.
+"""Explains errors that a batch or a workload's own code causes while steps run.
 
 TensorFlow reports them from inside a graph, in terms of its ops.
 """
@@ -18,7 +18,7 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 FINITE = "every number of a batch is finite"
-"""What the check of every batch says, so that it is known again here."""
+"""Text of the check of every batch, by which its error is recognised here."""
 _BROKEN = (
     tf.errors.InvalidArgumentError,
     tf.errors.UnimplementedError,
@@ -27,14 +27,14 @@ _BROKEN = (
     TypeError,
     ValueError,
 )
-"""What a step raises that is not about a peer that is gone: ops, Python code in a data set, and
-layers that are retraced because a batch has another shape."""
+"""Errors of a step that are not caused by a lost peer: from ops, from Python code in a data set,
+and from layers that are retraced because a batch has another shape."""
 
 
 def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
-    """What is wrong with the user's data or file; None where it is something else.
+    """Explain an error caused by the user's data or file; None for other errors.
 
-    May raise a SpecError of its own, which names a file.
+    May itself raise a SpecError that names a file.
     """
     name = Path(spec.workload).name
     is_own = spec.workload.endswith(".py")
@@ -59,7 +59,7 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
 
 
 def _is_broken(error: Exception) -> bool:
-    """Whether an op of the step or Python in a data set raised it, and no peer that is gone."""
+    """Whether an op of the step or Python in a data set raised the error, and not a lost peer."""
     if not isinstance(error, _BROKEN) or error_texts.ABOUT_PEERS.search(str(error)):
         return False
     is_python = error_texts.PYTHON_TRACEBACK in str(error)
@@ -67,7 +67,7 @@ def _is_broken(error: Exception) -> bool:
 
 
 def wrong_number(error: BaseException | None, where: str, workload: str) -> SpecError | None:
-    """A class or an index outside of the range that the model has; None for any other error."""
+    """Explain a class or an index out of the model's range; None for any other error."""
     if not isinstance(error, tf.errors.InvalidArgumentError):
         return None
     label = error_texts.LABEL_OUT_OF_RANGE.search(str(error))

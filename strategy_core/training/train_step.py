@@ -1,10 +1,10 @@
 """One training step under tf.distribute, from a batch per replica to updated weights.
 
-The global batch is shared out: every replica gets its part, computes gradients on it, and the
-gradients are summed over the replicas (the all-reduce), so that all of them make the same update
-and stay copies of one model. Every example comes with its share of the mean, 1 over the number of
-examples in the global batch, so that summing over replicas gives the mean over the global batch,
-whether the replicas have the same number of examples or, in a last partial batch, not.
+The global batch is split: every replica computes gradients on its part, and the gradients are
+summed over the replicas (the all-reduce). So all replicas make the same update and stay copies of
+one model. Every example comes with its share of the mean, 1 over the number of examples in the
+global batch. Summing over replicas then gives the mean over the global batch, also if the replicas
+of a last partial batch have different numbers of examples.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import NUM_MARKS
 
 Step = Callable[..., tf.Tensor]
-"""(per-replica batch, per-replica shares, what else is summed: nothing or one (n,)) -> one tensor,
-since a step waits for each that it returns: the mean loss over the global batch, its number of
-examples, n sums over the replicas, and the marks of each local replica (seconds) if there are any:
-inputs ready, gradients ready, reduced."""
+"""(per-replica batch, per-replica shares, optionally one (n,) tensor to sum as well) -> one tensor,
+because a step waits for each tensor that it returns. It holds the mean loss over the global batch,
+its number of examples, n sums over the replicas and, if enabled, the timestamps of each local
+replica in seconds: inputs ready, gradients ready, reduced."""
 
 ReplicaStep = Callable[[Any, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
-"""What each replica does with its part: (its part of the mean loss, its last two marks)."""
+"""A replica's work on its part of the batch: (its part of the mean loss, its last two
+timestamps)."""
 
 NO_GRADIENT = "The loss does not depend on the model's weights: none of them has a gradient"
 
 Clock = Callable[..., tf.Tensor]
-"""The time, float64 seconds, at which the tensors that it is given are there."""
+"""The time, float64 seconds, at which all given tensors are ready."""
 
 
 def build_step(
@@ -49,12 +50,12 @@ def build_step(
 ) -> Step:
     """The step of `workload` under `strategy`, traced when it is first called.
 
-    What it returns is float32 without marks, float64 with them.
+    Its result is float32 without timestamps, float64 with them.
 
     Args:
       delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
-      with_marks: whether the step has light per-replica timestamps, and returns them.
-      split: what is done to a replica's batch first: a TPU's cores may share it.
+      with_marks: whether the step takes and returns timestamps per replica.
+      split: applied to a replica's features first, since a TPU's cores may share them.
     """
     if delays_ms and workload.train_step is not None:
         private_tf.check_can_delay(optimizer)
@@ -87,7 +88,7 @@ def build_step(
 
 
 def marks_ns(seconds: Sequence[float]) -> list[list[int]] | None:
-    """Per local replica its marks, ns since the epoch, from the end of what a step returned."""
+    """Timestamps per local replica, ns since the epoch, from the end of a step's result."""
     ns = [int(mark * 1e9) for mark in seconds]
     return [ns[at : at + NUM_MARKS] for at in range(0, len(ns), NUM_MARKS)] or None
 
@@ -98,7 +99,7 @@ def lesson_step(
     """The textbook step: forward, backward, all-reduce, update."""
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        # The all-reduce is done in the open, below, and not inside of `apply`.
+        # The all-reduce runs below, not inside of `apply`, so that it can be timed.
         in_the_open = private_tf.replace_all_reduce(optimizer, list)
         replica = tf.distribute.get_replica_context()
         features, labels = batch
@@ -129,7 +130,8 @@ def lesson_step(
 def own_step(
     model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
 ) -> ReplicaStep:
-    """A workload's own `train_step`, delayed and marked where its optimizer all-reduces."""
+    """A workload's own `train_step`, with delay and timestamps around its optimizer's
+    all-reduce."""
     marks_by_replica: dict[int | None, list[tf.Tensor]] = {}
     user_step = workload.train_step
     assert user_step is not None
@@ -145,7 +147,8 @@ def own_step(
         return reduced
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        private_tf.replace_all_reduce(optimizer, all_reduce)  # another step may have put its own
+        # another step may have set its own function
+        private_tf.replace_all_reduce(optimizer, all_reduce)
         replica = tf.distribute.get_replica_context()
         loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
         # What the user's step never reduced has no marks but its end.
@@ -156,18 +159,18 @@ def own_step(
 
 
 def per_example(losses: tf.Tensor) -> tf.Tensor:
-    """One loss per example, shape (n,): those of a workload's `loss_fn`, shape (n, ...), averaged
-    over further axes."""
+    """One loss per example, (n,): a workload's losses, (n, ...), averaged over further axes."""
     return tf.reduce_mean(losses, axis=list(range(1, losses.shape.rank)))
 
 
 def _no_clock(*_tensors: Any) -> tf.Tensor:
-    """No time is asked for."""
+    """Replaces the clock of a step without timestamps."""
     return tf.zeros([], tf.float64)
 
 
 def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
-    """The same batch, there once the mark is: else a busy core might take the mark too late."""
+    """The same batch, available after the timestamp; otherwise a busy core might take it too
+    late."""
     with tf.control_dependencies([mark_of_start]):
         return tf.nest.map_structure(tf.identity, batch)
 

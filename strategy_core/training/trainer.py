@@ -1,6 +1,6 @@
-"""A training run in this process: the segment in force, its steps, and the change to the next one.
+"""A training run in this process: the current segment, its steps, and the change to the next one.
 
-The worker drives it: `open`, then `run_step` until done, `reconfigure` between steps.
+The worker calls `open`, then `run_step` until done, and `reconfigure` between steps.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ class Training:
         self._segment: Segment | None = None
         self._is_first_step_told = False
         self._left: Segment | None = None
-        """The segment to go back to while the one in force has not done a step."""
+        """The previous segment, to return to until the current one has done a step."""
         self._left_state: state.State = []
-        """Its training state, for a segment in force that has the same variables."""
+        """The previous segment's training state, in case the current one shares its variables."""
         self._kept = SegmentCache()
         self.num_traced = 0
-        """Graphs of steps that were traced so far."""
+        """Number of step graphs traced so far."""
 
     def open(
         self, joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None
     ) -> None:
         """Build what the spec asks for, from the checkpoint if one is given; raises LabError.
 
-        `joined` is given the strategy as soon as the other processes of a cluster are there.
+        `joined` is called with the strategy once the other processes of a cluster have joined.
         """
         if self._resume is None:
             self._enter(segment.build(self.spec, agreement=self._agreement, joined=joined))
@@ -77,14 +77,14 @@ class Training:
         self._enter(built, saved.checksum, "fresh-worker")
 
     def run_step(self) -> None:
-        """One real step through the recorder.
+        """Run one step through the recorder.
 
-        Raises LabError where it was the first of a change and failed: the run is then back in the
-        configuration before, as if nothing had been asked.
+        Raises LabError if it was the first step after a change and failed. The run is then back in
+        the previous configuration, as if no change had been requested.
         """
         try:
             self._run_step()
-        except Exception as error:  # whatever a model's layers, and TensorFlow, may raise
+        except Exception as error:  # a model's layers, and TensorFlow, may raise any error
             if self._left is None or isinstance(error, RunFolderError) or self._is_shared(error):
                 raise
             self._go_back()
@@ -100,9 +100,10 @@ class Training:
             self._tell_first_step()
 
     def reconfigure(self, spec: RunSpec) -> None:
-        """Go on under another spec, state carried over; raises LabError and stays as it was.
+        """Continue under another spec with the current state.
 
-        Every worker of a cluster takes part: where one of them cannot, none does.
+        Raises LabError and keeps the current configuration if that fails. All workers of a cluster
+        take part; if one of them cannot make the change, none does.
         """
         self.settle()
         before = self._current
@@ -138,18 +139,19 @@ class Training:
             raise
         except (tf.errors.ResourceExhaustedError, MemoryError) as error:
             raise LabError(f"The devices have no room for the run: {_said(error)}") from error
-        except Exception as error:  # layers of the user's own are built outside of his functions
+        # the user's own layers are built outside of the functions that `explained` covers
+        except Exception as error:
             raise LabError(f"The run cannot be built: {_said(error)}") from error
 
     def settle(self) -> None:
-        """Do the steps that have begun elsewhere, so that nothing changes the state any more."""
+        """Finish the steps that were started asynchronously, so that the state stays unchanged."""
         for _ in self._current.loop.on_the_way():
             self.run_step()
 
     def save(self, path: Path | None) -> None:
-        """Write a checkpoint from which `Training(..., resume=path)` goes on.
+        """Write a checkpoint from which `Training(..., resume=path)` continues.
 
-        Every worker of a cluster takes part, and one of them is given a path.
+        All workers of a cluster take part, and one of them gets a path.
         """
         self.settle()
         held = self._current.take_state()
@@ -163,25 +165,25 @@ class Training:
         )
 
     def share(self, process: int, num_workers: int, text: str) -> list[str]:
-        """What every worker of a cluster says at this moment, by its number."""
+        """Exchange texts between all workers of a cluster; returns them by worker number."""
         return share(self._current.strategy, process, num_workers, text)
 
     def part(self) -> None:
-        """Wait until every worker of a cluster is through with its last step."""
+        """Wait until every worker of a cluster has finished its last step."""
         leave_together(self._current.strategy)
 
     def close(self) -> None:
-        """Let go of what drives the steps; no step comes after."""
+        """Release what drives the steps; no step may follow."""
         for built in (self._left, self._segment):
             if built is not None:
                 built.loop.close()
 
     def take_state(self) -> state.State:
-        """Model and optimizer state as they are now, copied."""
+        """A copy of the current model and optimizer state."""
         return self._current.take_state()
 
     def state_checksum(self) -> str:
-        """Checksum of model and optimizer state as they are now."""
+        """Checksum of the current model and optimizer state."""
         return state.checksum(self.take_state())
 
     @property
@@ -205,7 +207,7 @@ class Training:
     def _enter(
         self, built: Segment, checksum_before: str | None = None, moved: str | None = None
     ) -> None:
-        """Put a built segment in force and record it."""
+        """Make a built segment the current one and record it."""
         built.take_effect()
         opened = built.opened(
             self._num_segments, self.step, checksum_before=checksum_before, moved=moved
@@ -219,8 +221,8 @@ class Training:
         self._num_segments += 1
 
     def _tell_first_step(self) -> None:
-        """The step was just traced, or had been before: its graph is on record, and so is how it
-        is spread over TPU cores, if it is."""
+        """Record that the segment has a graph on record, and how it is spread over TPU cores, if it
+        is."""
         self._is_first_step_told = True
         number = self._num_segments - 1
         if self._current.recorded_as is None:
@@ -235,16 +237,19 @@ class Training:
                 self._recorder.write(event)
 
     def _is_shared(self, error: Exception) -> bool:
-        """Whether an error came while workers were in a step together: peers are still in it, and
-        none of them can go back alone. What fails before that, fails in all of them alike."""
+        """Whether an error occurred while workers were in a step together.
+
+        Its peers are then still in the step, so no worker can return to the previous segment alone.
+        An error before the step occurs in all workers alike.
+        """
         raised = error.__cause__ if isinstance(error, LabError) else error
         return self._agreement is not None and isinstance(raised, tf.errors.OpError)
 
     def _go_back(self) -> None:
-        """Put the segment before in force again.
+        """Return to the previous segment.
 
-        Where the one that failed has variables of its own, those of the one before were never
-        touched; where it shares them, they get their values back.
+        If the failed segment has its own variables, those of the previous one are unchanged; if it
+        shares them, their values are restored.
         """
         assert self._left is not None
         before, self._left = self._left, None
@@ -259,5 +264,5 @@ class Training:
 
 
 def _said(error: Exception) -> str:
-    """What is wrong, in one line."""
+    """Type and cause of an error in one line."""
     return f"{type(error).__name__}: {cause(error)}"

@@ -1,15 +1,15 @@
-"""How a model's non-trainable variables stay one model's over the replicas.
+"""Aggregation rules that keep a model's non-trainable variables consistent over the replicas.
 
-Keras 3 creates them without an aggregation rule. Under MirroredStrategy every replica then
-updates its own copy and the first one is silently read for all; under CentralStorageStrategy the
-update is an error. The lab gives them the rule that their meaning asks for:
+Keras 3 creates them without an aggregation rule. Under MirroredStrategy every replica then updates
+its own copy and only the first one is read, silently; under CentralStorageStrategy the update is an
+error. The lab sets the rule that suits each variable:
 
 - statistics in floating point (BatchNormalization) are kept per replica and averaged when read
   (SyncOnRead), as TensorFlow's own guide describes it;
-- counters (the state of random seeds) advance alike on every replica. Where there is one central
-  copy, the first replica's update counts.
+- counters (the state of random seeds) advance equally on every replica. With a single central copy,
+  the first replica's update counts.
 
-Parameter servers hold one copy of each variable, which every worker updates: no rule is needed.
+Parameter servers hold one copy of everything, which every worker updates, and need no rule.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def variable_rules(strategy: tf.distribute.Strategy) -> AbstractContextManager[N
 
 
 def _rule(dtype: Any, central: bool) -> dict[str, Any]:
-    """The synchronization and aggregation that suit a non-trainable variable."""
+    """The synchronization and aggregation for a non-trainable variable."""
     if tf.as_dtype(dtype).is_floating:
         return {
             "synchronization": tf.VariableSynchronization.ON_READ,

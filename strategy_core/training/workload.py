@@ -1,6 +1,6 @@
-"""A workload file, loaded: its functions with the run's options filled in, its mistakes explained.
+"""Loads a workload file: fills in the run's options and explains errors in its functions.
 
-A file must have `build_model` and `build_dataset`; the other functions have defaults. Options of
+A file must define `build_model` and `build_dataset`; the other functions have defaults. Options of
 the run (`workload_options`) fill the keyword-only parameters of the functions that have them.
 """
 
@@ -29,19 +29,19 @@ from strategy_lab.profiles.user_input.text import shown
 Function = Callable[..., Any]
 _BUILDERS = ("build_model", "build_dataset", "build_optimizer")
 _POSITION = "first_example"
-"""Keyword of a `build_dataset` whose stream can start anywhere; the lab fills it, not the user."""
+"""Keyword of a `build_dataset` whose stream can start anywhere. Set by the lab, not the user."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What a workload file says, ready to be called."""
+    """The functions of a workload file, ready to be called."""
 
     name: str
     path: Path
     build_model: Function
     build_dataset: Function
     is_built_in: bool
-    """One of the lab's own: its data needs no looking at."""
+    """Whether it is one of the lab's own workloads, whose data needs no check."""
     can_start_anywhere: bool
     """Whether `build_dataset` takes `first_example`."""
     build_optimizer: Function
@@ -50,9 +50,9 @@ class Workload:
 
 
 def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Workload:
-    """The workload with its options filled in; raises SpecError in the user's words.
+    """Load a workload with its options filled in; raises SpecError.
 
-    What its functions raise later comes out as a SpecError that names file and line.
+    Errors that its functions raise later become SpecErrors that name file and line.
     """
     path = workload_catalog.find(name_or_path)
     module = _import(path)
@@ -73,7 +73,7 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Workloa
 
 
 def default_optimizer(*, learning_rate: float = 1e-3) -> Any:
-    """Adam, for a workload that names no optimizer."""
+    """Adam, for a workload that does not define an optimizer."""
     return keras.optimizers.Adam(learning_rate)
 
 
@@ -83,7 +83,7 @@ def _import(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # AutoGraph looks a function's module up there
+    sys.modules[name] = module  # AutoGraph looks up a function's module there
     with explained(path, f"Importing {path.name}"):
         spec.loader.exec_module(module)
     return module
@@ -98,7 +98,7 @@ def _explaining(path: Path, name: str, function: Function) -> Function:
 
 
 def _train_step(path: Path, function: Function) -> Function:
-    """The same step, which gives one number or raises SpecError."""
+    """The same step, which returns one number or raises SpecError."""
     explaining_step = _explaining(path, "train_step", function)
 
     def call(*args: Any) -> Any:
@@ -131,7 +131,7 @@ def _function(module: ModuleType, name: str, path: Path) -> Function:
 
 
 def _own(module: ModuleType, name: str, path: Path) -> Function | None:
-    """A function that a file may leave out."""
+    """A function that a file may omit, or None."""
     function = getattr(module, name, None)
     if function is not None and not callable(function):
         raise SpecError(f"{name} = {function!r} of {path} is not a function", field="workload")
@@ -141,7 +141,7 @@ def _own(module: ModuleType, name: str, path: Path) -> Function | None:
 def _fill_options(
     functions: Mapping[str, Function], options: dict[str, Any], workload: str
 ) -> dict[str, Function]:
-    """Each function with those of the options that it takes as keyword-only parameters."""
+    """Each function with the options that it takes as keyword-only parameters."""
     takes = {name: _keyword_only(function) for name, function in functions.items()}
     known = sorted({option for taken in takes.values() for option in taken} - {_POSITION})
     for option in options:

@@ -1,4 +1,4 @@
-"""Which address of a cluster is this host's? For engines that do not tell a task which it is."""
+"""Finds this host among the addresses of a cluster, for engines that do not number their tasks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from strategy_lab.profiles.errors import SpecError
 
 
 def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int:
-    """Which of the addresses is this host's; raises SpecError where not exactly one is.
+    """Index of this host's address; raises SpecError unless exactly one address is this host's.
 
-    `own` are this host's addresses: by default those of its interfaces.
+    `own` are this host's addresses; by default those of its interfaces.
     """
     here = set(own_addresses() if own is None else own)
     found = [index for index, address in enumerate(addresses) if here & _numbers_of(address)]
@@ -36,7 +36,7 @@ def own_addresses() -> set[str]:
 
 
 def _numbers_of(address: str) -> set[str]:
-    """The IP addresses behind the host of `host:port`; none where its name is not known (yet)."""
+    """The IP addresses of the host of `host:port`; empty if its name cannot be resolved (yet)."""
     host, port = split_address(address)
     try:
         return {str(found[4][0]) for found in socket.getaddrinfo(host, port)}

@@ -1,8 +1,9 @@
-"""Who of a cluster is there? Asked from beside a task that waits for them, at their ports.
+"""Probes the ports of a cluster's tasks to report which peers are missing.
 
-TensorFlow's constructors wait for a missing task for ever, and hold Python's lock meanwhile. But a
-task that has started listens at its address even if others are missing, so a TCP connection that is
-closed at once shows it. What the answers mean is `PeerProbe`'s to say, without a clock of its own.
+TensorFlow's constructors wait for a missing task for ever, and hold Python's lock while they do.
+But a task that has reached its constructor listens at its address, even if others are missing. So a
+TCP connection that is closed at once shows that it has started. `PeerProbe` interprets the answers
+and takes the time as an argument.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from strategy_lab.profiles.errors import LabError
 PROBE_EVERY_S = 0.5
 _ANSWER_WITHIN_S = 1.0
 _GONE_AFTER = 4
-"""After this many unanswered probes in a row a task has left; fewer can mean that it is busy."""
+"""A task that misses this many probes in a row has left; fewer can mean that it is busy."""
 
 
 class PeerProbe:
-    """What the answers at the ports of a cluster mean for the task at `place`."""
+    """Interprets the answers of a cluster's ports for the task at `place`."""
 
     def __init__(self, place: Place, timeout_s: float, now: float) -> None:
         self._tasks = place.cluster.tasks
@@ -37,32 +38,32 @@ class PeerProbe:
         self._unanswered = 0
 
     def note(self, present: Collection[int]) -> None:
-        """The processes that answered just now."""
+        """Record which processes answered a probe."""
         self._seen.update(present)
         self._unanswered = 0 if 0 in present else self._unanswered + 1
 
     @property
     def wanted(self) -> list[int]:
-        """The processes that are yet to be seen."""
+        """The processes that have not answered yet."""
         return [process for process in range(len(self._tasks)) if process not in self._seen]
 
     @property
     def missing(self) -> str:
-        """The tasks that are yet to be seen, for people."""
+        """The tasks that have not answered yet, as text."""
         return " and ".join(_named(self._tasks[process]) for process in self.wanted)
 
     @property
     def has_leader_come(self) -> bool:
-        """Whether process 0 was ever there."""
+        """Whether process 0 has ever answered."""
         return 0 in self._seen
 
     @property
     def has_leader_left(self) -> bool:
-        """Whether process 0 was there and is no more."""
+        """Whether process 0 has answered before and no longer does."""
         return 0 in self._seen and self._own != 0 and self._unanswered >= _GONE_AFTER
 
     def too_late(self, now: float) -> str | None:
-        """Why it is not waited any longer; None while it is."""
+        """Why the wait ends; None while it goes on."""
         if now < self._deadline:
             return None
         if self.wanted:
@@ -75,10 +76,10 @@ class PeerProbe:
 
 
 class ProbeTimeouts:
-    """How long a worker waits for peers that have come, and are at work on other hosts.
+    """Limits the wait for peers on other hosts that have connected and are computing.
 
-    Each is watched by its own host, which gives it `BUILDING_FACTOR` times the limit between two
-    events while it computes, so its peers wait a little longer than that.
+    Each peer is watched by its own host, which allows it `BUILDING_FACTOR` times the limit between
+    two events while it computes. So other workers wait a little longer than that.
     """
 
     def __init__(self, place: Place) -> None:
@@ -100,70 +101,70 @@ class ProbeTimeouts:
 
 
 class PeerProber:
-    """Knocks at the ports of a cluster from a thread of its own, until it is dismissed.
+    """Probes the ports of a cluster from a thread of its own, until `dismiss`.
 
-    Its properties are those of `PeerProbe`, for other threads.
+    Its properties are those of `PeerProbe`, safe for use by other threads.
     """
 
-    def __init__(self, place: Place, attendance: PeerProbe) -> None:
+    def __init__(self, place: Place, probe: PeerProbe) -> None:
         self._place = place
-        self._attendance = attendance
+        self._probe = probe
         self._lock = threading.Lock()
         self._dismissed = threading.Event()
-        threading.Thread(target=self._knock, name="doorkeeper", daemon=True).start()
+        threading.Thread(target=self._run, name="peer-prober", daemon=True).start()
 
     @property
     def missing(self) -> str:
         with self._lock:
-            return self._attendance.missing
+            return self._probe.missing
 
     @property
     def has_leader_come(self) -> bool:
         with self._lock:
-            return self._attendance.has_leader_come
+            return self._probe.has_leader_come
 
     @property
     def has_leader_left(self) -> bool:
         with self._lock:
-            return self._attendance.has_leader_left
+            return self._probe.has_leader_left
 
     def too_late(self, now: float) -> str | None:
         with self._lock:
-            return self._attendance.too_late(now)
+            return self._probe.too_late(now)
 
     def dismiss(self) -> None:
         self._dismissed.set()
 
-    def _knock(self) -> None:
+    def _run(self) -> None:
         while not self._dismissed.is_set():
             with self._lock:
-                wanted = {0, *self._attendance.wanted} - {self._place.process}
+                wanted = {0, *self._probe.wanted} - {self._place.process}
             found = {n for n in wanted if answers(self._place.cluster.tasks[n].address)}
             with self._lock:
-                self._attendance.note(found)
+                self._probe.note(found)
             self._dismissed.wait(PROBE_EVERY_S)
 
 
 def answers(address: str) -> bool:
-    """Whether somebody listens at `host:port`."""
+    """Whether a server listens at `host:port`."""
     try:
         with socket.create_connection(split_address(address), _ANSWER_WITHIN_S):
             return True
-    except OSError:  # refused, unreachable, silent, or a name that is not known (yet)
+    except OSError:  # refused, unreachable, silent, or an unknown name
         return False
 
 
 def silent_peers(place: Place, *, answers: Callable[[str], bool] = answers) -> str:
     """The other tasks of a cluster whose ports do not answer, as text; may be empty."""
     peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
-    with ThreadPoolExecutor(len(peers) or 1) as knocking:
-        found = list(knocking.map(lambda task: answers(task.address), peers))
+    with ThreadPoolExecutor(len(peers) or 1) as threads:
+        found = list(threads.map(lambda task: answers(task.address), peers))
     gone = [_named(task) for task, is_there in zip(peers, found, strict=True) if not is_there]
     return " and ".join(gone)
 
 
 def check_own_port(place: Place) -> None:
-    """Raise LabError where the port of this task is taken: its server could not start."""
+    """Raise LabError if this task's port is in use, so that its server could not start."""
     _, port = split_address(place.task.address)
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -186,9 +187,9 @@ def wait_for_names(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait until the hosts of all tasks have an address: a pod's name comes with the pod.
+    """Wait until the host names of all tasks resolve: a pod's name appears with the pod.
 
-    Raises LabError where some have none in the end.
+    Raises LabError if some do not within `timeout_s`.
     """
     known = is_known or _has_address
     until = clock() + timeout_s

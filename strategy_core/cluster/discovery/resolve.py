@@ -1,14 +1,15 @@
-"""What cluster is this process in? Asked of the environment, a file, an engine. No TensorFlow.
+"""Finds the cluster of this process in the environment, a file or an engine. Without TensorFlow.
 
     resolve("auto")                                    TF_CONFIG, else Slurm
-    resolve("TF_CONFIG")                               the contract that all engines keep
-    resolve("slurm:port=2222")                         TensorFlow's resolvers, in a child process:
-    resolve("kubernetes:worker=app=lab,port=2222")     they import TensorFlow
+    resolve("TF_CONFIG")                               the convention of all engines
+    resolve("slurm:port=2222")                         TensorFlow's resolvers, in a child process
+    resolve("kubernetes:worker=app=lab,port=2222")     because they import TensorFlow
     resolve("gce:project=p,zone=z,group=g,port=2222")
     resolve("cluster.json", index=1)                   a document like TF_CONFIG
     resolve("10.0.0.1:2222,10.0.0.2:2222", index=1)
 
-Engines whose resolver does not know which task this is are asked for it by this host's addresses.
+For engines whose resolver does not identify the task of this process, it is found by this host's
+addresses.
 """
 
 from __future__ import annotations
@@ -37,26 +38,26 @@ from strategy_lab.profiles.user_input.text import TextError, parse_json, shown
 ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
 FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"
 JOB = "STRATEGY_LAB_JOB"
-"""Tells one run of an engine from the next that asks for the same; any text, equal on all hosts."""
+"""Distinguishes two runs of an engine with the same settings; any text, equal on all hosts."""
 _EXTRA_S = 60.0
-"""Time of the child beside waiting for the cluster to be complete: its imports."""
+"""Extra time for the child's imports, beside the wait for a complete cluster."""
 
 Ask = Callable[[Mapping[str, Any], float], Mapping[str, Any]]
-"""Asks TensorFlow's resolver of an engine: request and seconds to wait -> its answer."""
+"""Queries TensorFlow's resolver of an engine: (request, seconds to wait) -> answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run wants of a cluster, for engines that only know what is there now."""
+    """The cluster that a run needs, for engines that only list the tasks running now."""
 
     workers: int = 1
     parameter_servers: int = 0
     timeout_s: float = 60.0
-    """So long is waited until all are there."""
+    """Time to wait until all tasks are running."""
 
     @property
     def jobs(self) -> dict[str, int]:
-        """Tasks of each role."""
+        """Number of tasks of each role."""
         servers = {"chief": 1, "ps": self.parameter_servers} if self.parameter_servers else {}
         return {"worker": self.workers} | servers
 
@@ -71,8 +72,8 @@ def resolve(
 ) -> Place:
     """This process's place in the cluster that `text` names; raises LabError.
 
-    `index` is its number among the run's processes: it wins over what the engine says, and is
-    needed where neither the engine nor this host's addresses tell.
+    `index` is its number among the run's processes. It overrides the engine's, and is required if
+    neither the engine nor this host's addresses determine it.
     """
     wanted = wanted or Wanted()
     told = os.environ if environment is None else environment
@@ -97,7 +98,7 @@ def resolve(
 
 
 def _found(told: Mapping[str, str]) -> str:
-    """The engine that has left its traces in the environment; raises SpecError."""
+    """The engine found in the environment; raises SpecError."""
     if told.get("TF_CONFIG", "").strip():
         return "TF_CONFIG"
     if "SLURM_PROCID" in told:
@@ -122,7 +123,7 @@ def _of_file(path: Path, index: int | None) -> Place:
 
 
 def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
-    """From `{"cluster": {...}, "task": {...}}`, as TF_CONFIG has it; `task` may be left out."""
+    """The place from `{"cluster": {...}, "task": {...}}`, as in TF_CONFIG; `task` is optional."""
     try:
         document = parse_json(text)
     except TextError as error:
@@ -142,7 +143,7 @@ def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
 
 
 def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **more: Any) -> Place:
-    """The place of the given process, or else of the one whose address is this host's."""
+    """The place of process `index` or, without it, of the process with this host's address."""
     first = next((role for role in ("chief", "worker") if roles.get(role)), "worker")
     place = place_from_roles(roles, first, 0, source, **more)
     if index is None:
@@ -179,7 +180,7 @@ def _whole(value: object, source: str) -> int:
 
 
 def _request(kind: str, text: str, wanted: Wanted) -> dict[str, Any]:
-    """What the child is asked: the engine, its options, and how many tasks of each role."""
+    """The child's request: the engine, its options, and the number of tasks of each role."""
     options = {}
     for part in filter(None, text.split(",")):
         key, sign, value = part.partition("=")
@@ -193,7 +194,7 @@ def _request(kind: str, text: str, wanted: Wanted) -> dict[str, Any]:
 
 
 def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
-    """TensorFlow's own resolver, asked in a child process; raises LabError."""
+    """Query TensorFlow's resolver in a child process; raises LabError."""
     command = [sys.executable, "-P", "-m", "strategy_core.cluster.discovery.resolvers"]
     asked = json.dumps({**request, "timeout_s": timeout_s})
     try:

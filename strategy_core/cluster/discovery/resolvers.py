@@ -1,10 +1,10 @@
-"""TensorFlow's cluster resolvers, asked in a process of their own: they import TensorFlow.
+"""Queries TensorFlow's cluster resolvers in a separate process, because they import TensorFlow.
 
     echo '{"engine": "slurm", "options": {}, "jobs": {"worker": 2}}' |
-        python -m strategy_core.cluster.discovery.resolvers
+      python -m strategy_core.cluster.discovery.resolvers
     {"cluster": {"worker": ["n1:8888", "n2:8888"]}, "task": {"type": "worker", "index": 0}, ...}
 
-What each of them assumes and a run cannot is set right here, through their own arguments.
+Assumptions of a resolver that do not hold for a run are corrected here through its own arguments.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 def slurm(options: Mapping[str, str], jobs: Mapping[str, int]) -> Answer:
-    """Of a Slurm step. Raises LabError.
+    """The cluster of a Slurm step. Raises LabError.
 
     The resolver numbers tasks by the sorted names of their hosts, Slurm by its node list (`n2`
-    before `n10`): so this task is found by its host and its number there.
+    before `n10`). So this task is found by its host and its number on that host.
     """
     _take_options(options, {"port"})
     port = int(options.get("port", 8888))
@@ -69,11 +69,11 @@ def slurm(options: Mapping[str, str], jobs: Mapping[str, int]) -> Answer:
 def kubernetes(
     options: Mapping[str, str], jobs: Mapping[str, int], timeout_s: float, api: Any = None
 ) -> Answer:
-    """Of the pods with given labels, once all of them run. Raises LabError.
+    """The cluster of the pods with given labels, once all of them run. Raises LabError.
 
-    The resolver takes the address of a pod's node and looks into every namespace: it is given a
-    client that answers with the pod's own address, from its own namespace. It does not know which
-    pod this is.
+    The resolver uses the address of a pod's node and searches all namespaces. It therefore gets a
+    client that returns the pod's own address, from its own namespace. It does not know which pod
+    this is.
     """
     _take_options(options, {"port", "namespace", *jobs})
     missing = [role for role in jobs if role not in options]
@@ -94,7 +94,7 @@ def kubernetes(
 def gce(
     options: Mapping[str, str], jobs: Mapping[str, int], timeout_s: float, service: Any = None
 ) -> Answer:
-    """Of a managed instance group, once it has all its instances. Raises LabError."""
+    """The cluster of a managed instance group, once all its instances exist. Raises LabError."""
     _take_options(options, {"project", "zone", "group", "port"})
     missing = [name for name in ("project", "zone", "group") if name not in options]
     if missing or set(jobs) != {"worker"}:
@@ -122,7 +122,7 @@ def _complete(
     timeout_s: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, list[str]]:
-    """The cluster, once it has as many tasks as are wanted; raises LabError in the end."""
+    """The cluster, once it has the wanted number of tasks; raises LabError after `timeout_s`."""
     until = time.monotonic() + timeout_s
     while True:
         try:
@@ -144,7 +144,7 @@ def _complete(
 
 
 class _PodsOfNamespace:
-    """A Kubernetes client as TensorFlow's resolver wants it, which tells pods' own addresses."""
+    """A Kubernetes client for TensorFlow's resolver that returns the pods' own addresses."""
 
     def __init__(self, api: Any, namespace: str) -> None:
         self._api = api
@@ -185,9 +185,9 @@ def _namespace(options: Mapping[str, str]) -> str:
 
 
 def _gpus_of_slurm(tasks_per_node: int) -> dict[str, Any]:
-    """Arguments about GPUs: the resolver shares a node's GPUs among its tasks, if it has enough.
+    """Arguments about GPUs. The resolver divides a node's GPUs among its tasks if there are enough.
 
-    It fails without GPUs, and if Slurm has given each task its own already.
+    It fails without GPUs, and if Slurm has already assigned each task its own.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     num_gpus = len(visible.split(",")) if visible else len(tf.config.list_physical_devices("GPU"))
@@ -198,7 +198,8 @@ def _gpus_of_slurm(tasks_per_node: int) -> dict[str, Any]:
 
 
 def _slurm_number(name: str) -> int:
-    """The largest number in a text such as `3(x2),2`; raises LabError where it is not set."""
+    """The largest number in a text such as `3(x2),2`; raises LabError if the variable is not
+    set."""
     text = os.environ.get(name)
     if not text:
         raise LabError(
@@ -229,7 +230,7 @@ def _no_client(engine: str, packages: str) -> LabError:
 
 
 def answer(request: Mapping[str, Any]) -> Answer:
-    """The answer to one request; what a person can mend as `{"error": ...}`."""
+    """The answer to one request; an error that the user can fix is returned as `{"error": ...}`."""
     options, jobs = request["options"], request["jobs"]
     timeout_s = float(request.get("timeout_s", 60))
     try:

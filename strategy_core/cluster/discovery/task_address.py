@@ -1,7 +1,7 @@
 """This process's place in a cluster, from any source: its peers, its own number, its engine.
 
-Engines describe a cluster by role, as `TF_CONFIG` does. A run numbers its processes over all
-roles (`tasks`), so that a `chief` beside workers is worker 0, and a coordinator comes first.
+Engines describe a cluster by role, as `TF_CONFIG` does. A run numbers its processes over all roles
+(`tasks`), so that a `chief` beside workers is worker 0, and a coordinator comes first.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _ROLES = ("chief", "worker", "ps")
 
 @dataclass(frozen=True)
 class Place:
-    """One task of a cluster whose processes are each started where they are to run."""
+    """One task of a cluster whose processes are started separately, each on its own host."""
 
     cluster: Cluster
     process: int
-    """Number of this one among the run's processes."""
+    """Number of this process among the run's processes."""
     engine: str
-    """Its source: `TF_CONFIG`, `Slurm`, ..."""
+    """The source of the description: `TF_CONFIG`, `Slurm`, ..."""
     job: str = ""
-    """What the engine calls this run; empty where it has no name for it."""
+    """The engine's name for this run; may be empty."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What the engine wants set for this task: its share of the host's GPUs."""
+    """Variables that the engine requires for this task: its share of the host's GPUs."""
 
     @property
     def task(self) -> Task:
         return self.cluster.tasks[self.process]
 
     def spec_changes(self, asked: str) -> dict[str, Any]:
-        """What the cluster says of a run in it, as changes of its spec.
+        """Changes of a run's spec that follow from the cluster.
 
         `asked` is the strategy that the spec names.
         """
@@ -52,13 +52,15 @@ class Place:
         }
 
     def run_id(self, spec: RunSpec) -> str:
-        """The same text in all processes of a run that were asked for the same."""
+        """An identifier that is equal in all processes of a run that were started with the same
+        spec."""
         asked = json.dumps([spec.to_json(), self.cluster.to_json(), self.job], sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
 def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
-    """The strategy that was asked for if it runs in such a cluster; else the one that does."""
+    """The strategy that was asked for if it can run in such a cluster; otherwise the one that
+    can."""
     row = strategy_catalog.find(asked)
     is_cluster = row is not None and row.runs_in == "several"
     if row and is_cluster and has_servers == row.has_servers == row.has_coordinator:
@@ -69,9 +71,9 @@ def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
 def place_from_roles(
     addresses: Mapping[str, Any], role: str, index: int, engine: str, **more: Any
 ) -> Place:
-    """The place of task `role` `index` in a cluster told as `TF_CONFIG` tells it.
+    """The place of task `role` `index` in a cluster described as in `TF_CONFIG`.
 
-    Raises SpecError where that is no cluster that a run can be in.
+    Raises SpecError if no run can be in that cluster.
     """
     lists = {job: _in_order(job, tasks) for job, tasks in addresses.items()}
     unknown = sorted(set(lists) - set(_ROLES))
@@ -94,9 +96,10 @@ def place_from_roles(
 def place_from_addresses(
     addresses: Sequence[str], num_servers: int, process: int, engine: str
 ) -> Place:
-    """The place of a process in a cluster told by its addresses, in the order of the run's
-    processes: the last `num_servers` are parameter servers, and the first the coordinator then.
+    """The place of a process in a cluster given by its addresses, in the order of the run's
+    processes.
 
+    The last `num_servers` are parameter servers; if there are any, the first is the coordinator.
     Raises SpecError.
     """
     num_chiefs = 1 if num_servers else 0
@@ -130,7 +133,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def _in_order(job: str, tasks: Any) -> list[str]:
-    """Addresses by index: from a list, or from the mapping that TensorFlow takes as well."""
+    """Addresses by index: from a list, or from a mapping, which TensorFlow accepts, too."""
     if isinstance(tasks, Mapping):
         try:
             by_index = {int(index): address for index, address in tasks.items()}
@@ -167,7 +170,7 @@ def _by_process(lists: Mapping[str, list[str]]) -> list[tuple[Role, int, str]]:
 
 
 def _as_in_run(lists: Mapping[str, list[str]], role: str, index: int) -> tuple[str, int]:
-    """Role and index as the run has them: without servers, a chief is the first worker."""
+    """Role and index as the run numbers them: without servers, a chief is the first worker."""
     if lists.get("ps") or not lists.get("chief"):
         return role, index
     return ("worker", 0) if role == "chief" and index == 0 else (role, index + 1)

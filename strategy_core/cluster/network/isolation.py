@@ -1,14 +1,14 @@
-"""The network of a cluster on this host: one of its own, where the system allows it.
+"""The network of a local cluster: a separate one if the system allows it.
 
 TensorFlow's servers listen on every interface and do not authenticate clients. So a local cluster
-gets a network namespace: nothing but its own processes reaches its ports, and it reaches nothing
-else. Where links are to be emulated, each process has a namespace and an interface to itself.
+gets a network namespace: only its own processes reach its ports, and they reach nothing else. To
+emulate links, each process gets its own namespace and interface.
 
     with lay_network(spec, 3) as network:
         spawner.spawn(network.entrances[0])      # the worker enters before it imports anything
 
-The namespaces have no name. They live by the descriptors held here and by the processes inside,
-and are gone with them, also where the launcher is killed.
+The namespaces have no names. They exist while this process holds their descriptors or a process is
+inside, so they disappear even if the launcher is killed.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ _MAX_DESCRIPTORS = 250
 
 @dataclass
 class Network:
-    """Where the processes of a cluster are, by process number; held until they have ended."""
+    """The network addresses of a cluster's processes, by process number; open until they have
+    ended."""
 
     addresses: list[str]
     entrances: list[NamespaceHandle | None]
     """None: the process stays in the launcher's network."""
     profilers: list[str] = field(default_factory=list)
-    """A second address of each process."""
+    """A second address for each process."""
     notes: list[Note] = field(default_factory=list)
     held: ExitStack = field(default_factory=ExitStack)
     ports: ExitStack = field(default_factory=ExitStack)
-    """Sockets that keep the ports free until the servers have them."""
+    """Sockets that reserve the ports until the servers bind them."""
 
     def let_ports_go(self) -> None:
         self.ports.close()
@@ -75,7 +76,7 @@ class Network:
 
 
 def lay_network(options: NetworkOptions, num_processes: int) -> Network:
-    """The network of a local cluster; raises LabError where links cannot be emulated."""
+    """The network of a local cluster; raises LabError if links cannot be emulated."""
     if not options.contain and not options.emulates:
         return _open_network(num_processes, "network.contain is false")
     wanted = NetworkSetup(
@@ -96,15 +97,15 @@ def lay_network(options: NetworkOptions, num_processes: int) -> Network:
 
 @functools.cache
 def why_not_emulated() -> str | None:
-    """Why links cannot be emulated on this machine; None if they can. Tried once, for real."""
+    """Why this machine cannot emulate links; None if it can. Determined once, by trying."""
     return _why_not(NetworkSetup(1, None, None))
 
 
 @functools.cache
 def why_not_contained() -> str | None:
-    """Why a cluster on this machine gets no network of its own; None if it gets one.
+    """Why a cluster on this machine gets no separate network; None if it gets one.
 
-    Tried once, for real.
+    Determined once, by trying.
     """
     return _why_not(NetworkSetup(0, None, None))
 
@@ -118,7 +119,7 @@ def _why_not(wanted: NetworkSetup) -> str | None:
 
 
 def _open_network(num_processes: int, why: str) -> Network:
-    """Ports of this host, held until the cluster's servers have them."""
+    """Ports of this host, reserved until the cluster's servers bind them."""
     with ExitStack() as held:
         reserved = held.enter_context(reserved_ports(2 * num_processes))
         ports, second = reserved[:num_processes], reserved[num_processes:]
@@ -137,7 +138,7 @@ def _open_network(num_processes: int, why: str) -> Network:
 
 
 def _contained_network(wanted: NetworkSetup, num_processes: int) -> Network:
-    """Raises OSError where the system does not allow it."""
+    """A separate network. Raises OSError if the system does not allow it."""
     with ExitStack() as held:
         user, networks = _ask_for(wanted, held)
         ways = [tuple(fd for fd in (user, network) if fd is not None) for network in networks]
@@ -155,7 +156,7 @@ def _contained_network(wanted: NetworkSetup, num_processes: int) -> Network:
 
 
 def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequence[int]]:
-    """Descriptors of the user namespace, if there is one, and of the networks."""
+    """Start the helper. Returns descriptors of the user namespace, if any, and of the networks."""
     if sys.platform != "linux":
         raise OSError(f"{sys.platform} has no network namespaces")
     ours, theirs = socket.socketpair()
@@ -170,7 +171,7 @@ def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequenc
             env=with_own_code(os.environ),
         )
     held.callback(_end, helper)
-    held.enter_context(ours)  # closed first: a helper that stayed as switch ends then
+    held.enter_context(ours)  # closed first on exit, which ends a helper that stayed as the switch
     ours.settimeout(_ANSWER_WITHIN_S)
     ours.sendall(json.dumps(wanted.to_json()).encode())
     data, descriptors, _, _ = socket.recv_fds(ours, 4096, _MAX_DESCRIPTORS)

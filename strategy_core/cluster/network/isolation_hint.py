@@ -1,4 +1,4 @@
-"""What to add to an error that only says that the network is not there, in a cluster kept apart."""
+"""A hint for errors that only report an unreachable network, inside an isolated cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADVICE = (
 
 
 def with_advice(message: str) -> str:
-    """The message, and what to do where it is the cluster's own network that stands in the way."""
+    """The message, with a hint if the isolation of the cluster's network can be the cause."""
     if any(sign in message for sign in _UNREACHABLE) and is_apart():
         return f"{message.rstrip('.')}. {ADVICE}."
     return message

@@ -1,12 +1,12 @@
-"""A network switch in this process: Ethernet frames between TAP devices, each late by so much.
+"""A network switch in this process: forwards Ethernet frames between TAP devices with a delay.
 
-The kernel's own delay (netem) is missing from many kernels, so this is how a link gets one. Frames
-come and go as the kernel builds them, up to 64 KiB before they are cut into packets, so that a
-few thousand of them a second carry a gigabit.
+Many kernels lack the kernel's own delay (netem), so the delay is emulated here. Frames arrive as
+the kernel builds them, up to 64 KiB before they are cut into packets, so a few thousand of them a
+second carry a gigabit.
 
 A port sends and receives at `rate_mbit`: a frame leaves when its last bit has left the sender's
-port, arrives `delay_ms` later, and no port takes in more than its rate. What waits longer than
-`QUEUE_S` for its turn to leave is dropped, as a router would.
+port and arrives `delay_ms` later, and no port receives faster than its rate. A frame that would
+wait longer than `QUEUE_S` is dropped, as a router would do.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _LEAST_QUEUE_BYTES = 1 << 20
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _OFFLOAD = 0b1111
-"""Checksums and segmentation of TCP (v4, v6, ECN) are left to the receiver."""
+"""Checksums and segmentation of TCP (v4, v6, ECN) are offloaded to the receiver of the frames."""
 _VNET_HEADER_BYTES = 10
 _MAX_FRAME_BYTES = 1 << 17
 _MANY = 64
-"""Frames taken from a port before the others have their turn."""
+"""Most frames taken from one port before the other ports are served."""
 
 
 def open_tap(name: str) -> int:
-    """Make a TAP device in this process's network; its descriptor. Raises OSError."""
+    """Create a TAP device in this process's network. Returns its descriptor; raises OSError."""
     tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
     fcntl.ioctl(tap, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
@@ -45,13 +45,13 @@ def open_tap(name: str) -> int:
 
 @dataclass
 class Fabric:
-    """When a frame of one port is due at another. Times in seconds of one clock."""
+    """Computes when a frame sent by one port is due at another. Times in seconds of one clock."""
 
     num_ports: int
     rate_mbit: float | None
     delay_ms: float
     _left: list[float] = field(default_factory=list)
-    """When each port has sent all that it was given."""
+    """Time at which each port will have sent all its frames."""
     _arrived: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Fabric:
         self._arrived = [0.0] * self.num_ports
 
     def send(self, now: float, port: int, num_bytes: int) -> float | None:
-        """When the frame's last bit leaves the port; None where its queue is full."""
+        """When the frame's last bit leaves the port; None if the port's queue is full."""
         if self.rate_mbit is None:
             return now
         takes_s = num_bytes * 8 / (self.rate_mbit * 1e6)
@@ -70,7 +70,7 @@ class Fabric:
         return self._left[port]
 
     def receive(self, left: float, port: int, num_bytes: int) -> float:
-        """When a frame that left then is at the port with its last bit."""
+        """When a frame that left at time `left` has arrived at the port with its last bit."""
         due = left + self.delay_ms / 1e3
         if self.rate_mbit is not None:
             takes_s = num_bytes * 8 / (self.rate_mbit * 1e6)
@@ -79,7 +79,7 @@ class Fabric:
 
 
 class Switch:
-    """Carries frames between TAP devices until told to end."""
+    """Forwards frames between TAP devices until its control socket is closed."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Switch:
         self._num_frames = 0
 
     def run_until_closed(self, control: socket.socket) -> None:
-        """Carry frames until the other end of `control` is closed, or its process is gone."""
+        """Forward frames until the other end of `control` is closed, or its process is gone."""
         while True:
             asked = [control.fileno(), *self._taps]
             ready, _, _ = select.select(asked, [], [], self._patience_s())
@@ -115,12 +115,12 @@ class Switch:
         return max(0.0, self._on_the_way[0][0] - self._clock())
 
     def _take(self, tap: int) -> None:
-        """Frames that a port sends."""
+        """Take the frames that a port sends."""
         port = self._port[tap]
         for _ in range(_MANY):
             try:
                 frame = os.read(tap, _MAX_FRAME_BYTES)
-            except OSError:  # none left, or the interface is down
+            except OSError:  # no more frames, or the interface is down
                 return
             target, source = frame[10:16], frame[16:22]
             self._home[source] = port
@@ -143,5 +143,5 @@ class Switch:
         now = self._clock()
         while self._on_the_way and self._on_the_way[0][0] <= now:
             _, _, port, frame = heapq.heappop(self._on_the_way)
-            with contextlib.suppress(OSError):  # a full or closed interface loses it
+            with contextlib.suppress(OSError):  # a full or closed interface loses the frame
                 os.write(self._taps[port], frame)

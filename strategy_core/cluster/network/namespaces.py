@@ -1,7 +1,7 @@
-"""Network namespaces of Linux, as far as a run needs them: made, entered, brought up.
+"""Network namespaces of Linux: create them, enter them, bring interfaces up.
 
-A namespace here has no name: it lives as long as a process is in it or holds a descriptor of it,
-and nothing is left to clean up, even after a kill.
+The namespaces have no names: one exists while a process is in it or holds a descriptor of it. So
+nothing has to be cleaned up, even after a kill.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _IFF_UP = 0x1
 
 
 def make_private() -> bool:
-    """Leave this process's network for a new, empty one; raises OSError where that is refused.
+    """Move this process to a new, empty network; raises OSError if that is refused.
 
-    Without the privilege to make a network, it is made in a user namespace of its own, in which
-    this user is root. Returns whether that was so. Only for a process with a single thread.
+    Without the privilege to create a network, creates it in a new user namespace in which this user
+    is root. Returns whether it did so. The process must have a single thread.
     """
     try:
         _unshare(CLONE_NEWNET)
@@ -39,14 +39,14 @@ def make_private() -> bool:
     except PermissionError as error:
         raise OSError(error.errno, "this user may make no network namespace") from error
     own = Path("/proc/self")
-    (own / "setgroups").write_text("deny")  # or the kernel takes no map of groups
+    (own / "setgroups").write_text("deny")  # otherwise the kernel refuses a map of groups
     (own / "uid_map").write_text(f"0 {user} 1")
     (own / "gid_map").write_text(f"0 {group} 1")
     return True
 
 
 def make_another() -> int:
-    """Go on into a further network; returns a descriptor of it."""
+    """Move this process to another new network. Returns a descriptor of it."""
     _unshare(CLONE_NEWNET)
     return current("net")
 
@@ -59,15 +59,15 @@ def current(kind: str) -> int:
 def enter(namespaces: Iterable[int]) -> None:
     """Enter the namespaces behind these descriptors, in order; raises OSError.
 
-    Threads that run already stay where they are, and a user namespace takes no process that has
-    several: to be called first thing.
+    Call it before anything else: running threads stay in their namespaces, and a process with
+    several threads cannot enter a user namespace.
     """
     for descriptor in namespaces:
         _check(_libc().setns(descriptor, 0))
 
 
 def enter_all(listed: str) -> None:
-    """Enter the namespaces whose descriptors are listed (`5,6`), and let go of those."""
+    """Enter the namespaces whose descriptors are listed (`5,6`), and close the descriptors."""
     descriptors = [int(number) for number in listed.split(",") if number]
     enter(descriptors)
     for descriptor in descriptors:
@@ -75,7 +75,7 @@ def enter_all(listed: str) -> None:
 
 
 def bring_up(interface: str) -> None:
-    """Switch an interface of this process's network on; raises OSError."""
+    """Bring up an interface of this process's network; raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         request = struct.pack("16sH14x", interface.encode(), 0)
         (flags,) = struct.unpack_from("H", fcntl.ioctl(sock, _SIOCGIFFLAGS, request), 16)

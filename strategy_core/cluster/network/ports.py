@@ -1,8 +1,8 @@
-"""Free ports for a cluster on this host, kept free until its servers have taken them.
+"""Free ports for a cluster on this host, reserved until its servers bind them.
 
-A port that is found and let go can be taken by anyone before its server starts. With
-`TF_GRPC_REUSE_PORT` TensorFlow's servers bind with SO_REUSEPORT, as these sockets do: both may
-hold a port at once, and a socket that does not listen takes no connection away.
+A port that is found free and released can be taken by another program before its server starts.
+With `TF_GRPC_REUSE_PORT` TensorFlow's servers bind with SO_REUSEPORT, as these sockets do. Both can
+then hold the port at once, and a socket that does not listen receives no connections.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import socket
 from collections.abc import Iterator
 
 REUSE_PORT = {"TF_GRPC_REUSE_PORT": "true"}
-"""Environment of a server that is to start at a reserved port."""
+"""Environment of a server that starts on a reserved port."""
 
 
 @contextlib.contextmanager
 def reserved_ports(count: int) -> Iterator[list[int]]:
-    """`count` ports that no other process gets while inside."""
+    """Context manager that reserves `count` free ports."""
     with contextlib.ExitStack() as held:
         yield [_reserve(held) for _ in range(count)]
 

@@ -1,11 +1,11 @@
-"""The helper process that lays a cluster's network: makes the namespaces, hands them over, ends.
+"""The helper process that sets up a cluster's network: creates the namespaces and sends them.
 
     python -m strategy_core.cluster.network.setup_helper DESCRIPTOR      one end of a socket pair
 
-It reads what to create (`NetworkSetup`) as one JSON line and answers with one, passing the
-namespaces' descriptors: `{"user": true, "networks": 3}`, or `{"error": ...}`. A process of its own,
-because only a process with a single thread can do this. Where frames are to be delayed, it stays
-and is the switch.
+It receives a request (`NetworkSetup`) as one JSON line and answers with one line and the
+namespaces' descriptors: `{"user": true, "networks": 3}`, or `{"error": ...}`. It is a separate
+process because only a process with a single thread can create a user namespace. To delay frames, it
+keeps running as the switch.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ _BURST_S = 0.008
 _LEAST_BURST_BYTES = 128 * 1024
 _QUEUE = "50ms"
 _SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-"""Where programs are looked for: an ordinary user's PATH often leaves out where `tc` lies."""
+"""Search path for programs: an ordinary user's PATH often omits the folder of `tc`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSetup:
-    """What is asked for."""
+    """The requested network."""
 
     num_interfaces: int
-    """One namespace with an interface for each process; 0: one namespace that all share."""
+    """One namespace with an interface for each process; 0: one namespace that all processes
+    share."""
     rate_mbit: float | None = None
     delay_ms: float | None = None
 
@@ -89,7 +90,7 @@ def _lay(wiring: NetworkSetup) -> tuple[Made, Switch | None]:
 
 
 def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: NetworkSetup) -> None:
-    """A veth pair from each namespace to a bridge in the hub, each end sending at the rate."""
+    """Connect each namespace to a bridge in the hub by a veth pair; both ends send at the rate."""
     namespaces.enter([hub])
     lines = ["link add name bridge type bridge", "link set bridge up"]
     for number, spoke in enumerate(spokes):
@@ -107,7 +108,7 @@ def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: NetworkSetup) ->
 
 
 def _connect_by_switch(spokes: Sequence[int], wiring: NetworkSetup) -> Switch:
-    """A TAP device in each namespace, its frames carried by this process."""
+    """A TAP device in each namespace; this process forwards the frames."""
     taps = []
     for number, spoke in enumerate(spokes):
         namespaces.enter([spoke])
@@ -121,7 +122,7 @@ def _set_up(spoke: int, number: int) -> None:
     namespaces.bring_up("lo")
     _ip(
         [
-            f"link set {INTERFACE} addrgenmode none",  # frames of IPv6 would only be noise
+            f"link set {INTERFACE} addrgenmode none",  # IPv6 frames would only be noise
             f"addr add {address(number)}/16 dev {INTERFACE}",
             f"link set {INTERFACE} up",
         ]

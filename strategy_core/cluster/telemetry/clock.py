@@ -1,12 +1,12 @@
-"""One clock for a cluster: worker 0 answers what time it is, every other worker asks all along.
+"""One clock for a cluster: every worker measures its clock's offset to that of worker 0.
 
     clock = join_clock(cluster, process=1)
     for event in clock.take_events(): ...    # between steps
     clock.close()
 
-The exchange is UDP on the port number of the leader's gRPC server (TCP: the two do not meet), so
-a cluster that knows its leader's address knows everything. It goes on beside the training: a few
-datagrams every two seconds, of which the quickest counts.
+The exchange uses UDP on the port number of the leader's gRPC server. That one is TCP, so the two do
+not collide, and a cluster that knows its leader's address needs no further setting. It runs beside
+the training: a few datagrams every two seconds, of which the fastest exchange counts.
 """
 
 from __future__ import annotations
@@ -25,36 +25,39 @@ from strategy_core.cluster.telemetry.clock_exchange import Clock, Exchange
 from strategy_lab.profiles.run.events import ClockMeasured, Event, Note
 
 REFERENCE = 0
-"""The worker whose clock is the reference for all."""
+"""The worker whose clock is the reference."""
 SOURCE = "udp"
 EVERY_S = 2.0
 FIRST_EVERY_S = 0.25
-"""The same until the leader has answered once."""
+"""Interval between bursts until the leader has answered once."""
 IN_BURST = 16
 APART_S = 0.004
-"""Between two questions: what delays one (another thread's turn) is over for the next."""
+"""Interval between two questions: a delay of one, such as another thread's turn, is over by
+then."""
 ANSWER_WITHIN_S = 1.0
-"""Longer than any link a run can bear, emulated ones included."""
+"""Longer than the round trip of any usable link, including emulated ones."""
 UNANSWERED_S = 10.0
-"""So long is nothing said of a leader that does not answer: it may still be starting."""
+"""A leader that does not answer is reported after this time: until then it may be starting."""
 
 
 class ClusterClock(Protocol):
-    """A process's part in the common clock. Used from the thread that records."""
+    """A process's part in the common clock. Use it from the thread that records."""
 
     def take_events(self) -> Sequence[Event]:
-        """What was measured since the last call."""
+        """Measurements since the last call."""
 
     def close(self) -> None:
         """End the exchange."""
 
 
 def join_clock(cluster: Cluster, process: int) -> ClusterClock:
-    """The clock of a process of a run. Never raises: an event reports a failure, and
-    training goes on without it."""
+    """The clock of a process of a run.
+
+    Never raises: a failure becomes an event, and the training continues without a common clock.
+    """
     host, _, port = cluster.tasks[REFERENCE].address.rpartition(":")
     host = host.strip("[]")
-    # What all processes of a run know: datagrams of another run, or of strangers, do not have it.
+    # A secret shared by all processes of the run; other runs and strangers do not know it.
     token = wire.token_of(cluster.tf_config(REFERENCE))
     if process == REFERENCE:
         return ClockServer(host, int(port), token)
@@ -62,7 +65,7 @@ def join_clock(cluster: Cluster, process: int) -> ClusterClock:
 
 
 class ClockServer:
-    """Answers every question of this run with when it came and when the answer left."""
+    """Answers every question of this run with the times at which it arrived and was answered."""
 
     def __init__(self, host: str, port: int, token: bytes, *, clock: Clock = time.time_ns) -> None:
         self._token = token
@@ -71,7 +74,7 @@ class ClockServer:
         self._events: list[Event] = []
         self._socket: socket.socket | None = None
         self.port: int | None = None
-        """Where it listens (0 asks for any free port); None where it cannot."""
+        """The port it listens on (0 asks for any free port); None if it cannot listen."""
         try:
             self._socket = _bound(host, port)
         except OSError as error:
@@ -91,7 +94,8 @@ class ClockServer:
         assert self._socket is not None
         with self._socket as sock:
             while not self._stop.is_set():
-                # An error here comes from an earlier answer to a process that is gone.
+                # An error here concerns an earlier answer that was not received: its sender is
+                # gone.
                 with contextlib.suppress(OSError):
                     self._answer(sock)
 
@@ -104,7 +108,7 @@ class ClockServer:
 
 
 class ClockFollower:
-    """Asks the reference in bursts, from a thread of its own, as long as the run lasts."""
+    """Measures the offset to the reference in bursts, in its own thread, until the run ends."""
 
     def __init__(
         self,
@@ -132,7 +136,7 @@ class ClockFollower:
         return events
 
     def close(self) -> None:
-        self._stop.set()  # do not join the thread: it may be waiting for an answer
+        self._stop.set()  # does not wait for the thread, which may be waiting for an answer
 
     def _follow(self) -> None:
         waited = Waiting(time.monotonic())
@@ -147,7 +151,7 @@ class ClockFollower:
         reason = f"worker {REFERENCE} did not answer on UDP port {port} of {host}"
         exchanges: list[Exchange] = []
         try:
-            # Anew each time: the leader's name may appear late, and its address change.
+            # Resolved every time: the leader's name may appear late, and its address may change.
             for family, *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
                 with socket.socket(family, socket.SOCK_DGRAM) as sock:
                     sock.settimeout(ANSWER_WITHIN_S)
@@ -161,7 +165,7 @@ class ClockFollower:
         return measured(exchanges, self._clock(), reason)
 
     def _burst(self, sock: socket.socket) -> Iterator[Exchange]:
-        """Ask `IN_BURST` times; a burst whose first questions are lost ends early."""
+        """Ask `IN_BURST` times; ends early if the first questions are not answered."""
         num_lost = 0
         for _ in range(IN_BURST):
             if self._stop.wait(APART_S):
@@ -175,7 +179,7 @@ class ClockFollower:
                 return
 
     def _ask(self, sock: socket.socket) -> Exchange | None:
-        """One question; None where its answer does not come in time."""
+        """Ask one question; None if the answer does not arrive in time."""
         self._number += 1
         until = time.monotonic() + ANSWER_WITHIN_S
         sent_ns = self._clock()
@@ -184,16 +188,19 @@ class ClockFollower:
             while time.monotonic() < until:
                 data, _, returned_ns = wire.receive(sock, self._clock)
                 answer = wire.unpack(data, self._token)
-                if answer is not None and answer[0] == self._number:  # not one from before
+                # not an answer to an earlier question
+                if answer is not None and answer[0] == self._number:
                     return Exchange(sent_ns, answer[1], answer[2], returned_ns)
-        except (TimeoutError, ConnectionError):  # no process listens there (yet)
+        except (TimeoutError, ConnectionError):  # no server listens there (yet)
             pass
         return None
 
 
 class Waiting:
-    """What of a follower's measurements is worth telling: each one that succeeded, and once
-    that none did for `UNANSWERED_S`."""
+    """Selects the measurements to record.
+
+    These are all that succeeded and, once, the failure to get any for `UNANSWERED_S`.
+    """
 
     def __init__(self, now_s: float) -> None:
         self.was_answered = False
@@ -227,12 +234,12 @@ def measured(exchanges: Sequence[Exchange], now_ns: int, reason: str) -> ClockMe
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that hears the workers: on loopback alone where the leader's address is there."""
+    """A socket for the workers' questions, on loopback only if the leader's address is there."""
     if host in ("localhost", "::1") or host.startswith("127."):
         sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         address = host if ":" in host else "127.0.0.1"
     else:
-        # The address by which others know this host need not be one that it has itself.
+        # All interfaces: the address by which others know this host may not be one of its own.
         is_dual = socket.has_dualstack_ipv6()
         sock = socket.socket(socket.AF_INET6 if is_dual else socket.AF_INET, socket.SOCK_DGRAM)
         if is_dual:

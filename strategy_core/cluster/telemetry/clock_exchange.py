@@ -1,11 +1,12 @@
-"""One question to another clock and its answer: the four readings, and what follows from them.
+"""One question to another clock and its answer: four clock readings, and the offset from them.
 
     own clock        sent ........................ returned
     reference             received .... answered
 
-offset = ((received - sent) + (answered - returned)) / 2, the reference's time less one's own. It
-is exact where both ways take as long, and wrong by at most half the round trip where they do not
-(Mills, RFC 5905).
+    offset = ((received - sent) + (answered - returned)) / 2
+
+The offset is the reference's time less the own time. It is exact if both ways take equally long,
+and otherwise wrong by at most half the round trip (Mills, RFC 5905).
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ Clock = Callable[[], int]
 
 _DATAGRAM = struct.Struct("!16sQqq")
 SIZE = _DATAGRAM.size
-"""Bytes of a request and of an answer: of equal size, so that the server cannot amplify traffic."""
+"""Size of a question and of an answer, in bytes. They are equal, so the server cannot be used to
+amplify traffic."""
 _ARRIVAL = 35
-"""Linux: SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name."""
+"""Linux: SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not define."""
 _TIMESPEC = struct.Struct("@ll")
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question and its answer; ns, `sent` and `returned` on one's own clock."""
+    """One question and its answer, in ns; `sent` and `returned` are on the own clock."""
 
     sent_ns: int
     received_ns: int
@@ -42,34 +44,34 @@ class Exchange:
 
     @property
     def offset_ns(self) -> int:
-        """The reference's time less one's own."""
+        """The reference's time less the own time."""
         there = self.received_ns - self.sent_ns
         back = self.answered_ns - self.returned_ns
         return (there + back) // 2
 
     @property
     def round_trip_ns(self) -> int:
-        """Time on the way: what the other side took to answer is left out."""
+        """Time of both ways together, without the time that the other side took to answer."""
         return self.returned_ns - self.sent_ns - (self.answered_ns - self.received_ns)
 
     @property
     def uncertainty_ns(self) -> int:
-        """The offset is wrong by no more than this."""
+        """Upper bound for the error of the offset."""
         return self.round_trip_ns // 2 + 1
 
 
 def quickest(exchanges: Sequence[Exchange]) -> Exchange | None:
-    """The exchange that says most: the one with the least round trip.
+    """The exchange with the shortest round trip, which has the smallest uncertainty.
 
-    None without a valid exchange; one whose clock was set in between (it took no time) does not
-    count.
+    Ignores exchanges during which the clock was set back, so that the round trip is negative.
+    Returns None if no valid exchange is left.
     """
     sound = [exchange for exchange in exchanges if exchange.round_trip_ns >= 0]
     return min(sound, key=lambda exchange: exchange.round_trip_ns, default=None)
 
 
 def token_of(secret: str) -> bytes:
-    """16 bytes that stand in every datagram of a run: those of strangers are not answered."""
+    """A 16-byte token of a run, contained in each of its datagrams; others are not answered."""
     return hashlib.sha256(secret.encode()).digest()[:16]
 
 
@@ -86,14 +88,17 @@ def unpack(data: bytes, token: bytes) -> tuple[int, int, int] | None:
 
 
 def ask_for_arrivals(sock: socket.socket) -> None:
-    """Let the kernel note when a datagram arrived, where it can: Python may be busy just then."""
+    """Ask the kernel to timestamp arriving datagrams, if it can.
+
+    A Python thread that waits for the interpreter's lock reads its own clock milliseconds late.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, _ARRIVAL, 1)
 
 
 def receive(sock: socket.socket, clock: Clock) -> tuple[bytes, Any, int]:
-    """A datagram, its sender, and when it arrived; raises OSError, TimeoutError among them."""
+    """A datagram, its sender, and its arrival time; raises OSError, including TimeoutError."""
     if not hasattr(sock, "recvmsg"):
         data, sender = sock.recvfrom(2 * SIZE)
         return data, sender, clock()
@@ -103,6 +108,6 @@ def receive(sock: socket.socket, clock: Clock) -> tuple[bytes, Any, int]:
         if (level, kind) == (socket.SOL_SOCKET, _ARRIVAL) and len(content) >= _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack_from(content)
             lay_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
-    # Read after it: what comes between makes the round trip longer, never shorter than it was.
+    # Read last: the time in between makes the round trip appear longer, never shorter.
     now_ns = clock()
     return data, sender, now_ns - lay_ns if 0 < lay_ns < 1_000_000_000 else now_ns

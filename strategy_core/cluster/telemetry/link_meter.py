@@ -1,9 +1,9 @@
-"""How many bytes this process exchanged with each peer, from the connections that it has.
+"""Counts the bytes exchanged with each peer, from this process's TCP connections.
 
-A connection between two tasks has an end in each. The end that opened it knows whom it called, by
-the address in the cluster; the other end sees a caller's port that says nothing. So links are named
-by the end that opened them, and the two ends of a link are put together where all processes are
-read. What a closed connection had carried when it was last seen stays counted.
+A connection between two tasks has an end in each. The end that opened it knows the peer by the
+address in the cluster; the other end only sees a caller's port, which identifies no task. So a link
+is identified by the task that opened it, and its two ends are matched when the folders of all
+processes are read. The bytes of a closed connection stay counted as of its last check.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INTERFACES = Path("/proc/thread-self/net/dev")
 
 @dataclass
 class LinkMeter:
-    """Counts for one process. Used from one thread."""
+    """The counters of one process. Use it from one thread."""
 
     cluster: Cluster
     process: int
@@ -43,7 +43,7 @@ class LinkMeter:
             threading.Thread(target=self._resolve_names, name="peers", daemon=True).start()
 
     def count(self, segment: int | None, step: int | None) -> LinkBytes:
-        """What was exchanged so far; with the reason where the system does not tell."""
+        """The bytes exchanged so far, or the reason why the system does not provide them."""
         reason = self.why_not()
         if reason is not None:
             return LinkBytes(segment, step, [], own_interface(), reason)
@@ -64,14 +64,16 @@ class LinkMeter:
             return called, True
         own_port = int(self.cluster.tasks[self.process].address.rpartition(":")[2])
         if connection.local[1] != own_port:
-            return None, True  # somewhere else: data that the program loads, say
+            return None, True  # not a peer: data that the program loads, for example
         peers = list(self._peers.items())
         callers = {peer for (host, _), peer in peers if host == connection.remote[0]}
         return (callers.pop() if len(callers) == 1 else None), False
 
     def _resolve(self, process: int, flags: int = socket.AI_NUMERICHOST) -> bool:
-        """Learn the addresses of a task; False where its host is a name, unless that may be asked
-        for."""
+        """Look up the addresses of a task.
+
+        Returns False if its host is a name, unless `flags` allow to resolve names.
+        """
         host, _, port = self.cluster.tasks[process].address.rpartition(":")
         try:
             answers = socket.getaddrinfo(host.strip("[]"), int(port), flags=flags)
@@ -82,14 +84,14 @@ class LinkMeter:
         return True
 
     def _resolve_names(self) -> None:
-        """Ask for the addresses behind names, which may take long, and come to be known late."""
+        """Resolve host names, which may take long and may succeed only later."""
         waiting = list(range(len(self.cluster)))
         while waiting := [process for process in waiting if not self._resolve(process, flags=0)]:
             time.sleep(RESOLVE_EVERY_S)
 
 
 def own_interface() -> InterfaceCounts | None:
-    """The counters of this process's own interface; None where it shares its host's."""
+    """The counters of this process's own interface; None if it shares its host's."""
     try:
         lines = _INTERFACES.read_text().splitlines()
     except OSError:

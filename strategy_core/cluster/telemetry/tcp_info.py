@@ -1,8 +1,8 @@
-"""What the kernel counted on this process's own TCP connections: no privilege, no packet read.
+"""The kernel's counters of this process's TCP connections, without privileges or packet capture.
 
 `getsockopt(TCP_INFO)` returns for each connection how many payload bytes the other side has
-acknowledged and how many came in order. Retransmissions are counted apart. TensorFlow's sockets
-belong to C++, so they are found by their file descriptors and looked at through a duplicate.
+acknowledged and how many arrived in order. Retransmissions are counted separately. TensorFlow's
+sockets belong to C++, so they are found by their file descriptors and read through a duplicate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 _FDS = Path("/proc/self/fd")
 _SO_COOKIE = 57
 _TCP_INFO_BYTES = 232
-# Offsets in `struct tcp_info` (include/uapi/linux/tcp.h), which only ever grows at its end.
+# Offsets in `struct tcp_info` (include/uapi/linux/tcp.h), which only grows at its end.
 _STATE = struct.Struct("B")
 _RTT_US = struct.Struct("=68xI")
 _COUNTS = struct.Struct("=120xQQII")
@@ -33,26 +33,26 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One TCP connection of this process, as its kernel has counted it so far."""
+    """One TCP connection of this process, as counted by the kernel so far."""
 
     cookie: int
-    """The kernel's own number of the socket, never used again."""
+    """The kernel's number of the socket, which is never reused."""
     local: Address
     remote: Address
     sent_bytes: int
     """Payload that the other side has acknowledged."""
     received_bytes: int
     sent_packets: int
-    """Segments as the wire would carry them, those without payload too."""
+    """Segments as sent on the wire, including those without payload."""
     received_packets: int
     retransmitted_bytes: int | None
-    """None where the kernel does not tell."""
+    """None if the kernel does not count them."""
     rtt_ms: float
     """Smoothed round trip of its acknowledgements."""
 
 
 def why_unavailable() -> str | None:
-    """Why this system does not tell the bytes of a connection; None where it does."""
+    """Why this system does not count the bytes of a connection; None if it does."""
     if sys.platform != "linux":
         return f"{sys.platform} tells no program the bytes of its connections; Linux does"
     if socket.getdefaulttimeout() is not None:
@@ -70,7 +70,7 @@ def why_unavailable() -> str | None:
 
 
 def connections() -> list[Connection]:
-    """This process's connected TCP sockets, in no order."""
+    """This process's connected TCP sockets, in no particular order."""
     found = {}
     with os.scandir(_FDS) as entries:
         descriptors = [int(entry.name) for entry in entries]
@@ -83,8 +83,10 @@ def connections() -> list[Connection]:
 
 
 def _look_at(fd: int) -> Connection | None:
-    """The connection behind a descriptor; None if it is not a TCP connection. Raises OSError."""
-    with socket.socket(fileno=os.dup(fd)) as sock:  # the duplicate stays what it is
+    """The connection behind a descriptor; None if it is not a connected TCP socket. Raises
+    OSError."""
+    # closing the duplicate does not close the original
+    with socket.socket(fileno=os.dup(fd)) as sock:
         if sock.family not in (socket.AF_INET, socket.AF_INET6) or sock.type != socket.SOCK_STREAM:
             return None
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
@@ -106,5 +108,5 @@ def _look_at(fd: int) -> Connection | None:
 
 
 def _address(name: tuple[str, int]) -> Address:
-    """Host and port; IPv4 as such, also where the socket speaks IPv6."""
+    """Host and port; IPv4-mapped addresses as IPv4."""
     return name[0].removeprefix("::ffff:"), name[1]

@@ -1,7 +1,7 @@
-"""The SPMD partitioner: an op on partitioned operands becomes an op per core on their tiles.
+"""The SPMD partitioner: converts an op on partitioned operands to one op per core on their tiles.
 
-`partition` is the whole of what the rest knows. The rules live in one module per family of ops;
-each gets the operands with their layouts and returns results with theirs, or raises `NoRule`. Then
+`partition` is its only public function. The rules are in one module per group of ops. A rule gets
+the operands with their layouts and returns results with theirs, or raises `NoRule`. In that case
 the operands are gathered to core 0, the op runs there, and the report counts it as a fallback.
 """
 

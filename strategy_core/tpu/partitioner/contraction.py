@@ -1,7 +1,7 @@
 """MatMul, batched MatMul and Einsum: one rule over labelled axes.
 
-A label split in the result stays split; a label that is contracted leaves partial sums that the
-cores all-reduce. Of two operands that are split differently the less split one is brought along.
+A label that is split in the result stays split. A contracted label leaves partial sums, which the
+cores all-reduce. If two operands are split differently, the less split one is converted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from strategy_core.tpu.sharded import Layout, Sharded, Value, is_split, rank_of,
 
 @rule("MatMul")
 def matmul(op: PartitionedOp) -> list[Value]:
-    """Two matrices, either transposed."""
+    """Two matrices, either of which may be transposed."""
     a = "km" if op.attr("transpose_a") else "mk"
     b = "nk" if op.attr("transpose_b") else "kn"
     return contract(op, [a, b], "mn")
@@ -24,7 +24,7 @@ def matmul(op: PartitionedOp) -> list[Value]:
 
 @rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_matmul(op: PartitionedOp) -> list[Value]:
-    """Matrices in the last two axes; the axes before broadcast."""
+    """Matrices in the last two axes; the axes before are broadcast."""
     batch = "abcdefgh"[: len(op.output_shape()) - 2]
     ranks = [rank_of(value) - 2 for value in op.inputs]
     a = batch[len(batch) - ranks[0] :] + ("km" if op.attr("adj_x") else "mk")
@@ -45,7 +45,7 @@ def einsum(op: PartitionedOp) -> list[Value]:
 
 @dataclass
 class _Labels:
-    """How each label is split: into how many, and the coordinate that each core holds."""
+    """How each label is split: the number of tiles, and the coordinate of each core."""
 
     num_cores: int
     splits: dict[str, int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class _Labels:
 
 
 def contract(op: PartitionedOp, operands: Sequence[str], output: str) -> list[Value]:
-    """Multiply operands whose axes carry these labels, sum over the labels not in `output`."""
+    """Multiply operands whose axes have these labels, and sum over the labels not in `output`."""
     sizes = dict(zip(output, op.output_shape(), strict=True))
     named = [
         [None if size == 1 and sizes.get(label, 1) != 1 else label for label, size in pairs]

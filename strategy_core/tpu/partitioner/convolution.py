@@ -1,7 +1,7 @@
-"""2-D convolutions, plain and depthwise, and both their gradients, over a spatially split image.
+"""2-D convolutions, plain and depthwise, and both their gradients, on a spatially split image.
 
-Each core convolves the window of the image that its tile of the result needs (see `halo`) without
-padding. An image that is whole on every core can instead be convolved with a filter whose output
+Each core convolves, without padding, the window of the image that its tile of the result needs (see
+`halo`). Alternatively, an image that every core has in full is convolved with a filter whose output
 channels are split.
 """
 
@@ -35,7 +35,7 @@ def convolution(op: PartitionedOp) -> list[Value]:
 
 @rule("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter")
 def filter_gradient(op: PartitionedOp) -> list[Value]:
-    """Each core's share of the sum over positions, then an all-reduce."""
+    """Each core's part of the sum over positions, then an all-reduce."""
     image, _, gradient = op.inputs
     kernel_shape = [int(size) for size in op.const(1)]
     guide = image if is_split(image) else gradient
@@ -54,7 +54,7 @@ def filter_gradient(op: PartitionedOp) -> list[Value]:
 
 @rule("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput")
 def image_gradient(op: PartitionedOp) -> list[Value]:
-    """Each core's gradient of its window, sent back to where the window came from."""
+    """Each core's gradient of its window, added to the tiles that the window was read from."""
     _, kernel, gradient = op.inputs
     require(is_split(gradient), "a filter that is split alone")
     assert isinstance(gradient, Sharded)

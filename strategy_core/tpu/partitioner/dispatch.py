@@ -1,4 +1,4 @@
-"""Finds the rule for an op on partitioned operands, or falls back to core 0 and says so."""
+"""Finds the rule for an op on partitioned operands, or falls back to core 0 and reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, is_split
 _ON_ONE_CORE = MAKERS | {"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}
 
 _WRITES = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
-"""What is written to a variable with a single copy belongs on its core: no fallback."""
+"""A write to a variable with a single copy belongs on the variable's core, and is no fallback."""
 
 families.load()
 
@@ -26,7 +26,7 @@ Emission = tuple[list[tf.Operation], list[Value]]
 
 
 def partition(template: Template, inputs: Sequence[Value], group: CoreGroup) -> Emission | None:
-    """Emit an op on the cores of a replica; None where it is one for a single core."""
+    """Emit an op on the cores of a replica; None if it needs a single core only."""
     if template.type == "XlaSharding":
         return _emission([annotate(template, inputs[0], group)])
     if not any(isinstance(value, Sharded | CoreHandles) for value in inputs):
@@ -54,7 +54,7 @@ def _apply(op: PartitionedOp) -> list[Value]:
             raise NoRule("no partitioning rule")
         try:
             return rule(op)
-        except ValueError as error:  # an unknown rank or size, found on the way
+        except ValueError as error:  # an unknown rank or size that a rule needs
             raise NoRule(str(error)) from error
     if op.template.op.op_def.is_stateful or op.type in _ON_ONE_CORE:
         return op.on_one_core()

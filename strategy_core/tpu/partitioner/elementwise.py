@@ -1,4 +1,4 @@
-"""Element by element: each core works on its tile, operands brought into one layout."""
+"""Elementwise ops: each core computes its tile, with all operands in the same layout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OTHERS = "AddN ClipByValue SelectV2"
 
 @rule(*UNARY.split(), *BINARY.split(), *OTHERS.split())
 def elementwise(op: PartitionedOp) -> list[Value]:
-    """Any number of operands with numpy's broadcasting, into the layout of the most split one."""
+    """Any number of operands with numpy's broadcasting, in the layout of the most split one."""
     if op.type == "BiasAdd":
         require(op.attr("data_format") != b"NCHW", "channels come first")
     shape = op.output_shape()
@@ -39,13 +39,13 @@ def elementwise(op: PartitionedOp) -> list[Value]:
 
 @rule("IdentityN")
 def identities(op: PartitionedOp) -> list[Value]:
-    """Every operand stays as it is, which is what the op is for."""
+    """Returns every operand unchanged."""
     return list(op.inputs)
 
 
 @rule("Select")
 def select(op: PartitionedOp) -> list[Value]:
-    """The old Select: a condition of lower rank selects rows, which is not broadcasting."""
+    """The old Select op: a condition of lower rank selects rows, which is not broadcasting."""
     require(len({rank_of(value) for value in op.inputs}) == 1, "operands of different rank")
     return elementwise(op)
 
@@ -64,7 +64,7 @@ def _operand(op: PartitionedOp, position: int, layout: Layout) -> Sequence[tf.Te
     ]
     if not unknown:
         return op.tiles(position, operand_layout(value, layout))
-    # The size may turn out to be 1 and broadcast, or the result's and be cut: the step decides.
+    # The size may be 1, to be broadcast, or the result's, to be sliced: decided at run time.
     known = operand_layout(value, layout).without(unknown)
     tiles = []
     for core, tile in enumerate(op.tiles(position, known)):

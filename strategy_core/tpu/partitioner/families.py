@@ -1,4 +1,4 @@
-"""Loads the modules of rules, one per family of ops; each registers its own."""
+"""Imports the modules of rules, one per group of ops; each registers its rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Halo exchange: windows that cross the edge of a tile read the missing rows from its neighbours.
+"""Windows that reach over the edges of tiles: the missing part comes from neighbouring cores.
 
-`windows` fetches for each core the part of a tensor that its result needs (the halo exchange);
-`add_back` is its transpose and sends the gradient of a window home.
+`windows` fetches for each core the part of a tensor that its result needs (the halo exchange).
+`add_back` is its transpose and adds the gradient of a window to the tiles it was read from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HALO = "halo-exchange"
 
 @dataclass(frozen=True)
 class Window:
-    """A sliding window along one axis: size (dilation counted in), stride, padding before."""
+    """A sliding window along one axis: size (with dilation), stride, and padding before."""
 
     size: int
     stride: int
@@ -54,7 +54,7 @@ def window_of(op: PartitionedOp, axis: int, size: int, input_size: Size) -> Wind
 
 
 def fitting(layout: Layout, by_axis: Mapping[int, Window]) -> Layout:
-    """The layout without channels, and without axes that have fewer results than tiles."""
+    """The layout without splits of channels, and of axes that have fewer results than tiles."""
     small = [axis for axis, w in by_axis.items() if w.output_size < layout.grid[axis]]
     return layout.without([3, *small])
 
@@ -116,7 +116,7 @@ def _contributors(
     by_core: Sequence[Mapping[int, Span]],
     tile: Mapping[int, Span],
 ) -> list[int]:
-    """Cores whose windows overlap a core's tile, each distinct window once."""
+    """Cores whose windows overlap a core's tile; each distinct window once."""
     point = layout.coordinates[core]
     found: list[int] = []
     for other_point in dict.fromkeys(layout.coordinates):
@@ -137,7 +137,7 @@ def _piece(
     source: int,
     target: int,
 ) -> tf.Tensor:
-    """What a window holds of a tile, sent to the tile's core and padded to the tile's size."""
+    """The part of a window that is in a tile, sent to the tile's core and padded to its size."""
     rank = part.shape.rank
     index = [slice(None)] * rank
     margins = [[0, 0] for _ in range(rank)]

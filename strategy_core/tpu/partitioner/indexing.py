@@ -1,4 +1,4 @@
-"""Looking up and summing up by index: gather, one-hot, segment sums."""
+"""Lookups and sums by index: gather, one-hot, segment sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strategy_core.tpu.sharded import (
 
 @rule("GatherV2")
 def gather(op: PartitionedOp) -> list[Value]:
-    """Rows of a table by index; where the table is split by row, each core finds its own."""
+    """Rows of a table by index. If the table is split by row, each core looks up its own rows."""
     require(not op.attr("batch_dims"), "a batched lookup")
     table, indices = op.inputs[0], op.inputs[1]
     axis = int(op.const(2)) % rank_of(table)
@@ -36,7 +36,7 @@ def gather(op: PartitionedOp) -> list[Value]:
 
 @rule("OneHot")
 def one_hot(op: PartitionedOp) -> list[Value]:
-    """The indices stay split, the new axis is whole."""
+    """The indices stay split; the new axis is whole."""
     layout = op.layout(0)
     axis = op.attr("axis") % (layout.rank + 1)
     (tiles,) = op.per_core(op.tiles(0, layout), *[op.whole(k) for k in range(1, 4)])
@@ -47,9 +47,9 @@ def one_hot(op: PartitionedOp) -> list[Value]:
 
 @rule("UnsortedSegmentSum")
 def segment_sum(op: PartitionedOp) -> list[Value]:
-    """Each core sums its share of the rows (the gradient of a lookup), then an all-reduce.
+    """Each core sums its part of the rows (the gradient of a lookup), then an all-reduce.
 
-    Where columns are split, each core sums all rows of its own.
+    If columns are split, each core sums all rows of its own columns.
     """
     data, segments = op.inputs[0], op.inputs[1]
     rows = list(range(rank_of(segments)))

@@ -1,8 +1,8 @@
 """TensorLists (TensorArrays, a loop's saved values) whose elements are partitioned.
 
-Such a list is one list per core, of the core's tiles. As a value it is a `Sharded` whose tiles are
-the lists; layout and shape are those of an element. A list that was only made, not filled, is made
-again on every core when the first partitioned element is put in.
+A partitioned list is one list per core, with that core's tiles. As a value it is a `Sharded` whose
+tiles are the lists, with the layout and shape of an element. A list that was created but not filled
+is created again on every core when the first partitioned element is added.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from strategy_core.tpu.partitioner.rule import NoRule, PartitionedOp, Rule, requ
 from strategy_core.tpu.sharded import Layout, Sharded, Size, Value, replicated, tile_shape
 
 LIST_RULES: dict[str, Rule] = {}
-"""Rules of the ops that take or make a list."""
+"""Rules of the ops that take or create a list."""
 
 MAKERS = frozenset(("EmptyTensorList", "TensorListReserve"))
 
@@ -27,7 +27,8 @@ def is_list(value: Value) -> bool:
 
 
 def spread(value: tf.Tensor, layout: Layout, shape: Sequence[Size], group: CoreGroup) -> Sharded:
-    """An unfilled list of one core as lists of all cores. Raises NoRule for a filled one."""
+    """Convert an unfilled list of one core to lists of all cores. Raises NoRule for a filled
+    one."""
     maker = value.op
     if maker.type not in MAKERS:
         raise NoRule("a list that was filled on one core")
@@ -161,7 +162,7 @@ def _list(op: PartitionedOp) -> Sharded:
 
 
 def _with_item(op: PartitionedOp, position: int) -> tuple[Sharded, tuple[tf.Tensor, ...]]:
-    """The list, made on all cores if it is not yet, and the item in the list's layout."""
+    """The list, spread over all cores if necessary, and the item in the list's layout."""
     mine, item = op.inputs[0], op.inputs[position]
     if not isinstance(mine, Sharded):
         assert isinstance(item, Sharded)

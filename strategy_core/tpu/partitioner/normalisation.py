@@ -1,4 +1,4 @@
-"""Fused batch normalisation over a split batch or image, with statistics of the whole tensor."""
+"""Fused batch normalization of a split batch or image, with the statistics of the whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _AXES = [0, 1, 2]
 
 @rule("FusedBatchNormV3")
 def batch_norm(op: PartitionedOp) -> list[Value]:
-    """Image, scale, offset, mean, variance in; image, mean, variance and three reserves out."""
+    """Inputs: image, scale, offset, mean, variance. Outputs: image, mean, variance, three
+    reserves."""
     layout = _layout(op, 0)
     image = op.tiles(0, layout)
     scale, offset, mean, variance = (op.whole(k) for k in range(1, 5))
@@ -101,7 +102,7 @@ def _mean(
 
 
 def _whole(op: PartitionedOp, columns: Sequence[Sequence[tf.Tensor]]) -> list[Value]:
-    """Vectors that every core has."""
+    """Vectors that every core has in full."""
     layout = replicated(1, op.num_cores)
     sizes = [tiles[0].shape.as_list() if tiles[0].shape.rank else [None] for tiles in columns]
     return [

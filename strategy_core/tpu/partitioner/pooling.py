@@ -1,4 +1,4 @@
-"""Max and average pooling over a spatially split image, windows overlapping or not."""
+"""Max and average pooling of a spatially split image, with or without overlapping windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strategy_core.tpu.sharded import Layout, Sharded, Value, bounds, is_split, 
 
 @rule("MaxPool")
 def max_pool(op: PartitionedOp) -> list[Value]:
-    """The largest of each window; what lies beyond the edge is smaller than anything."""
+    """The maximum of each window; padding is smaller than any number."""
     image, layout, where = _seen(op, 0, shape_of(op.inputs[0]))
     seen = windows(op, op.group.reshard(image, layout), where, image.dtype.min)
     (tiles,) = op.per_core(seen, attrs=_unpadded(op))
@@ -25,7 +25,7 @@ def max_pool(op: PartitionedOp) -> list[Value]:
 
 @rule("MaxPoolGrad")
 def max_pool_gradient(op: PartitionedOp) -> list[Value]:
-    """The gradient goes to where the largest was, which may be another core's."""
+    """The gradient goes to the position of the maximum, which may be on another core."""
     image, layout, where = _seen(op, 0, shape_of(op.inputs[0]))
     seen = windows(op, op.group.reshard(image, layout), where, image.dtype.min)
     (parts,) = op.per_core(seen, op.tiles(1, layout), op.tiles(2, layout), attrs=_unpadded(op))
@@ -34,7 +34,7 @@ def max_pool_gradient(op: PartitionedOp) -> list[Value]:
 
 @rule("AvgPool")
 def average_pool(op: PartitionedOp) -> list[Value]:
-    """The mean of each window, positions beyond the edge not counted."""
+    """The mean of each window, without the positions beyond the edge."""
     image, layout, where = _seen(op, 0, shape_of(op.inputs[0]))
     seen = windows(op, op.group.reshard(image, layout), where)
     (means,) = op.per_core(seen, attrs=_unpadded(op))
@@ -43,7 +43,7 @@ def average_pool(op: PartitionedOp) -> list[Value]:
 
 @rule("AvgPoolGrad")
 def average_pool_gradient(op: PartitionedOp) -> list[Value]:
-    """Each window's gradient, in equal parts to the positions that were counted."""
+    """Each window's gradient, divided equally among the positions that were counted."""
     shape = op.output_shape()
     _, layout, where = _seen(op, 1, shape)
     gradients = _weighted(op, list(op.tiles(1, layout)), layout, shape)
@@ -62,7 +62,8 @@ def average_pool_gradient(op: PartitionedOp) -> list[Value]:
 def _seen(
     op: PartitionedOp, position: int, shape: Sequence[int | None]
 ) -> tuple[Sharded, Layout, list[dict[int, tuple[int, int]]]]:
-    """The split operand, its layout without channels, and what each core's results read."""
+    """The split operand, its layout without channels, and the input positions of each core's
+    results."""
     value = op.inputs[position]
     require(is_split(value), "an operand that is not split")
     assert isinstance(value, Sharded)
@@ -88,7 +89,7 @@ def _unpadded(op: PartitionedOp) -> dict[str, Any]:
 def _weighted(
     op: PartitionedOp, tiles: list[tf.Tensor], layout: Layout, shape: Sequence[int | None]
 ) -> list[tf.Tensor]:
-    """Times window size over positions counted: 1 except at padded edges."""
+    """Tiles multiplied by window size / positions counted, which is 1 except at padded edges."""
     by_axis = _geometry(op, shape)
     if all(_is_inside(window) for window in by_axis.values()):
         return tiles

@@ -22,7 +22,7 @@ def reduce(op: PartitionedOp) -> list[Value]:
 
 @rule("Mean")
 def mean(op: PartitionedOp) -> list[Value]:
-    """The sum over all cores divided by the count of the whole: tiles may differ in size."""
+    """The sum over all cores divided by the total count, because tiles may differ in size."""
     value = _operand(op)
     axes = _axes(op)
     keep = bool(op.attr("keep_dims"))
@@ -35,7 +35,7 @@ def mean(op: PartitionedOp) -> list[Value]:
 
 @rule("BiasAddGrad")
 def bias_add_grad(op: PartitionedOp) -> list[Value]:
-    """The sum over all axes but the channels."""
+    """The sum over all axes except the channels."""
     require(op.attr("data_format") != b"NCHW", "channels come first")
     value = _operand(op)
     return _reduced(op, list(range(len(value.shape) - 1)), False, "sum")
@@ -43,13 +43,13 @@ def bias_add_grad(op: PartitionedOp) -> list[Value]:
 
 @rule("L2Loss")
 def l2_loss(op: PartitionedOp) -> list[Value]:
-    """Half the sum of squares, over everything."""
+    """Half the sum of squares over all elements."""
     return _reduced(op, list(range(len(_operand(op).shape))), False, "sum")
 
 
 @rule("ArgMax", "ArgMin", "Cumsum", "Cumprod")
 def along_one_axis(op: PartitionedOp) -> list[Value]:
-    """An op along one axis, which is joined first where it is split."""
+    """An op along one axis, which is joined first if it is split."""
     value = _operand(op)
     axis = int(op.const(1)) % len(value.shape)
     value = op.group.release(value, [axis])

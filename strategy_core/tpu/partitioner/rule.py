@@ -1,4 +1,4 @@
-"""What a partitioning rule works with: an op, its operands with their layouts, and the cores."""
+"""The context of a partitioning rule: an op, its operands with their layouts, and the cores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from strategy_core.tpu.sharded import (
 
 
 class NoRule(Exception):  # noqa: N818 - an answer, not an error
-    """This op cannot be partitioned this way; the message says why."""
+    """Raised if an op cannot be partitioned in this way; the message says why."""
 
 
 class PartitionedOp:
@@ -53,7 +53,7 @@ class PartitionedOp:
         return self.template.op.get_attr(name)
 
     def const(self, position: int) -> npt.NDArray[Any]:
-        """Value of an operand that is known while tracing; raises NoRule where it is not."""
+        """Value of an operand that is known at tracing time; raises NoRule if it is not."""
         value = known_value(self.template.op.inputs[position])
         if value is None:
             raise NoRule("an operand is not a constant")
@@ -63,19 +63,19 @@ class PartitionedOp:
         return layout_of(self.inputs[position], self.num_cores)
 
     def output_shape(self, position: int = 0) -> tuple[Size, ...]:
-        """Shape of the whole result; raises NoRule where its rank is unknown."""
+        """Shape of the whole result; raises NoRule if its rank is unknown."""
         shape = self.template.op.outputs[position].shape
         if shape.rank is None:
             raise NoRule("a result of unknown rank")
         return tuple(shape.as_list())
 
     def most_split(self) -> Sharded:
-        """The operand that is cut into the most tiles, the largest of them."""
+        """The operand with the most tiles; the largest of them."""
         split = [value for value in self.inputs if isinstance(value, Sharded) and is_split(value)]
         return max(split, key=lambda value: (_num_tiles(value.grid), rank_of(value)))
 
     def tiles(self, position: int, layout: Layout) -> tuple[tf.Tensor, ...]:
-        """Per core, its tile of an operand that is brought into `layout`."""
+        """Per core, its tile of an operand that is converted to `layout`."""
         return self.group.reshard(self.inputs[position], layout).tiles
 
     def whole(self, position: int) -> tuple[tf.Tensor, ...]:
@@ -88,10 +88,11 @@ class PartitionedOp:
         attrs: Mapping[str, Any] | None = None,
         keep_handles: bool = True,
     ) -> list[list[tf.Tensor]]:
-        """The op on every core: operands by core in, results by core out, one list per output.
+        """Create the op on every core. Operands are given by core; returns one list by core per
+        output.
 
-        Without `keep_handles` nothing is said of what a resulting list holds: a core's list holds
-        tiles, the traced one whole elements.
+        With `keep_handles=False` the type information of a resulting list is dropped, because a
+        core's list holds tiles while the traced list holds whole elements.
         """
         results: list[list[tf.Tensor]] = []
         for core in self.group.cores:
@@ -106,7 +107,7 @@ class PartitionedOp:
     def on_cores(
         self, fn: Callable[..., tf.Tensor], *operands: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        """`fn` of each core's operands, computed on that core."""
+        """Per core, `fn` applied to its operands, computed on that core."""
         results = []
         for core in self.group.cores:
             with self.group.on(core, self.name):
@@ -117,7 +118,7 @@ class PartitionedOp:
         return Sharded(tuple(tiles), layout, self.output_shape(position))
 
     def replicated(self) -> list[Value]:
-        """The op on every core, for operands that every core has whole."""
+        """The op on every core, for operands that every core has in full."""
         shapes = [self.output_shape(k) for k in range(len(self.template.op.outputs))]
         columns = self.per_core(*[self.whole(k) for k in range(len(self.inputs))])
         return [
@@ -126,7 +127,7 @@ class PartitionedOp:
         ]
 
     def on_one_core(self) -> list[Value]:
-        """The op on core 0 alone, which has its operands already."""
+        """The op on core 0 only, which has its operands already."""
         dense = [value.tiles[0] if isinstance(value, Sharded) else value for value in self.inputs]
         new = self.group.create(self.template, dense, 0)
         self.created.append(new)
@@ -135,7 +136,7 @@ class PartitionedOp:
 
 Rule = Callable[[PartitionedOp], list[Value]]
 RULES: dict[str, Rule] = {}
-"""Rule of each op type that has one."""
+"""The rules by op type."""
 
 
 def rule(*op_types: str) -> Callable[[Rule], Rule]:

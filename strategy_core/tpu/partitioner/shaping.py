@@ -1,7 +1,7 @@
-"""Reshape, transpose, concatenate, split and pad: tile by tile along axes that are not split.
+"""Moving, joining and cutting, which happens tile by tile along axes that are not split.
 
-Where an op needs an axis whole that is split, its tiles are joined first (on every core, not on
-core 0), and the other axes stay split.
+If an op needs a split axis as a whole, its tiles are joined first (on every core, not on core 0),
+and the other axes stay split.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def unpack(op: PartitionedOp) -> list[Value]:
 
 @rule("Split", "SplitV")
 def split(op: PartitionedOp) -> list[Value]:
-    """`Split` has its axis first, `SplitV` last."""
+    """The axis is the first input of `Split` and the last of `SplitV`."""
     place, data = (0, 1) if op.type == "Split" else (2, 0)
     value = op.inputs[data]
     assert isinstance(value, Sharded)
@@ -154,7 +154,7 @@ def reshape(op: PartitionedOp) -> list[Value]:
 
 @rule("Shape", "ShapeN")
 def shape(op: PartitionedOp) -> list[Value]:
-    """The shape of the whole, known to every core."""
+    """The shape of the whole tensor, on every core."""
     return [_shape(op, value) for value in op.inputs]
 
 
@@ -202,7 +202,7 @@ def _with_sum_along(
 
 
 def _moved_axes(value: Sharded, target: Sequence[Size]) -> dict[int, int]:
-    """Split axis -> axis of the reshaped tensor that takes over its tiles."""
+    """Maps each split axis to the axis of the reshaped tensor that takes over its tiles."""
     moved = {}
     for sources, places in _groups(value.shape, target):
         leading = next((axis for axis in sources if value.shape[axis] != 1), None)

@@ -1,4 +1,4 @@
-"""The annotations of the program: `XlaSharding` ops, and what they ask for."""
+"""The program's annotations: `XlaSharding` ops, and the layouts that they request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, tiled
 
 
 def annotate(template: Template, value: Value, group: CoreGroup) -> Value:
-    """The value laid out as the annotation says."""
+    """The value in the layout that the annotation requests."""
     if isinstance(value, CoreHandles) or group.num_cores == 1:
         return value
     sharding = private_tf.OpSharding()

@@ -1,4 +1,4 @@
-"""Slices: axes that are kept whole stay split; the others are first gathered on every core."""
+"""Slices: axes that are taken in full stay split; others are joined first (on every core)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slice_(op: PartitionedOp) -> list[Value]:
 
 @rule("StridedSlice")
 def strided_slice(op: PartitionedOp) -> list[Value]:
-    """Begin, end, stride along the first axes, bits saying which of them do not count."""
+    """Begin, end and stride along the first axes, with bit masks of those that do not count."""
     value = op.inputs[0]
     require(isinstance(value, Sharded), "only the place of the slice is partitioned")
     assert isinstance(value, Sharded)
@@ -43,7 +43,7 @@ def strided_slice(op: PartitionedOp) -> list[Value]:
 
 @rule("StridedSliceGrad")
 def strided_slice_gradient(op: PartitionedOp) -> list[Value]:
-    """The gradient put back in its place among zeros."""
+    """The gradient placed into a tensor of zeros."""
     gradient, shape = op.inputs[4], op.output_shape()
     require(isinstance(gradient, Sharded), "only the place of the slice is partitioned")
     assert isinstance(gradient, Sharded)
@@ -69,7 +69,7 @@ def strided_slice_gradient(op: PartitionedOp) -> list[Value]:
 
 @rule("XlaDynamicUpdateSlice")
 def update_slice(op: PartitionedOp) -> list[Value]:
-    """A part of a tensor replaced (the gradient of a slice); axes replaced in full stay split."""
+    """Replace a part of a tensor (the gradient of a slice); axes replaced in full stay split."""
     update, shape = op.inputs[1], op.output_shape()
     touched = [
         axis
@@ -83,12 +83,12 @@ def update_slice(op: PartitionedOp) -> list[Value]:
 
 @dataclass(frozen=True)
 class _Cuts:
-    """What a strided slice does to each axis of what it slices."""
+    """The effect of a strided slice on each axis of its operand."""
 
     touched: list[int]
     shrunk: list[int]
     masks: dict[str, object]
-    """Attributes that say of the untouched axes that they are whole, whatever their tiles' size."""
+    """Attributes that mark the untouched axes as whole, whatever the size of their tiles."""
 
 
 def _cuts(op: PartitionedOp, first: int, shape: Sequence[Size]) -> _Cuts:

@@ -1,4 +1,4 @@
-"""Softmax and cross-entropy, also where the classes are split over the cores."""
+"""Softmax and cross-entropy, including classes that are split over the cores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strategy_core.tpu.sharded import Layout, Sharded, Value, bounds, rank_of
 
 @rule("Softmax", "LogSoftmax")
 def softmax(op: PartitionedOp) -> list[Value]:
-    """Along the last axis."""
+    """Softmax along the last axis."""
     logits = op.inputs[0]
     assert isinstance(logits, Sharded)
     if logits.grid[-1] == 1:
@@ -45,7 +45,7 @@ def cross_entropy(op: PartitionedOp) -> list[Value]:
 
 @rule("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_cross_entropy(op: PartitionedOp) -> list[Value]:
-    """As above, labels being class numbers: each core knows which of its classes is meant."""
+    """The same with class numbers as labels; each core checks which of its classes is the label."""
     layout = _logits_layout(op)
     logits = op.group.reshard(op.inputs[0], layout)
     labels = op.tiles(1, layout.pick([0]))
@@ -70,7 +70,8 @@ def sparse_cross_entropy(op: PartitionedOp) -> list[Value]:
 
 
 def _normalised(op: PartitionedOp, logits: Sharded) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-    """Per core: logits less the largest of all classes, and the log of the sum of exponentials."""
+    """Per core: logits less the maximum over all classes, and the log of the sum of
+    exponentials."""
     layout = logits.layout
     keys = [point[:-1] for point in layout.coordinates]
     parts = [point[-1] for point in layout.coordinates]

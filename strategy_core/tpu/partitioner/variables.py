@@ -1,6 +1,6 @@
-"""Ops on a variable with one copy per core (SPMD): read, written and gathered from on every core.
+"""Ops on a variable with one copy per core (SPMD): reads, writes and lookups on every core.
 
-A write takes core 0's value to all copies, so that they stay the same bit for bit.
+A write copies core 0's value to all copies, so that they stay equal bit for bit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _same_bits(op: PartitionedOp, value: Value) -> tuple[tf.Tensor, ...]:
 
 
 def _gather(op: PartitionedOp) -> list[Value]:
-    """An embedding lookup: each core looks up its share of the indices in its own copy."""
+    """An embedding lookup: each core looks up its part of the indices in its own copy."""
     handles, indices = op.inputs
     if not isinstance(handles, CoreHandles) or op.attr("batch_dims"):
         raise NoRule("a batched lookup")

@@ -1,4 +1,4 @@
-"""Alternatives for ops that a TPU does not compile, by kind of op."""
+"""What to write instead of an op that a TPU does not compile, by kind of op."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 class Advice(NamedTuple):
     reason: str | None
-    """A better reason than `XLA has no kernel for it`; None for that one."""
+    """A more specific reason than `XLA has no kernel for it`, or None."""
     advice: str
 
 
@@ -74,7 +74,7 @@ UNKNOWN = Advice(None, "See https://www.tensorflow.org/xla/known_issues")
 
 
 def for_host(op_type: str, is_text: bool) -> Advice:
-    """For an op that XLA has no kernel for."""
+    """Advice for an op that XLA has no kernel for."""
     for parts, advice in _BY_PART:
         if any(part in op_type for part in parts):
             return advice

@@ -1,9 +1,9 @@
-"""Checks a traced step against what a real TPU's compiler accepts; nothing is run.
+"""Checks a traced step against what a real TPU's compiler accepts, without running it.
 
-1. Every op's type is looked up among XLA's kernels. One that is not there runs on the TPU's host
-   under soft placement (TensorFlow's default), and is refused without.
-2. The rest goes through TensorFlow's bridge to XLA, with the shapes of this trace, which finds
-   what types alone do not tell: sizes that depend on data, lists without a bound.
+1. Every op's type is looked up in XLA's kernels. An op without a kernel runs on the TPU's host with
+   soft placement (TensorFlow's default), and is refused without it.
+2. The other ops go through TensorFlow's bridge to XLA with the shapes of this trace. It finds
+   problems that do not follow from types: sizes that depend on data, lists without a bound.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from strategy_core.tpu.xla.source_lines import is_measurement, line_of
 from strategy_lab.profiles.run.event_parts import TpuFinding, TpuOutcome
 
 _BOUNDED = frozenset(("Where", "Unique", "UniqueV2", "NonMaxSuppressionV4"))
-"""Ops whose result has a size that depends on the data, which XLA can compile."""
+"""Ops with a result whose size depends on the data, which XLA can compile."""
 
 _CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall"))
 _FREE = frozenset(("Const", "Identity"))
@@ -34,31 +34,31 @@ _FLOAT64 = tf.float64.as_datatype_enum
 
 @dataclass(slots=True)
 class XlaCheck:
-    """What XLA said of one trace of a step."""
+    """XLA's result for one trace of a step."""
 
     findings: list[TpuFinding] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
-    """What could not be checked, a sentence each."""
+    """What could not be checked, one sentence each."""
     num_ops: int = 0
-    """Ops that were looked up, those in function bodies included."""
+    """Number of ops that were looked up, including those in function bodies."""
     lookup_ms: float = 0.0
     lowering_ms: float | None = None
-    """Time that XLA's bridge took; None if it was not asked."""
+    """Time that XLA's bridge took; None if it was not called."""
 
     def of(self, outcome: TpuOutcome) -> list[TpuFinding]:
         return [each for each in self.findings if each.outcome == outcome]
 
 
 def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -> XlaCheck:
-    """What a TPU would do with `cluster`, of which `outputs` leave.
+    """What a TPU would do with `cluster`, whose results are `outputs`.
 
     Args:
       cluster: the FuncGraph that `tpu.replicate` traced into.
       outer: the graph around it.
       outputs: tensors of the cluster's graph that the caller reads.
-      device: of replica 0's first core; its variables are looked at.
+      device: the device of replica 0's first core, whose variables are inspected.
     """
-    with tf.init_scope():  # in a graph, the default is not the one that holds outside
+    with tf.init_scope():  # a graph has its own default, which differs from the one outside
         is_soft = tf.config.get_soft_device_placement()
     started = time.perf_counter()
     found = ClusterDef(cluster, outer, outputs)
@@ -88,7 +88,7 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
 
 
 def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> TpuFinding | None:
-    """What the type of an op tells."""
+    """A finding that follows from the type of an op, or None."""
     if "_xla_outside_compilation" in node.attr:
         told = Advice("the program puts it there", "It adds a transfer to each step")
         return structs.replace(_finding("on_host", op, told), is_asked_for=True)
@@ -103,7 +103,7 @@ def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> TpuFinding | None:
 
 
 def _is_only_text(node: Any) -> bool:
-    """A message or label, which TensorFlow lets a TPU's program have."""
+    """Whether a node is only a message or label, which TensorFlow allows in a TPU's program."""
     return bool(node.op == "Const" and node.attr["dtype"].type == tf.string.as_datatype_enum)
 
 
@@ -151,13 +151,13 @@ def _finding(outcome: TpuOutcome, op: Any, told: Advice) -> TpuFinding:
 
 
 def _without_passing_on(findings: list[TpuFinding]) -> list[TpuFinding]:
-    """Leaves out the Identity ops that only pass on what an op already told makes."""
+    """Leave out the Identity ops that only forward the result of an op that was reported."""
     told = {each.outcome for each in findings if each.op != "Identity"}
     return [each for each in findings if each.op != "Identity" or each.outcome not in told]
 
 
 def _by_line(findings: list[TpuFinding]) -> list[TpuFinding]:
-    """One finding for all ops of a type on a line, the refused first."""
+    """One finding for all ops of a type on a line; refused ops first."""
     count = Counter(_key(each) for each in findings)
     first: dict[tuple[Any, ...], TpuFinding] = {}
     for each in findings:

@@ -1,7 +1,7 @@
-"""A traced TPU cluster as a GraphDef of one replica, which XLA's bridge can be given.
+"""A traced TPU cluster as a GraphDef of one replica for XLA's bridge.
 
-Ops that only a TPU has are replaced by ops with the same types and shapes, as are those that a TPU
-runs on its host (`_stubs`): XLA sees values of which it knows the shape and nothing else.
+Ops that exist only on a TPU are replaced by ops with the same types and shapes. So are ops that a
+TPU runs on its host (`_stubs`): XLA then sees a value with a known shape but unknown content.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from strategy_core.tpu.graph_order import emission_order
 from strategy_core.tpu.xla.kernels import TPU_ONLY
 
 GUESSED_SIZE = 8
-"""Stands for a size that only the data know, such as that of a partial batch."""
+"""Replaces a size that depends on data, such as that of a partial batch."""
 
 _KEPT_PRIVATE_ATTRS = frozenset(("_num_original_outputs", "_read_only_resource_inputs"))
 DROPPED = frozenset(
@@ -30,10 +30,10 @@ DROPPED = frozenset(
         "TPUReplicatedOutput",
     )
 )
-"""Ops that are there before XLA sees the program, and not after."""
+"""Ops that TensorFlow removes before XLA compiles the program."""
 
 _READS = frozenset(("ReadVariableOp",))
-"""XLA for CPUs takes a variable's value for a constant where it needs one; a TPU's does not."""
+"""XLA for CPUs treats a variable's value as constant if it needs one; XLA for TPUs does not."""
 
 _FIRST_OF = frozenset(("TPUReplicatedInput", "TPUPartitionedInput", "TPUPartitionedInputV2"))
 
@@ -42,7 +42,7 @@ _attempts = count()
 
 
 class NotLowerableError(Exception):
-    """What XLA would have to see cannot be shown to it; the message says why."""
+    """The cluster cannot be converted for XLA; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class Scope:
     name: str
     """Empty for the cluster's own graph."""
     ops: Mapping[str, tf.Operation]
-    """By name, those that are needed."""
+    """The needed ops, by name."""
 
 
 class ClusterDef:
-    """The cluster's graph and the functions that it calls, with what is needed of each."""
+    """The cluster's graph and the functions that it calls, with the needed ops of each."""
 
     def __init__(self, cluster: Any, outer: Any, outputs: Sequence[tf.Tensor]) -> None:
         self.cluster = cluster
@@ -79,7 +79,7 @@ class ClusterDef:
                     self._add(called, body, emission_order(body, body.outputs))
 
     def nodes(self) -> Iterator[tuple[Scope, Any]]:
-        """Every needed NodeDef of the cluster with the scope that it is in."""
+        """Every needed NodeDef of the cluster, with its scope."""
         top = self.scopes[""]
         for node in self.definition.node:
             if node.name in top.ops and "_tpu_replicate" in node.attr and node.op not in DROPPED:
@@ -91,7 +91,7 @@ class ClusterDef:
                     yield scope, node
 
     def find(self, name: str) -> tuple[Scope, tf.Operation] | None:
-        """The op that a message of XLA calls `name`, which may have its callers' names before."""
+        """The op that XLA calls `name` in a message, possibly prefixed with its callers' names."""
         for scope in self.scopes.values():
             if name in scope.ops:
                 return scope, scope.ops[name]
@@ -102,7 +102,7 @@ class ClusterDef:
         return None
 
     def wanted(self) -> list[str]:
-        """Names of the tensors that leave the cluster."""
+        """Names of the cluster's output tensors."""
         return [
             op.inputs[0].name
             for op in self.scopes[""].ops.values()
@@ -110,10 +110,10 @@ class ClusterDef:
         ]
 
     def lowerable(self, stubbed: Mapping[str, set[str]]) -> Any:
-        """A GraphDef for XLA, with the ops `stubbed` (by scope and name) replaced."""
+        """A GraphDef for XLA in which the ops `stubbed` (by scope and name) are replaced."""
         found = tf.compat.v1.GraphDef()
         found.versions.CopyFrom(self.definition.versions)
-        # A function of a name that TensorFlow knows already would stay as it was.
+        # Unique names, because TensorFlow would keep an existing function of the same name.
         suffix = f"_checked_{next(_attempts)}"
         rewriter = _Rewriter(self.scopes, "", stubbed.get("", set()), suffix)
         found.node.extend(rewriter.nodes(self.definition.node))
@@ -140,7 +140,7 @@ class _Rewriter:
     def __init__(
         self, scopes: Mapping[str, Scope], name: str, stubbed: set[str], suffix: str
     ) -> None:
-        """For the scope `name`; functions are called by their names and `suffix`."""
+        """For the scope `name`. Functions are called by their names with `suffix` appended."""
         self._scopes = scopes
         self._scope = scopes[name]
         self._stubbed = stubbed
@@ -174,7 +174,7 @@ class _Rewriter:
         return self._is_function or "_tpu_replicate" in node.attr or node.op in _FIRST_OF
 
     def is_gone(self, name: str) -> bool:
-        """Whether the node `name` is not there any more."""
+        """Whether the node `name` was removed."""
         return name in self._gone or name in self._given
 
     def renamed(self, source: str) -> str:
@@ -216,11 +216,11 @@ class _Rewriter:
         return bool(op.outputs[0].shape.as_list() != op.inputs[0].shape.as_list())
 
     def _stubs(self, node: Any) -> Iterator[Any]:
-        """For each output a value that XLA cannot know, of the type and shape that it has."""
+        """For each output, a value of the same type and shape that XLA cannot fold."""
         op = self._scope.ops.get(node.name)
         for index, output in enumerate(op.outputs if op is not None else ()):
             if output.dtype in (tf.string, tf.resource, tf.variant):
-                continue  # what reads it runs on the host as well
+                continue  # the readers of such a value run on the host, too
             if output.shape.rank is None:
                 raise NotLowerableError(
                     f"{node.name} runs on the host and its result has no known rank"
@@ -231,7 +231,7 @@ class _Rewriter:
                 self._new_names[source] = f"{name}:y:0" if self._is_function else name
 
     def _references(self, op: tf.Operation, index: int) -> list[str]:
-        """How others refer to an output: `name:argument:i` in a function, else `name:index`."""
+        """References to an output: `name:argument:i` in a function, else `name:index`."""
         if not self._is_function:
             return [f"{op.name}:{index}"] + ([op.name] if index == 0 else [])
         at = 0
@@ -248,17 +248,18 @@ class _Rewriter:
 
 
 def _is_text(node: Any) -> bool:
-    """A string constant: only ops that run on the host read it."""
+    """Whether a node is a string constant, which only ops on the host read."""
     return bool(node.op == "Const" and node.attr["dtype"].type == tf.string.as_datatype_enum)
 
 
 def known_shape(shape: tf.TensorShape) -> list[int]:
-    """A shape with a guess for what is not known."""
+    """A shape with `GUESSED_SIZE` for unknown sizes."""
     return [GUESSED_SIZE if size is None else size for size in shape]
 
 
 def _random(name: str, dtype: tf.DType, shape: tf.TensorShape, in_function: bool) -> Iterator[Any]:
-    """Nodes `name`: a random value, which no compiler takes for a constant."""
+    """Nodes that compute a random value under `name`, which a compiler cannot fold to a
+    constant."""
     make = tf.compat.v1.NodeDef
     size = make(name=f"{name}/shape", op="Const")
     size.attr["dtype"].type = tf.int32.as_datatype_enum

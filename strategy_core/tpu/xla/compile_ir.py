@@ -1,4 +1,4 @@
-"""Compiles a graph with TensorFlow's XLA bridge only for its messages; the program is dropped."""
+"""Runs TensorFlow's bridge from a graph to XLA, to get its errors only."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def compile_error(
 ) -> str | None:
     """What XLA's bridge refuses in a `tf.function(jit_compile=True)`; None if it compiles.
 
-    Goes as far as HLO, which is where programs are refused; the machine code that would follow
-    takes seconds and says nothing more. `device` holds the variables that the function reads.
+    Compiles to HLO only, which is where programs are refused. Generating machine code would take
+    seconds and reveal nothing more. `device` holds the variables that the function reads.
     """
     with warnings.catch_warnings():
-        # The other way to name the platform asks a new random tensor for its device, which would
-        # move on the program's own stream of random numbers.
+        # The alternative way to select the platform reads the device of a new random tensor, which
+        # would advance the program's own random number stream.
         warnings.filterwarnings("ignore", message="device_name is being deprecated")
         try:
             function.experimental_get_compiler_ir(*specs)(stage="hlo", device_name=device)

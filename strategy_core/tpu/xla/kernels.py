@@ -1,7 +1,7 @@
-"""Whether XLA has a kernel for an op with these types.
+"""Whether XLA has a kernel for an op with given types.
 
-The registry of this machine's XLA backend answers for a TPU's: TensorFlow registers the same
-kernels for both, save for the types below and the collectives, which are a TPU's own.
+Looks up the registry of this machine's XLA backend. TensorFlow registers the same kernels for TPUs,
+except for the types below, and for the collectives, which only TPUs have.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from strategy_core.tpu.xla.compile_ir import compile_error
 Constraints = Mapping[str, frozenset[int]]
 
 TPU_ONLY = frozenset(("CrossReplicaSum", "AllToAll", "CollectivePermute"))
-"""Compiled for TPUs alone."""
+"""Compiled for TPUs only."""
 
 NOT_ON_TPU = frozenset((tf.complex128.as_datatype_enum,))
-"""Types that XLA has for CPUs and not for TPUs (`kTpuAllTypes` in tpu_defs.h)."""
+"""Types that XLA supports on CPUs but not on TPUs (`kTpuAllTypes` in tpu_defs.h)."""
 
 _BACKEND = "XLA_CPU_JIT"
 
@@ -55,7 +55,7 @@ def registry() -> dict[str, list[Constraints]]:
 
 
 def _register() -> None:
-    """TensorFlow registers XLA's kernels when something is first compiled."""
+    """Make TensorFlow register XLA's kernels, which it does at the first compilation."""
     with tf.init_scope():
         compile_error(tf.function(lambda x: x, jit_compile=True), [tf.TensorSpec([])])
 

@@ -1,4 +1,4 @@
-"""Compiles a traced cluster with TensorFlow's XLA bridge and collects the ops that XLA refuses."""
+"""Passes a traced cluster to TensorFlow's XLA bridge and collects the ops that XLA refuses."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from strategy_core.tpu.xla.cluster_def import ClusterDef, NotLowerableError, Sco
 from strategy_core.tpu.xla.compile_ir import compile_error
 
 MAX_ERRORS = 8
-"""XLA names one error at a time; after each, the op is replaced and XLA asked again."""
+"""Limit of repetitions: XLA reports one error at a time, after which the op is replaced."""
 
 MAX_SHADOW_BYTES = 2**30
-"""Of variables that replace those of other devices while XLA checks the step."""
+"""Limit for copies of variables on other devices, which exist while XLA checks the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error of XLA, with the op that it names, if it names one."""
+    """An error of XLA, with the op that it names, if any."""
 
     message: str
     scope: Scope | None = None
@@ -32,14 +32,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """What XLA said; `unchecked` says why it could not be asked, or could not go on."""
+    """XLA's errors; `unchecked` says why it could not be called, or could not continue."""
 
     refusals: tuple[Refusal, ...]
     unchecked: str | None = None
 
 
 def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lowering:
-    """Everything that XLA refuses in a cluster whose ops `stubbed` run on the host."""
+    """All errors of XLA for a cluster whose ops `stubbed` run on the host."""
     stubs = {scope: set(names) for scope, names in stubbed.items()}
     refusals: list[Refusal] = []
     for _ in range(MAX_ERRORS):
@@ -72,19 +72,19 @@ def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lo
 
 
 def is_about_shapes(message: str) -> bool:
-    """Whether XLA misses a size that must be known when it compiles."""
+    """Whether XLA lacks a size that must be known at compile time."""
     return "must be a compile-time constant" in message or "fixed tensor list size" in message
 
 
 def first_line(message: str) -> str:
-    """The first sentence of what XLA says."""
+    """The first line of XLA's message."""
     return message.split("\n", 1)[0].strip().rstrip(".")
 
 
 def _attempt(
     found: ClusterDef, stubs: Mapping[str, set[str]], device: str
 ) -> tuple[str | None, str | None]:
-    """XLA's answer, and which sizes had to be guessed for it."""
+    """XLA's error, if any, and which sizes had to be guessed."""
     definition = found.lowerable(stubs)
     given = _Inputs(found.cluster, device)
     names = [name for name in found.wanted() if name.split(":")[0] in _names(definition)]
@@ -120,7 +120,7 @@ def _read(definition: Any) -> set[str]:
 
 
 class _Inputs:
-    """What the cluster takes from outside: variables, constants and the step's arguments."""
+    """The cluster's inputs: variables, constants and the step's arguments."""
 
     def __init__(self, cluster: Any, device: str) -> None:
         self._captures: Sequence[tuple[Any, Any]] = cluster.captures
@@ -136,7 +136,7 @@ class _Inputs:
                 self._handles[inner.name] = self._handle(outer, inner)
 
     def specs(self, read: set[str]) -> list[tf.TensorSpec]:
-        """Of the step's arguments, in the order of `bound`."""
+        """Specs of the step's arguments, in the order of `bound`."""
         found = []
         for inner in self._arguments(read):
             if inner.shape.rank is None:
@@ -168,7 +168,8 @@ class _Inputs:
         ]
 
     def _handle(self, outer: Any, inner: tf.Tensor) -> Any:
-        """A variable's handle; of one that XLA cannot look at here, that of one like it."""
+        """A variable's handle or, if XLA cannot read the variable here, that of a similar
+        variable."""
         handle = _outermost(outer)
         source = inner if private_tf.variable_spec(inner) is not None else outer
         spec = private_tf.variable_spec(source)
@@ -193,7 +194,7 @@ def _constant(outer: Any) -> Any:
 
 
 def _outermost(handle: Any) -> Any:
-    """A captured handle as it is outside of all function graphs; None if it has no value there."""
+    """A captured handle outside of all function graphs; None if it has no value there."""
     while not hasattr(handle, "numpy"):
         captured = getattr(handle.graph, "captures", ())
         handle = next((outer for outer, inner in captured if inner is handle), None)

@@ -1,4 +1,4 @@
-"""The line of the user's program that made an op."""
+"""The line of the user's program that created an op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIBRARIES = tuple(
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     )
 )
-"""Whose frames are not the user's: TensorFlow, Keras, this engine, and all that is installed."""
+"""Code that is not the user's: TensorFlow, Keras, the lab, and all installed packages."""
 
 _WORKLOADS = f"{_ENGINE / 'workloads'}/"
 
@@ -35,21 +35,21 @@ class SourceLine(NamedTuple):
 
 @cache
 def is_library(file: str) -> bool:
-    """Whether a file belongs to a library or the engine, which made the op on request."""
+    """Whether a file belongs to a library or the lab."""
     if file.startswith(_WORKLOADS):
         return False
     return file.startswith((*_LIBRARIES, "<")) or "/tmp/__autograph_generated_file" in file
 
 
 def is_measurement(op: Any) -> bool:
-    """Whether an op makes or only joins timestamps of the recorder: no part of the program."""
+    """Whether an op computes or joins the recorder's timestamps, and is not part of the program."""
     if any(frame.filename == _MARKS for frame in op.traceback or ()):
         return True
     return bool(op.inputs) and all(tensor.op.type == "Timestamp" for tensor in op.inputs)
 
 
 def line_of(op: Any) -> SourceLine:
-    """Innermost frame of the user's own code on the stack that made `op`."""
+    """Innermost frame of the user's own code on the stack that created `op`."""
     for frame in reversed(list(op.traceback)) if op is not None and op.traceback else []:
         if not is_library(frame.filename):
             return SourceLine(frame.filename, frame.lineno, (frame.line or "").strip() or None)

@@ -1,4 +1,4 @@
-"""Whether a strategy checks its steps, and how it reports findings."""
+"""Whether a strategy checks its steps, and how it reports the findings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from strategy_core.tpu.xla.check import XlaCheck, check
 from strategy_lab.profiles.run.event_parts import TpuFinding
 
 ENVIRONMENT = "STRATEGY_LAB_XLA_CHECK"
-"""`0` turns the check off, `1` (the default) warns, `strict` raises, for strategies that are made
-without `xla_check` and `strict`."""
+"""For strategies created without `xla_check` and `strict`: `0` turns the check off, `1` (the
+default) warns, `strict` raises an error."""
 
 _OFF = ("0", "off", "false", "no")
 
@@ -28,28 +28,28 @@ class XlaChecker:
     is_on: bool
     is_strict: bool
     last: XlaCheck | None = None
-    """What the last trace showed; None before the first, and if the check is off."""
+    """Result for the last trace; None before the first one, and if the check is off."""
     _told: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, xla_check: bool | None, strict: bool | None) -> XlaChecker:
-        """From the arguments of a strategy; for what is None, from the environment."""
+        """From the arguments of a strategy; the environment determines those that are None."""
         asked = os.environ.get(ENVIRONMENT, "1").strip().lower()
         is_strict = asked == "strict" if strict is None else strict
         is_on = is_strict or asked not in _OFF if xla_check is None else xla_check
         return cls(is_on, is_strict)
 
     def look_at(self, cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -> None:
-        """Check a traced cluster and tell what a TPU would do with it.
+        """Check a traced cluster and warn of what a TPU would do with it.
 
-        Raises tf.errors.InvalidArgumentError for what would not compile, if strict.
+        If strict, raises tf.errors.InvalidArgumentError for what would not compile.
         """
         if not self.is_on:
             return
         try:
             self.last = check(cluster, outer, outputs, device)
         except Exception as error:
-            # The step itself is fine: a failure to look at it must not end it, nor stay unsaid.
+            # The step itself is fine: a failure of the check must not end it, but is reported.
             self.last = XlaCheck(unchecked=[f"the check failed: {type(error).__name__}: {error}"])
             warnings.warn(f"The step was not checked for TPUs: {error}", TPUProgramWarning, 2)
         refused = self.last.of("refused")

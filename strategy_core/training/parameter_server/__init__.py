@@ -1,6 +1,6 @@
-"""ParameterServerStrategy: variables on servers, workers that pull, compute and push on their own.
+"""ParameterServerStrategy: variables on servers; workers pull, compute and push independently.
 
-The coordinator (process 0) schedules closures, each one step of training; `closure_loop`
-drives them, `closure` is what a worker does, `variable_placement` says which variable is where.
-The process that serves is `worker.server_worker`: worker and parameter server run one program.
+The coordinator (process 0) schedules closures, each one step of training. `closure_loop` drives
+them, `closure` is the work of a worker, `variable_placement` lists which variable is where. Workers
+and parameter servers run the same program, `worker.server_worker`.
 """

@@ -1,12 +1,12 @@
-"""One closure: what a worker does for a step, with the clock read between its parts.
+"""One closure: a worker's work for a step, with a timestamp between its parts.
 
     start - batch - inputs ready - pull - pulled - compute - gradients ready - push - pushed
 
 Variables live on parameter servers. The lab's own step pulls each of them once, computes with the
 copies, and pushes gradients: the optimizer's update runs where the variable is. The servers send
-as soon as the closure begins, in parallel with the input. Only ops that receive a message anyway
-wait, because another control edge would cost another message. A workload's own `train_step` pulls
-and pushes during the step, so those moments are not known there.
+the variables as soon as the closure begins, while the input is read: making the pull wait for the
+input would take one more message. A workload's own `train_step` pulls and pushes at any time, so
+those moments are unknown.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import ClosureMarks
 
 NOT_TOLD = 0
-"""A mark that a workload's own step does not give."""
+"""A timestamp that a workload's own step does not provide."""
 _TASK = re.compile(r"/task:(\d+)/")
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a closure gave."""
+    """The result of a closure."""
 
     worker: int
-    """Among the workers, from 0."""
+    """Index among the workers, from 0."""
     loss: float
     examples: int
     marks_ns: ClosureMarks
-    """On the wall clock of the worker."""
+    """Wall clock of the worker."""
 
 
 def read_done(answer: Answer) -> Done:
-    """The closure's one result, taken apart."""
+    """Decode the result of a closure."""
     examples, *halves = answer.numbers[:3]
     (loss,) = struct.unpack("<d", struct.pack("<II", *halves))
     start, *between, pushed = answer.numbers[3:]
@@ -67,11 +67,12 @@ def build_step(
     delays_ms: Mapping[int, float],
     pushes: Pushes,
 ) -> Callable[[Any], Carried]:
-    """The function to schedule; its argument is what `take_batch` gets a batch from.
+    """Build the function to schedule. Its argument is passed to `take_batch`, which returns a
+    batch.
 
     Args:
       delays_ms: real delays by worker index, between its gradients and their push.
-      pushes: told what each variable is sent, when the step is traced.
+      pushes: receives what is sent to each variable when the step is traced.
     """
     make = _lesson if workload.train_step is None else _own
     replica_step = make(model, held, workload, delays_ms, pushes)
@@ -150,7 +151,7 @@ def _own(
     delays_ms: Mapping[int, float],
     _pushes: Pushes,
 ) -> ReplicaStep:
-    """A workload's own step: only its begin and its end are known."""
+    """A workload's own step: only its begin and end are known."""
     user_step = workload.train_step
     assert user_step is not None
 

@@ -1,10 +1,10 @@
-"""How the coordinator drives its workers: closures scheduled ahead, results in the order they come.
+"""How the coordinator drives its workers: it schedules closures ahead and collects their results.
 
-A step of the run is a closure that is done. Workers do not wait for each other, so each takes as
-many of them as it can. Only so many are scheduled ahead as keep the workers busy from one look to
-the next: a stop or a change waits for those. Results are looked at together, every `LOOK_EVERY_S`:
-what a thread woken for each of them costs, on the cores where the workers compute, is more than
-what there is to do.
+A step of the run is a finished closure. Workers do not wait for each other, so a faster worker does
+more of them. The loop schedules only as many closures ahead as keep the workers busy until the next
+look, because a stop or a change has to wait for those. It collects results together every
+`LOOK_EVERY_S`. Waking a thread for each result would cost more, on the cores where the workers
+compute, than the work to be done.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from strategy_core.training.parameter_server.worker_input import Feed
 from strategy_lab.profiles.run.events import ClosureDone, VariablesServed
 
 AHEAD_PER_WORKER = 2
-"""Closures per worker at least: one in flight, and one that waits for it to be done."""
+"""Fewest closures per worker: one that runs and one that waits for it."""
 MAX_AHEAD = 64
-"""Closures that are scheduled ahead at most, however short they are."""
+"""Most closures scheduled ahead, however short they are."""
 LOOK_EVERY_S = 0.04
-"""So often results are looked at while the workers have enough to do."""
+"""Interval between two looks at the results while the workers have enough closures."""
 SOON_S = 0.004
-"""The same where they run out of closures: what is waited for is the last of them."""
+"""Interval while they run out of closures, and the next look is for the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,16 @@ class _Result:
 
 
 class CoordinatorLoop:
-    """Does one step per call: see `strategy_core.training.custom_loop.Loop`.
+    """Runs one step at a time: see `strategy_core.training.custom_loop.Loop`.
 
     Args:
-      schedule: hands one more closure to the cluster; gives its remote value.
-      num_workers: how many take closures.
+      schedule: schedules one more closure; returns its remote value.
+      num_workers: number of workers that take closures.
       stops: steps that no closure is scheduled across: planned changes, and the run's end.
-      served: what sits on which server, once the first closure is traced.
-      feed: where the workers get their batches.
+      served: returns the variables of each server, once the first closure is traced.
+      feed: the source of the workers' batches.
       first_worker: process number of the first worker.
-      sleep: waits so many seconds.
+      sleep: waits for a number of seconds.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class CoordinatorLoop:
         self._first_worker = first_worker
         self._sleep = sleep
         self._under_way: list[tuple[Any, int]] = []
-        """Remote values, and when they were scheduled."""
+        """Remote values, and when each was scheduled."""
         self._done: deque[_Result] = deque()
         self._error: Exception | None = None
         self._step_began_ns = 0
         self._looked_s = time.monotonic()
         self._is_holding = False
-        self._is_told = False
+        self._is_served_recorded = False
 
     @property
     def num_outstanding(self) -> int:
-        """Closures that are scheduled and not recorded yet."""
+        """Number of closures that are scheduled but not recorded yet."""
         return len(self._under_way) + len(self._done)
 
     def run_step(self, recorded: RecordedStep) -> int:
@@ -102,13 +102,13 @@ class CoordinatorLoop:
                 finished_ns=arrived_ns,
             )
         )
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_served_recorded:
+            self._is_served_recorded = True
             recorded.tell(self._served(recorded.segment))
         return done.examples
 
     def on_the_way(self) -> Iterator[None]:
-        """One turn for each step that is on its way: none is scheduled meanwhile."""
+        """Yield once per outstanding step; no new closure is scheduled meanwhile."""
         self._is_holding = True
         try:
             while self.num_outstanding:
@@ -117,10 +117,11 @@ class CoordinatorLoop:
             self._is_holding = False
 
     def close(self) -> None:
-        """Nothing is held but what the coordinator holds."""
+        """Does nothing: the coordinator owns all resources."""
 
     def _await_results(self, step: int) -> None:
-        """Wait for one at least; the workers have closures for longer than the next look takes."""
+        """Wait for at least one result, while the workers have enough closures until the next
+        look."""
         self._schedule_ahead(step)
         while not self._done:
             if self._error is not None:
@@ -144,11 +145,11 @@ class CoordinatorLoop:
                 self._step_began_ns = scheduled_ns
             try:
                 self._under_way.append((self._schedule(), scheduled_ns))
-            except Exception as error:  # a closure before may have failed: see `_look`
+            except Exception as error:  # an earlier closure may have failed: see `_look`
                 self._error = error
 
     def _look(self) -> None:
-        """Take the results that are there, in the order in which they came."""
+        """Collect the available results in the order in which they arrived."""
         found: list[_Result] = []
         still: list[tuple[Any, int]] = []
         for value, scheduled_ns in self._under_way:
@@ -164,7 +165,8 @@ class CoordinatorLoop:
         self._adapt(len(found))
 
     def _adapt(self, num_done: int) -> None:
-        """Schedule so far ahead as the workers' pace asks for, with half of it to spare."""
+        """Schedule as far ahead as the workers' pace requires until the next look, plus half of
+        it."""
         now_s = time.monotonic()
         elapsed_s, self._looked_s = max(now_s - self._looked_s, 1e-6), now_s
         at_next_look = num_done * LOOK_EVERY_S / max(elapsed_s, LOOK_EVERY_S)

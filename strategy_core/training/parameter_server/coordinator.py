@@ -1,4 +1,4 @@
-"""The coordinator's part: a loop over closures, made of a strategy, a model and a data set."""
+"""The coordinator's part: builds the loop over closures from a strategy, a model and a data set."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ def coordinator_loop(
     work: Workload,
     source: tf.data.Dataset | Feed,
 ) -> tuple[CoordinatorLoop, list[str]]:
-    """The loop, and what its user should know.
+    """Build the loop, and return it with notes for the user.
 
-    `source` is the data set, or the feed of a loop before this one, read on from where it is.
+    `source` is the data set, or the feed of the previous loop, which then continues at its
+    position.
     """
-    # One per strategy: asked for again, TensorFlow gives the same.
+    # TensorFlow creates one per strategy and returns the same object for later calls.
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     feed = source if isinstance(source, Feed) else Feed(coordinator, source, spec.workers)
     notes = [SPLIT_NOTE.format(num_workers=spec.workers) if feed.is_remote else FEED_NOTE]

@@ -1,6 +1,6 @@
-"""A real delay in a worker's step, by ops alone: Python does not run on a TensorFlow server.
+"""A real delay in a worker's step, made of ops: a TensorFlow server does not run Python.
 
-The op is tf.data's own sleep, which blocks one thread of the worker and uses no processor.
+Uses the sleep op of tf.data, which blocks one thread of the worker and takes no processor time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tensorflow as tf
 
 
 def delayed(tensors: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]:
-    """The same tensors, later: by `delays_ms[worker index]` on a worker that has a delay."""
+    """The same tensors, delayed by `delays_ms[worker index]` on a worker that has a delay."""
     if not delays_ms:
         return list(tensors)
     length_us = [round(1e3 * delays_ms.get(i, 0.0)) for i in range(max(delays_ms) + 2)]
@@ -27,14 +27,15 @@ def delayed(tensors: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]
 
 
 def _sleep(length_us: tf.Tensor) -> tf.Tensor:
-    """A data set of one element that takes so long, read.
+    """Sleep by reading a data set of one element.
 
-    By raw ops: what tf.data does to a pipeline before its first element would take as long again.
+    Uses raw ops, because tf.data's optimization of a pipeline before its first element would take
+    as long again.
     """
     kind = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
     two = tf.data.experimental.to_variant(tf.data.Dataset.range(2))
     slow = tf.raw_ops.SleepDataset(input_dataset=two, sleep_microseconds=length_us, **kind)
-    # The op sleeps before the end of its data, too: that is never asked for.
+    # The op also sleeps before the end of its data; `take` ends the data before that.
     one = tf.raw_ops.TakeDataset(input_dataset=slow, count=tf.constant(1, tf.int64), **kind)
     (element,) = tf.raw_ops.DatasetToSingleElement(dataset=one, **kind)
     return element

@@ -1,4 +1,4 @@
-"""What a step sends to the parameter servers: its update ops, and the sizes of it."""
+"""What a step sends to the parameter servers: its update ops and their sizes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape
 
 
 class Pushes:
-    """Bytes that a step pushes to each variable, by its path; None where only the step knows."""
+    """Bytes that a step pushes to each variable, by its path; None if known only at run time."""
 
     def __init__(self) -> None:
         self.bytes: dict[str, int | None] = {}
 
     def note(self, variable: Any, pushed: Any) -> None:
-        """`pushed` (dense, or IndexedSlices) is sent to where `variable` lives."""
+        """Record that `pushed` (dense, or IndexedSlices) is sent to the device of `variable`."""
         parts = tf.nest.flatten(pushed, expand_composites=True)
         sizes = [_static_bytes(part) for part in parts]
         known = [size for size in sizes if size is not None]
@@ -27,16 +27,20 @@ class Pushes:
 
 @contextmanager
 def updates() -> Iterator[Callable[[], Sequence[tf.Operation]]]:
-    """Yields the ops created inside that change variables: to wait for them is to wait for the
-    servers' acknowledgement."""
+    """Yields a function that returns the ops created in the block that update variables.
+
+    Waiting for these ops means waiting for the servers' acknowledgement.
+    """
     graph = tf.compat.v1.get_default_graph()
     before = len(graph.get_operations())
     yield lambda: [op for op in graph.get_operations()[before:] if _is_update(op)]
 
 
 def answered(made: Sequence[tf.Operation]) -> list[tf.Operation]:
-    """Ops that are done once all of `made` are: one where each variable lives, which saves every
-    other update a message of its own."""
+    """Ops that complete when all of `made` have, one per device of the variables.
+
+    Waiting for them saves a message for every other update.
+    """
     by_device: dict[str, list[tf.Operation]] = {}
     for op in made:
         place = next(tensor.device for tensor in op.inputs if tensor.dtype == tf.resource)

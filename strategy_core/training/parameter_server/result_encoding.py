@@ -1,8 +1,8 @@
-"""What a closure gave, in the very answer that it is done: as the shape of an empty tensor.
+"""Encodes a closure's result as the shape of an empty tensor, to save messages.
 
-TensorFlow's answer to the coordinator has the shape of each result, and no values: those are
-fetched by messages of their own, before the worker gets its next closure. So whole numbers go as
-the lengths of an empty tensor's axes. Nothing is left to fetch, nor to be lost with its worker.
+TensorFlow's reply to the coordinator contains the shape of each result, but no values: fetching
+those takes further messages, before the worker gets its next closure. So integers are sent as the
+axis lengths of an empty tensor. Nothing remains to be fetched, or to be lost with its worker.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from dataclasses import dataclass, field
 import tensorflow as tf
 
 MAX_NUMBERS = 253
-"""TensorFlow's tensors have at most 254 axes; one of them is 0."""
+"""TensorFlow's tensors have at most 254 axes; one of them has length 0."""
 
 
 class Carried(tf.experimental.ExtensionType):
-    """Whole numbers on their way; what `carry` gives."""
+    """Integers in transit; the result of `carry`."""
 
     empty: tf.Tensor
 
 
 def carry(numbers: tf.Tensor) -> Carried:
-    """Have a closure give `numbers`: (n,) int64, n at most `MAX_NUMBERS`, none of them negative."""
+    """Encode `numbers`, (n,) int64, n at most `MAX_NUMBERS`, none negative, as a closure's
+    result."""
     lengths = tf.concat([tf.zeros([1], tf.int64), numbers], axis=0)
     return Carried(empty=tf.fill(lengths, tf.zeros([], tf.uint8)))
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `RemoteValue.fetch` gives of a closure that carried numbers."""
+    """The result of `RemoteValue.fetch` for a closure that returned `carry`."""
 
     arrived_ns: int
-    """Wall clock of this process when the answer was there."""
+    """Wall clock of this process when the reply arrived."""
     empty: tf.Tensor = field(repr=False)
 
     @property
@@ -44,11 +45,11 @@ class Answer:
 
     @property
     def device(self) -> str:
-        """Where the closure was done."""
+        """The device that ran the closure."""
         return str(self.empty.device)
 
 
 @tf.experimental.dispatch_for_api(tf.identity, {"input": Carried})
 def _as_it_is(input: Carried, name: str | None = None) -> Answer:  # noqa: ARG001
-    """TensorFlow copies a result by `tf.identity` once it is there. This one is here already."""
+    """Replaces the `tf.identity` by which TensorFlow copies a result; this one needs no copy."""
     return Answer(time.time_ns(), input.empty)

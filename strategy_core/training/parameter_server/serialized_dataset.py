@@ -1,4 +1,4 @@
-"""A data set as a graph that another process can read; Python code cannot leave its process."""
+"""A data set as a graph for other processes, which cannot run this process's Python code."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
 def as_graph(dataset: tf.data.Dataset) -> bytes | None:
-    """The data set as a serialized GraphDef; None where it calls back into Python."""
+    """The data set as a serialized GraphDef; None if it calls back into Python."""
     graph: bytes = tf.raw_ops.DatasetToGraphV2(
         input_dataset=tf.data.experimental.to_variant(dataset),
-        external_state_policy=1,  # ignore: a shuffle starts where its seed says
+        external_state_policy=1,  # ignore: a shuffle starts from its seed
     ).numpy()
     definition = tf.compat.v1.GraphDef.FromString(graph)
     nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]

@@ -1,8 +1,8 @@
-"""The optimizer's step counter, made to count every step of workers that push at the same time.
+"""Makes the optimizer's step counter exact when several workers push at the same time.
 
-Keras 3 counts by reading the counter and writing it back plus one: of two workers at once one is
-lost (79 counted for 101 steps of two workers), and with it Adam's bias correction and the steps
-of a schedule are late. TensorFlow's own `assign_add` happens on the server, whole.
+Keras 3 reads the counter and writes it back plus one, so increments of concurrent workers are lost
+(79 counted for 101 steps of two workers). Adam's bias correction and the steps of a schedule are
+then late. TensorFlow's own `assign_add` runs on the server, atomically.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import keras
 
 
 def count_on_server(optimizer: Any) -> bool:
-    """Have `optimizer.iterations` advance on its server; False where it is no variable of its own
-    (gradient accumulation divides it)."""
+    """Make `optimizer.iterations` count on its server.
+
+    Returns False if it is not a variable of its own (gradient accumulation divides it).
+    """
     counter = optimizer.iterations
     if not isinstance(counter, keras.Variable):
         return False

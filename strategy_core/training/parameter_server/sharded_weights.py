@@ -1,10 +1,10 @@
-"""Weights cut into parts over the parameter servers, as TensorFlow's partitioners decide.
+"""Weights sharded over the parameter servers, as TensorFlow's partitioners decide.
 
-TensorFlow cuts variables itself where a strategy has a `variable_partitioner`, into
-`ShardedVariable`s, which Keras 3 layers cannot hold. So the model stays whole, on the coordinator,
-as a pattern; what is trained are parts of its weights, each a variable of its own on a server. A
-step puts the parts together where it pulls them, and cuts the gradient where it pushes it. Updates
-that look at one number at a time (SGD, Adam, ...) are the same for parts as for the whole.
+With a `variable_partitioner` TensorFlow creates `ShardedVariable`s, which Keras 3 layers cannot
+hold. Solution: the whole model stays on the coordinator as a pattern, and the variables that are
+trained are shards of its weights, each a separate variable on a server. A step concatenates the
+shards where it pulls them, and splits the gradient where it pushes it. Optimizers that update each
+number independently (SGD, Adam, ...) give the same result for shards as for the whole.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ ELEMENTWISE = (
     "Ftrl",
     "Lion",
 )
-"""Optimizers whose update of a number looks at no other one."""
+"""Optimizers that update each number independently of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a step pulls, and where it pushes to."""
+    """The variables that a step pulls and pushes to."""
 
     weights: list[list[Any]]
-    """By weight of the model its parts in order, along axis 0; one part where it is whole."""
+    """For each weight of the model its shards in order, along axis 0; a single one if it is
+    whole."""
     states: list[Any]
-    """Variables that no gradient changes."""
+    """Variables without a gradient."""
     optimizer: Any
     names: dict[str, str]
-    """By path of a weight's part or a state the name that the model has for it."""
+    """The model's variable name by the path of a shard or state."""
 
     @classmethod
     def whole(cls, model: Any, optimizer: Any) -> Held:
@@ -55,12 +56,13 @@ class Held:
         return cls(weights, list(model.non_trainable_variables), optimizer, {})
 
     def pull(self) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        """Copies of all weights, put together, and of all states."""
+        """Copies of all weights, concatenated from their shards, and of all states."""
         weights = [_together([tf.identity(part.value) for part in parts]) for parts in self.weights]
         return weights, [tf.identity(state.value) for state in self.states]
 
     def cut(self, gradients: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """(gradient, variable) of every part; `gradients` by weight, None left out."""
+        """(gradient, variable) for every shard. `gradients` has one item per weight; None is left
+        out."""
         pairs: list[tuple[Any, Any]] = []
         for gradient, parts in zip(gradients, self.weights, strict=True):
             if gradient is not None:
@@ -70,7 +72,7 @@ class Held:
 
 
 class PartedModel:
-    """The served parts of a model, and the way between them and the whole model's variables."""
+    """The shards of a model on the servers, and their conversion from and to the whole model."""
 
     def __init__(
         self, spec: RunSpec, work: Workload, strategy: Any, model: Any, optimizer: Any
@@ -100,12 +102,12 @@ class PartedModel:
 
     @property
     def variables(self) -> list[Any]:
-        """What is served, in the order of creation."""
+        """All variables on the servers, in the order of creation."""
         weights = [part for parts in self.held.weights for part in parts]
         return [*weights, *self.held.states, *self.held.optimizer.variables]
 
     def hand_out(self) -> None:
-        """Give the parts the whole model's values."""
+        """Copy the values of the whole model to the shards."""
         for variable, parts in self._pairs():
             whole, at = np.asarray(variable.value), 0
             for part in parts:
@@ -114,7 +116,7 @@ class PartedModel:
                 at += size or 0
 
     def gather(self) -> None:
-        """Give the whole model the values of the parts."""
+        """Copy the values of the shards to the whole model."""
         for variable, parts in self._pairs():
             values = [np.asarray(part.value) for part in parts]
             variable.assign(values[0] if len(values) == 1 else np.concatenate(values))
@@ -127,7 +129,7 @@ class PartedModel:
 
 
 def check_parts(work: Workload) -> None:
-    """Raise SpecError where the model's own variables have to be those on the servers."""
+    """Raise SpecError if the workload needs the model's own variables to be on the servers."""
     if work.train_step is not None:
         raise SpecError(
             f"{work.name} has a train_step of its own; only the lab's own step can split "
@@ -146,7 +148,7 @@ def _together(parts: list[tf.Tensor]) -> tf.Tensor:
 
 
 def _cut(gradient: Any, sizes: Sequence[int]) -> list[Any]:
-    """The gradient of each part of these sizes; the whole gradient if the weight is not split."""
+    """Split a gradient into pieces of these sizes; a single piece without sizes."""
     if not sizes:
         return [gradient]
     if not isinstance(gradient, tf.IndexedSlices):
@@ -162,7 +164,8 @@ def _cut(gradient: Any, sizes: Sequence[int]) -> list[Any]:
 
 
 def _partitioner(options: ParameterServerOptions, num_servers: int) -> Callable[..., list[int]]:
-    """One of TensorFlow's own; it says for a shape into how many parts each axis is cut."""
+    """One of TensorFlow's partitioners: a function from a shape to the number of shards per
+    axis."""
     partitioners = tf.distribute.experimental.partitioners
     parts = options.parts or num_servers
     if options.partitioner == "fixed":
@@ -173,7 +176,7 @@ def _partitioner(options: ParameterServerOptions, num_servers: int) -> Callable[
 
 
 def _parts(variable: Any, partitioner: Callable[..., list[int]]) -> list[Any]:
-    """The variable's parts under the strategy in scope."""
+    """The variable's shards under the strategy in scope."""
     shape = tf.TensorShape(variable.shape)
     count = partitioner(shape, tf.as_dtype(variable.dtype))[0] if shape.rank else 1
     count = min(count, shape[0]) if shape.rank else 1
@@ -188,7 +191,7 @@ def _parts(variable: Any, partitioner: Callable[..., list[int]]) -> list[Any]:
 
 
 def _like(variable: Any) -> Any:
-    """A served variable of the same kind."""
+    """A variable of the same kind on a server."""
     name = variable.path.replace("/", "_")
     value, dtype = np.asarray(variable.value), variable.dtype
     return keras.Variable(value, dtype=dtype, trainable=variable.trainable, name=name)
@@ -210,8 +213,10 @@ def _check_elementwise(optimizer: Any) -> None:
 def _slots(
     whole: Any, weights: Sequence[Any], parted: Any, parts: Sequence[Sequence[Any]]
 ) -> list[tuple[Any, list[Any]]]:
-    """Each variable of the whole model's optimizer with those of the parts' one, by their names:
-    Keras calls them `optimizer/path_of_the_weight_slot`."""
+    """Pairs each optimizer variable of the whole model with those of the shards, by name.
+
+    Keras names them `optimizer/path_of_the_weight_slot`.
+    """
     served = {variable.path.partition("/")[2]: variable for variable in parted.variables}
     names = {w.path.replace("/", "_"): [p.path for p in own] for w, own in _zipped(weights, parts)}
     found = []

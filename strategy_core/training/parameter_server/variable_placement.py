@@ -1,8 +1,8 @@
-"""What sits on which parameter server, and what a step of a worker moves: derived, not measured.
+"""Which server holds which variable, and what a worker's step moves: derived, not measured.
 
-A pull is every model variable, once, as it is; a push is the gradient of a weight (sparse ones
-only as large as their rows) and the new value of a state. The optimizer's own variables stay
-where they are: its update runs on the server.
+A step pulls every model variable once, in full. It pushes the gradient of each weight (of a sparse
+one only its rows) and the new value of each state. The optimizer's own variables are not moved: its
+update runs on the server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def served(
     num_servers: int,
     feed: Literal["worker", "coordinator"],
 ) -> VariablesServed:
-    """The event; `pushes` is None where a workload's own step pulls and pushes as it likes."""
+    """The event. `pushes` is None if a workload's own step pulls and pushes in its own way."""
     servers = [
         Server(1 + num_workers + index, f"/job:ps/replica:0/task:{index}/device:CPU:0")
         for index in range(num_servers)
@@ -39,7 +39,7 @@ def served(
 
 
 def _all(held: Held) -> Iterator[tuple[Role, Any, int, int]]:
-    """Role, variable, which part of how many."""
+    """Role, variable, index of the shard, number of shards."""
     for parts in held.weights:
         for number, part in enumerate(parts):
             yield "weight", part, number, len(parts)
@@ -77,6 +77,6 @@ def _row(
 
 
 def server_of(device: str) -> int | None:
-    """Index of the parameter server that a device belongs to; None for other devices."""
+    """Index of the parameter server of a device; None if the device is not on one."""
     found = _SERVER.search(device)
     return int(found[1]) if found else None

@@ -1,7 +1,7 @@
-"""Where workers get their batches: each has a data set of its own, read where it computes.
+"""The workers' batches: each worker has its own data set, read where it computes.
 
-Of N workers, worker i reads the global batches i, i + N, i + 2N, ... of the same stream. A data
-set that runs Python code cannot leave this process: its batches are then sent with each closure.
+Of N workers, worker i reads the global batches i, i + N, i + 2N, ... of the same stream. A data set
+that runs Python code must stay in this process: its batches are then sent with each closure.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from strategy_core.training.parameter_server.serialized_dataset import as_graph
 
 
 class Feed:
-    """`argument()` is what a closure is given, `take_batch` how it gets its batch from that."""
+    """`argument()` returns a closure's argument; `take_batch` gets a batch from it on the
+    worker."""
 
     def __init__(self, coordinator: Any, dataset: tf.data.Dataset, num_workers: int) -> None:
         graph = as_graph(dataset)
         self.is_remote = graph is not None
-        """Whether workers read for themselves."""
+        """Whether workers read the data themselves."""
         self.take_batch: Callable[[Any], Any] = next if self.is_remote else _same
         if graph is None:
             batches = iter(dataset)
             self.argument: Callable[[], Any] = lambda: next(batches)
             return
         structure = dataset.element_spec
-        # Captured: of a constant of its own graph, TensorFlow would make the data set right here.
+        # Captured from outside, because TensorFlow would read a constant of the function's own
+        # graph on the coordinator.
         captured = tf.constant(graph)
 
         def on_worker() -> tf.data.Dataset:

@@ -55,18 +55,18 @@ def test_a_leader_has_left_only_once_it_was_there_and_silent_for_a_while() -> No
     assert found.has_leader_left
 
 
-def test_a_doorkeeper_knocks_until_everybody_was_seen() -> None:
+def test_ports_are_probed_until_every_task_has_answered() -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         where = place("127.0.0.1:9", address)
-        doorkeeper = PeerProber(where, PeerProbe(where, 0.0, now=0.0))
+        prober = PeerProber(where, PeerProbe(where, 0.0, now=0.0))
         try:
-            wait_until(lambda: not doorkeeper.missing)
-            assert doorkeeper.too_late(1.0) is not None
+            wait_until(lambda: not prober.missing)
+            assert prober.too_late(1.0) is not None
         finally:
-            doorkeeper.dismiss()
+            prober.dismiss()
         assert answers(address)
     assert not answers(address)
     assert not answers("no-such-host.invalid:1")

@@ -1,7 +1,7 @@
 """A worker without TensorFlow: the real protocol, pretended steps, and accidents.
 
 What happens is said by `workload_options`: `{"accident": "segfault", "at_step": 3}`. Everything
-around the steps (lifeline, protocol, event log) is the product's own.
+around the steps (parent death, protocol, event log) is the product's own.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def test_a_stack_in_a_training_loop_counts_as_in_a_step(loop: str) -> None:
 
 
 @dataclass
-class StoodIn:
-    """A process that answers nothing by itself."""
+class FakeProcess:
+    """A process that does not answer by itself."""
 
     pid: int
     doing: str = "sleeping"
@@ -79,11 +79,11 @@ class StoodIn:
         self.was_killed = True
 
 
-class Asked:
-    """A group of three, every one of which has done a step at second 0."""
+class ThreeProcesses:
+    """A group of three fake processes."""
 
     def __init__(self, strategy: str, folder: Path) -> None:
-        self.processes = [StoodIn(pid, ready={"inventory": {}}) for pid in range(3)]
+        self.processes = [FakeProcess(pid, ready={"inventory": {}}) for pid in range(3)]
         workers: list[Any] = [
             WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
             for number, process in enumerate(self.processes)
@@ -124,14 +124,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def synchronous(tmp_path: Path) -> Asked:
-    found = Asked("multi-worker-mirrored", tmp_path)
+def synchronous(tmp_path: Path) -> ThreeProcesses:
+    found = ThreeProcesses("multi-worker-mirrored", tmp_path)
     for number in range(3):
         found.happens(number, 0.0, kind="step", step=0)
     return found
 
 
-def test_the_one_that_others_wait_for_is_named(synchronous: Asked, asked: list[int]) -> None:
+def test_the_one_that_others_wait_for_is_named(
+    synchronous: ThreeProcesses, asked: list[int]
+) -> None:
     assert synchronous.look(10.1) == []
     assert asked == [0, 1, 2]
     for number, text in enumerate((IN_STEP, IN_INPUT, IN_STEP)):
@@ -142,7 +144,7 @@ def test_the_one_that_others_wait_for_is_named(synchronous: Asked, asked: list[i
     )
 
 
-def test_answers_are_waited_for_until_they_are_whole(synchronous: Asked) -> None:
+def test_answers_are_waited_for_until_they_are_whole(synchronous: ThreeProcesses) -> None:
     synchronous.look(10.1)
     for number in (0, 2):
         synchronous.answers(number, _OTHER_THREAD + IN_STEP + _END)
@@ -155,7 +157,7 @@ def test_answers_are_waited_for_until_they_are_whole(synchronous: Asked) -> None
     assert synchronous.look(14.1) == [1]
 
 
-def test_but_not_for_ever(synchronous: Asked) -> None:
+def test_answers_are_waited_for_up_to_a_limit(synchronous: ThreeProcesses) -> None:
     synchronous.look(10.1)
     synchronous.answers(0, _OTHER_THREAD + IN_STEP + _END)
     synchronous.answers(1, _OTHER_THREAD + IN_STEP + _END)
@@ -163,23 +165,25 @@ def test_but_not_for_ever(synchronous: Asked) -> None:
     assert synchronous.look(10.2 + ANSWER_S) == [2]
 
 
-def test_an_earlier_answer_is_none(synchronous: Asked) -> None:
+def test_an_earlier_answer_does_not_count(synchronous: ThreeProcesses) -> None:
     for number in range(3):
         synchronous.answers(number, _OTHER_THREAD + IN_INPUT + _END)
     synchronous.look(10.1)
     assert synchronous.look(10.2) == []
 
 
-def test_whoever_gives_a_sign_meanwhile_is_not_hung(synchronous: Asked) -> None:
+def test_a_process_that_gives_a_sign_of_life_meanwhile_is_not_hung(
+    synchronous: ThreeProcesses,
+) -> None:
     synchronous.look(10.1)
     for number in range(3):
         synchronous.happens(number, 10.2, kind="step", step=1)
     assert synchronous.look(10.1 + 2 * ANSWER_S) == []
 
 
-def test_nobody_hangs_who_waits_for_one_that_still_imports(tmp_path: Path) -> None:
+def test_a_process_that_waits_for_one_that_still_imports_is_not_hung(tmp_path: Path) -> None:
     """A worker is ready long before its peer, on a busy machine."""
-    group = Asked("multi-worker-mirrored", tmp_path)
+    group = ThreeProcesses("multi-worker-mirrored", tmp_path)
     group.processes[2].ready = None
     for number in (0, 1):
         group.happens(number, 0.0, kind="worker_started")
@@ -195,7 +199,7 @@ def test_nobody_hangs_who_waits_for_one_that_still_imports(tmp_path: Path) -> No
 
 
 def test_a_coordinator_is_not_hung_while_its_only_worker_comes_back(tmp_path: Path) -> None:
-    group = Asked("parameter-server", tmp_path)
+    group = ThreeProcesses("parameter-server", tmp_path)
     group.happens(0, 0.0, kind="step", step=4)
     for number in (1, 2):
         group.happens(number, 0.0, kind="worker_started")
@@ -238,14 +242,16 @@ def test_on_a_host_of_its_own_a_worker_that_waits_for_its_peers_is_not_hung(
 
 
 @pytest.mark.parametrize("elsewhere", [IN_OWN_CODE, IN_INPUT])
-def test_but_one_that_stands_still_elsewhere_is(elsewhere: str, tmp_path: Path) -> None:
+def test_on_a_host_of_its_own_a_worker_that_is_stuck_elsewhere_is_hung(
+    elsewhere: str, tmp_path: Path
+) -> None:
     group = part_of_a_group(tmp_path)
     group.look(TIMEOUT_S + 0.1)
     group.answers(0, _OTHER_THREAD + elsewhere + _END)
     assert group.look(TIMEOUT_S + 0.2) == [0]
 
 
-def test_and_one_that_is_stopped_is_soon(tmp_path: Path) -> None:
+def test_on_a_host_of_its_own_a_stopped_worker_is_soon_hung(tmp_path: Path) -> None:
     group = part_of_a_group(tmp_path)
     group.processes[0].doing = "stopped"
     assert group.look(1.1) == []
@@ -253,9 +259,9 @@ def test_and_one_that_is_stopped_is_soon(tmp_path: Path) -> None:
     assert group.look(4.3) == [0]
 
 
-def part_of_a_group(folder: Path) -> Asked:
+def part_of_a_group(folder: Path) -> ThreeProcesses:
     """One worker of three: its peers have launchers on hosts of their own."""
-    found = Asked("multi-worker-mirrored", folder)
+    found = ThreeProcesses("multi-worker-mirrored", folder)
     found.group.workers = found.group.workers[:1]
     found.group.has_remote_peers = True
     found.happens(0, 0.0, kind="step", step=0)

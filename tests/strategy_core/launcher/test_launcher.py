@@ -104,7 +104,9 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("accident", ENDINGS)
-def test_an_accident_ends_in_its_verdict(launch: Callable[..., RunHandle], accident: str) -> None:
+def test_an_accident_is_the_recorded_reason_of_the_end(
+    launch: Callable[..., RunHandle], accident: str
+) -> None:
     verdict, message = ENDINGS[accident]
     handle = launch(accident)
     assert handle.wait(PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Who is named when several end: losses are told in the order and at the times that a test says."""
+"""Which process is named when several end; each test sets the order and the times of the losses."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ GONE = {"gone": True}
 
 
 @dataclass
-class StoodIn:
-    """A process that is dead when the test, or its launcher, says so."""
+class FakeProcess:
+    """A process that ends when the test or its launcher ends it."""
 
     pid: int = 1
     doing: str = "sleeping"
@@ -51,12 +51,12 @@ class StoodIn:
         self.exit_code = exit_code if self.exit_code is None else self.exit_code
 
 
-class Watched:
-    """A group of four, and what is heard of it."""
+class FourProcesses:
+    """A group of four fake processes."""
 
     def __init__(self, strategy: str, folder: Path) -> None:
         spec = parse_spec({**SPECS[strategy], "global_batch_size": 64})
-        self.processes = [StoodIn() for _ in range(4)]
+        self.processes = [FakeProcess() for _ in range(4)]
         workers: list[Any] = [
             WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
             for number, process in enumerate(self.processes)
@@ -64,82 +64,86 @@ class Watched:
         cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2226)])
         self.group = ProcessGroup(workers, cluster)
 
-    def hear(self, number: int, now: float, *messages: dict[str, Any]) -> None:
+    def says(self, number: int, now: float, *messages: dict[str, Any]) -> None:
         for message in messages:
             self.group.take_message(self.group.workers[number], message, now)
 
-    def look(self, now: float) -> bool:
-        """Whether the group has been ended by then."""
+    def was_ended(self, now: float) -> bool:
+        """Check the group; returns whether its launcher has ended it."""
         self.group.end_if_lost(now)
         return self.group.was_killed
 
     def message(self) -> str:
-        """What the run says in the end."""
+        """The message of the run's end."""
         for number, worker in enumerate(self.group.workers):
             self.processes[number].ends(0)
             if not worker.is_gone:
-                self.hear(number, 100.0, GONE)
+                self.says(number, 100.0, GONE)
         return str(self.group.exit_reason(self.group.root_cause()).message)
 
 
 @pytest.fixture
-def synchronous(tmp_path: Path) -> Watched:
-    return Watched("multi-worker-mirrored", tmp_path)
+def synchronous(tmp_path: Path) -> FourProcesses:
+    return FourProcesses("multi-worker-mirrored", tmp_path)
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Watched:
-    return Watched("parameter-server", tmp_path)
+def served(tmp_path: Path) -> FourProcesses:
+    return FourProcesses("parameter-server", tmp_path)
 
 
-def test_whose_own_fault_it_is_is_named_a_moment_later(synchronous: Watched) -> None:
-    synchronous.hear(2, 10.0, OWN)
-    synchronous.hear(0, 10.1, FOLLOWS)
-    assert not synchronous.look(10.0 + EVIDENCE_S)
-    assert synchronous.look(10.1 + EVIDENCE_S)
+def test_the_process_with_an_error_of_its_own_is_named_a_moment_later(
+    synchronous: FourProcesses,
+) -> None:
+    synchronous.says(2, 10.0, OWN)
+    synchronous.says(0, 10.1, FOLLOWS)
+    assert not synchronous.was_ended(10.0 + EVIDENCE_S)
+    assert synchronous.was_ended(10.1 + EVIDENCE_S)
     assert synchronous.message() == "Worker 2: ValueError: NaN"
 
 
-def test_one_that_says_nothing_while_all_others_fail_is_named_within_five_seconds(
-    synchronous: Watched,
+def test_a_process_that_is_silent_while_all_others_fail_is_named_within_five_seconds(
+    synchronous: FourProcesses,
 ) -> None:
     for number in (0, 2, 3):
-        synchronous.hear(number, 10.0, FOLLOWS)
-    assert not synchronous.look(10.0 + ROOT_CAUSE_S)
-    assert synchronous.look(10.1 + ROOT_CAUSE_S)
+        synchronous.says(number, 10.0, FOLLOWS)
+    assert not synchronous.was_ended(10.0 + ROOT_CAUSE_S)
+    assert synchronous.was_ended(10.1 + ROOT_CAUSE_S)
     assert 0.1 + ROOT_CAUSE_S < 5
     assert synchronous.message().startswith("Worker 1: It did not take part while its peers waited")
 
 
-def test_whoever_is_still_ending_is_waited_for_and_named(synchronous: Watched) -> None:
-    """Its peers hear at once that it is gone; its launcher, on a busy machine, seconds later."""
+def test_a_process_that_is_still_exiting_is_waited_for_and_named(
+    synchronous: FourProcesses,
+) -> None:
+    """Its peers notice its end at once; its launcher, on a busy machine, seconds later."""
     synchronous.processes[1].ends(-signal.SIGKILL)
     for number in (0, 2):
-        synchronous.hear(number, 10.0, FOLLOWS)
-    assert not synchronous.look(9.0 + EXITING_S)
-    synchronous.hear(1, 9.5 + EXITING_S, GONE)
-    assert synchronous.look(9.6 + EXITING_S)
+        synchronous.says(number, 10.0, FOLLOWS)
+    assert not synchronous.was_ended(9.0 + EXITING_S)
+    synchronous.says(1, 9.5 + EXITING_S, GONE)
+    assert synchronous.was_ended(9.6 + EXITING_S)
     assert synchronous.message().startswith("Worker 1: Something outside the lab killed the worker")
 
 
-def test_one_that_never_quite_ends_is_named_too(synchronous: Watched) -> None:
+def test_a_process_that_exits_for_too_long_is_named(synchronous: FourProcesses) -> None:
     synchronous.processes[3].ends(-signal.SIGSEGV)
-    synchronous.hear(0, 10.0, FOLLOWS)
-    assert synchronous.look(10.1 + EXITING_S)
+    synchronous.says(0, 10.0, FOLLOWS)
+    assert synchronous.was_ended(10.1 + EXITING_S)
     assert synchronous.message().startswith("Worker 3: The worker crashed with SIGSEGV")
 
 
-def test_a_lost_server_is_named_though_its_coordinator_speaks_first(served: Watched) -> None:
-    served.hear(0, 10.0, FOLLOWS)
+def test_a_lost_server_is_named_though_its_coordinator_speaks_first(served: FourProcesses) -> None:
+    served.says(0, 10.0, FOLLOWS)
     served.processes[3].ends(-signal.SIGKILL)
-    assert not served.look(10.1 + ROOT_CAUSE_S)
-    served.hear(3, 15.0, GONE)
-    assert served.look(15.1)
+    assert not served.was_ended(10.1 + ROOT_CAUSE_S)
+    served.says(3, 15.0, GONE)
+    assert served.was_ended(15.1)
     assert served.message().startswith("Parameter server 0: Something outside the lab")
 
 
-def test_nobody_who_serves_is_blamed_for_saying_nothing(served: Watched) -> None:
+def test_a_server_that_says_nothing_is_not_the_root_cause(served: FourProcesses) -> None:
     """Only the coordinator does steps: where it alone fails, its own words are the cause."""
-    served.hear(0, 10.0, FOLLOWS)
-    assert served.look(10.1 + ROOT_CAUSE_S)
+    served.says(0, 10.0, FOLLOWS)
+    assert served.was_ended(10.1 + ROOT_CAUSE_S)
     assert served.message() == "Coordinator: UnavailableError: connection refused"

@@ -1,4 +1,4 @@
-"""When a worker is taken for hung: time, processor time and events are handed in."""
+"""When a worker counts as hung; each test sets time, processor time and events."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TIMEOUT_S = 10.0
 
 
 @dataclass
-class StoodIn:
-    """A process whose processor time and state the test says."""
+class FakeProcess:
+    """A process whose processor time and state the test sets."""
 
     cpu_s: float = 0.0
     doing: str = "sleeping"
@@ -34,12 +34,12 @@ class StoodIn:
 
 
 @pytest.fixture
-def process() -> StoodIn:
-    return StoodIn()
+def process() -> FakeProcess:
+    return FakeProcess()
 
 
 @pytest.fixture
-def worker(process: StoodIn, tmp_path: Path) -> WorkerMonitor:
+def worker(process: FakeProcess, tmp_path: Path) -> WorkerMonitor:
     folder = worker_folder(tmp_path, 0)
     folder.path.mkdir()
     return WorkerMonitor(process, folder, from_spare=True, last_sign=0.0)  # type: ignore[arg-type]
@@ -63,7 +63,9 @@ def test_any_event_is_a_sign_of_life(worker: WorkerMonitor) -> None:
     assert worker.why_hung(23.0, TIMEOUT_S) is None
 
 
-def test_a_busy_worker_that_does_no_step_is_hung(worker: WorkerMonitor, process: StoodIn) -> None:
+def test_a_busy_worker_that_does_no_step_is_hung(
+    worker: WorkerMonitor, process: FakeProcess
+) -> None:
     happens(worker, 0.0, kind="step", step=0)
     process.doing = "running"
     for now in range(10):
@@ -73,7 +75,7 @@ def test_a_busy_worker_that_does_no_step_is_hung(worker: WorkerMonitor, process:
 
 
 def test_while_a_step_is_built_computing_is_a_sign_of_life_for_a_while(
-    worker: WorkerMonitor, process: StoodIn
+    worker: WorkerMonitor, process: FakeProcess
 ) -> None:
     happens(worker, 0.0, kind="segment", spec={})
     for now in range(1, 101):
@@ -92,7 +94,9 @@ def test_while_a_step_is_built_waiting_is_none(worker: WorkerMonitor) -> None:
     assert worker.why_hung(10.5, TIMEOUT_S) is not None
 
 
-def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WorkerMonitor) -> None:
+def test_a_stop_has_a_limit_and_converting_the_last_captures_a_longer_one(
+    worker: WorkerMonitor,
+) -> None:
     happens(worker, 5.0, kind="step", step=0)
     assert worker.why_late(19.0, 20.0, 15.0) is None
     assert (
@@ -106,7 +110,7 @@ def test_a_stop_has_its_time_and_closing_the_books_has_more(worker: WorkerMonito
     assert late == "The run stopped, but its record was not complete within 120 s."
 
 
-def test_whoever_has_closed_its_books_is_given_no_more_time_to_leave(worker: WorkerMonitor) -> None:
+def test_a_worker_that_has_finished_has_no_more_time_to_leave(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="answer", number=1, command="stop", status="applied")
     happens(worker, 6.0, kind="finished", status="stopped")
     assert worker.why_late(21.0, 20.0, 15.0) is not None

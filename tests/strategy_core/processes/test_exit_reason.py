@@ -45,7 +45,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("ending", "verdict", "message"), CASES)
-def test_verdict(ending: ExitEvidence, verdict: str, message: str | None) -> None:
+def test_the_exit_reason_follows_from_the_evidence(
+    ending: ExitEvidence, verdict: str, message: str | None
+) -> None:
     found = exit_reason(ending)
     assert found.verdict == verdict
     assert (found.message is None) == (message is None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from strategy_core.processes import protocol
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import read_records
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 
 class InstantTraining:
@@ -34,21 +36,41 @@ class InstantTraining:
     def save(self, path: Path) -> None: ...
 
 
-class LauncherWithASpare:
-    """Says nothing while steps are done, and takes over when asked."""
+class SentCommands:
+    """What a launcher sends while a worker waits for a fresh one."""
+
+    def __init__(self, *commands: protocol.Command) -> None:
+        self._commands = list(commands)
+        self._pending: list[protocol.Command] = []
 
     def pending(self) -> list[protocol.Command]:
-        return []
+        found, self._pending = self._pending, []
+        return found
+
+    def put_back(self, commands: list[protocol.Command]) -> None:
+        self._pending = commands
 
     def next(self) -> protocol.Command:
-        return protocol.Leave(2)
+        return self._commands.pop(0)
 
 
-@pytest.mark.usefixtures("logical_cpus")
-def test_the_change_after_the_last_one_goes_to_a_fresh_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from strategy_core.planning import reconfiguration
+@dataclass
+class Played:
+    """A run whose last scripted change takes a fresh worker."""
+
+    said: list[dict[str, Any]]
+    records: list[dict[str, Any]]
+    asked_at: int
+    """The step of that change."""
+
+    @property
+    def answers(self) -> list[tuple[int, str]]:
+        answers = (record for record in self.records if record["kind"] == "answer")
+        return [(answer["number"], answer["status"]) for answer in answers]
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Played]:
     from strategy_core.worker import training_worker
 
     most = reconfiguration.MAX_TRACED
@@ -60,12 +82,37 @@ def test_the_change_after_the_last_one_goes_to_a_fresh_worker(
         for number in range(1, 2 * (most + 1) + 1, 2)
     ]
     spec = RunSpec.model_validate({"devices": "cpu:2", "steps": 1000, "reconfigure": changes})
-    said: list[dict[str, Any]] = []
-    run = protocol.Run(1, str(tmp_path), 0, 0, spec.to_json())
-    worker = training_worker.WorkerRun(run, LauncherWithASpare(), said.append)  # type: ignore[arg-type]
-    assert worker.run() == protocol.EXIT_DONE
-    records = read_records(tmp_path / "worker-0-0" / "events.jsonl")
-    answers = [record["status"] for record in records if record["kind"] == "answer"]
-    assert answers == ["applied"] * most
-    assert said[-1]["replace"]["step"] == changes[most]["step"]
-    assert records[-1]["status"] == "replaced"
+
+    def play(*commands: protocol.Command) -> Played:
+        said: list[dict[str, Any]] = []
+        run = protocol.Run(1, str(tmp_path), 0, 0, spec.to_json())
+        worker = training_worker.WorkerRun(run, SentCommands(*commands), said.append)  # type: ignore[arg-type]
+        assert worker.run() == protocol.EXIT_DONE
+        records = read_records(tmp_path / "worker-0-0" / "events.jsonl")
+        return Played(said, records, changes[most]["step"])
+
+    return play
+
+
+APPLIED = [(0, "applied")] * 50
+CROSSING = protocol.Reconfigure(3, {"global_batch_size": 4})
+
+
+def test_the_change_after_the_last_one_goes_to_a_fresh_worker(play: Callable[..., Played]) -> None:
+    played = play(protocol.Leave(2))
+    assert played.answers == APPLIED
+    assert played.said[-1]["replace"]["step"] == played.asked_at
+    assert played.records[-1]["status"] == "replaced"
+
+
+def test_a_change_that_crosses_with_a_replacement_is_answered(play: Callable[..., Played]) -> None:
+    played = play(CROSSING, protocol.Leave(4))
+    assert played.answers == [*APPLIED, (3, "rejected")]
+
+
+def test_a_change_that_crosses_with_a_replacement_that_failed_is_made_afterwards(
+    play: Callable[..., Played],
+) -> None:
+    played = play(CROSSING, protocol.Resume(4, "no memory"), protocol.Leave(5))
+    assert played.answers == [*APPLIED, (0, "rejected")]
+    assert [said["replace"]["number"] for said in played.said if "replace" in said] == [0, 3]

@@ -1,4 +1,4 @@
-"""A run whose parameter server is lost begins again from the coordinator's last checkpoint."""
+"""A run whose parameter server is lost restarts from the coordinator's last checkpoint."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_a_lost_parameter_server_costs_the_steps_since_the_checkpoint(
     assert exits[2, 0]["message"].startswith("Parameter server 0: Something outside the lab killed")
     assert {exits[number, 0]["follows"] for number in (0, 1)} == {2}
     assert {exits[number, 1]["verdict"] for number in (0, 1, 2)} == {"finished"}
-    assert any("begins again" in note["message"] for note in run_records(profile.path, "note"))
+    assert any("restarts from" in note["message"] for note in run_records(profile.path, "note"))
     assert profile.status.state == "finished"
     assert not any(is_living(r["pid"]) for r in run_records(profile.path, "launched"))

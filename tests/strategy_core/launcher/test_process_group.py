@@ -149,7 +149,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     why = [r["message"] for r in told if "killed on request" in str(r["message"]).lower()]
     assert len(why) == 1, "why it was lost is told once"
     assert why[0].startswith("Worker 1: ")
-    assert any("begins again" in r["message"] for r in told if r["kind"] == "note")
+    assert any("restarts from" in r["message"] for r in told if r["kind"] == "note")
     assert derive_status(read_sources(handle.folder)).state == "stopped"
 
 

@@ -7,8 +7,8 @@ SIGKILL, or stops it: some time while the run starts, or well into its steps.
 
 - Of a worker, a parameter server, a worker's reaper, the launcher or the page's server, every
   process has to be gone afterwards. Where a process of the cluster was the one, it is named.
-- The run goes on without its keeper, and without a converter that was killed or stopped. Then it
-  is ended by Ctrl-C (by SIGKILL to the launcher where the keeper is gone).
+- The run goes on without its orphan cleanup, and without a converter that was killed or stopped.
+  Then it is ended by Ctrl-C (by SIGKILL to the launcher if the orphan cleanup was killed).
 
 In all rounds the profile has to open, and its status has to be right.
 """
@@ -61,7 +61,7 @@ VICTIMS = (
     "launcher",
     "page",
     "reaper",
-    "keeper",
+    "orphan cleanup",
     "converter",
     "stopped converter",
 )
@@ -70,7 +70,7 @@ CLUSTERS = {
     "parameter server": ("parameter-server", "--workers", "1", "--parameter-servers", "1"),
     "launcher": ("multi-worker-mirrored", "--workers", "2"),
     "reaper": ("multi-worker-mirrored", "--workers", "2"),
-    "keeper": ("multi-worker-mirrored", "--workers", "2"),
+    "orphan cleanup": ("multi-worker-mirrored", "--workers", "2"),
 }
 STEPS_ON = 20
 """A run goes on that does so many more steps."""
@@ -103,7 +103,7 @@ def rounds(
         run = folder / f"round-{number}"
         if victim == "page":
             yield kill_the_page(run, chance, browser)
-        elif victim.endswith(("converter", "keeper")):
+        elif victim.endswith(("converter", "orphan cleanup")):
             yield lose_a_helper(victim, run, chance)
         else:
             yield kill_from_the_command_line(victim, run, chance)
@@ -128,7 +128,7 @@ def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
     with started(command_of(victim, run)) as (process, mark):
         _, began = wait_for_launch(process, run)
         wait_for_the_moment(run, chance)
-        module = "processes.keeper" if victim == "keeper" else "capture.helper"
+        module = "orphan_cleanup" if victim == "orphan cleanup" else "capture.helper"
         wait_until(lambda: bool(running(module, mark)))
         after_s = time.monotonic() - began
         for pid in running(module, mark):
@@ -136,7 +136,7 @@ def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
         at = num_steps_of(run)
         wait_until(lambda: num_steps_of(run) > at + STEPS_ON or process.poll() is not None)
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
-        if victim == "keeper":
+        if victim == "orphan cleanup":
             return replace(killed("launcher", process.pid, run, mark, began), victim=victim)
         before = time.monotonic()
         process.send_signal(signal.SIGINT)

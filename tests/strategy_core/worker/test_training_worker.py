@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from strategy_core.planning import reconfiguration
 from strategy_core.processes import protocol
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import read_records
@@ -94,7 +95,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
     return play
 
 
-APPLIED = [(0, "applied")] * 50
+APPLIED = [(0, "applied")] * reconfiguration.MAX_TRACED
 CROSSING = protocol.Reconfigure(3, {"global_batch_size": 4})
 
 

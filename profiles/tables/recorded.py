@@ -88,7 +88,7 @@ def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tu
 def missing_processes(
     run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
 ) -> list[str]:
-    """A note for every process that events tell of and whose records are not there."""
+    """A note for every process that events mention and whose records are not there."""
     return [
         *_missing_folders(run, sources),
         *_missing_ends(sources),

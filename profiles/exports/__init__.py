@@ -27,7 +27,7 @@ __all__ = ["Download", "Format", "download", "formats", "write"]
 
 @cache
 def formats() -> dict[str, Format]:
-    """Every export, by name."""
+    """Return every export format, by name."""
     modules = [
         import_module(f"{__name__}.{module.name}")
         for module in pkgutil.iter_modules(__path__)
@@ -38,10 +38,10 @@ def formats() -> dict[str, Format]:
 
 
 def write(profile: Profile, format: str, path: str | Path) -> Path:
-    """Write `profile` in `format` to `path`, which must not exist yet, and return it.
+    """Write `profile` in `format` to `path`, which must not exist, and return the path.
 
-    Raises LabError for an unknown format, a path that exists or cannot be written, a full disk,
-    and for a format that this run has nothing for.
+    Raises LabError for an unknown format, if the path exists or cannot be written, if the disk is
+    full, or if the run has no data for this format.
     """
     chosen, target = _find(format), Path(path)
     write_whole(target, lambda scratch: chosen.write(profile, scratch))
@@ -50,7 +50,7 @@ def write(profile: Profile, format: str, path: str | Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """An export as a browser takes it: one file; a folder comes as a zip."""
+    """An export as one file for a browser; a folder becomes a zip file."""
 
     filename: str
     media_type: str
@@ -58,7 +58,7 @@ class Download:
 
 
 def download(profile: Profile, format: str) -> Download:
-    """The export in memory; raises LabError as `write` does."""
+    """Return the export in memory. Raises the same errors as `write`."""
     chosen = _find(format)
     stem = re.sub(r"[^\w.-]+", "-", profile.path.name).strip("-.") or "run"
     with tempfile.TemporaryDirectory(prefix="strategy-lab-export-") as scratch:

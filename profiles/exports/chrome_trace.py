@@ -1,9 +1,9 @@
 """A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzipped if the path ends in .gz.
 
-Every replica is a process: its captured steps, its ops (as many lanes as it took to keep them
-apart), its sends and receives; in a cluster every worker is one, all on the clock of the first.
-The run itself is the first process: segments, steps, counters.
-Arrows lead from each send to its receive, and from the last rank of a collective to the others.
+The first process of the trace is the run: segments, steps, counters. Each replica is a process with
+its captured steps, its ops (on as many lanes as needed to avoid overlap), its sends and receives.
+In a cluster each worker is a process, and all times are on the clock of the first worker. Arrows
+lead from each send to its receive, and from the last rank of a collective to the others.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 _json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
-"""Text as it is: Perfetto shows escapes in a track's name letter by letter."""
+"""Writes non-ASCII text unescaped: Perfetto does not decode escapes in a track's name."""
 _SEGMENT_ARGS = ("global_batch_size", "num_workers", "cross_device_ops", "moved")
 _STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
 
 
 def trace_events(profile: Profile) -> Iterator[TraceEvent]:
-    """Every event of the trace; times in microseconds after the start of the run."""
+    """Yield every event of the trace; times are in microseconds after the start of the run."""
     origin_ns = origin(profile)
     tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=profile.process_titles)
     flows = Flows()
@@ -59,7 +59,7 @@ def trace_events(profile: Profile) -> Iterator[TraceEvent]:
 
 
 def origin(profile: Profile) -> int:
-    """The earliest time of the run, epoch ns: what the trace counts from."""
+    """Return the earliest time of the run in ns since the epoch: the origin of the trace."""
     columns = [
         profile.table("segments")["started_ns"],
         profile.table("steps")["start_ns"],
@@ -80,7 +80,7 @@ def _least(column: pa.ChunkedArray) -> int | None:
 def _run_slices(
     profile: Profile, steps: list[Row], tracks: Tracks, origin_ns: int
 ) -> Iterator[Slice]:
-    """Segments and steps of the whole run. A segment lasts until the next, or the last step."""
+    """Yield the run's segments and steps. A segment ends with the next one or the last step."""
     track = tracks.of_run(0, "segments")
     ends = [row["start_ns"] + round((row["wall_ms"] or 0) * 1e6) for row in steps]
     end_ns = max(ends, default=origin_ns) - origin_ns
@@ -140,7 +140,7 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _finite(event: TraceEvent) -> TraceEvent:
-    """The event without arguments that JSON has no word for: NaN and infinities."""
+    """Return the event without arguments that JSON cannot represent: NaN and infinities."""
     args = event.get("args")
     if not args or all(not isinstance(v, float) or math.isfinite(v) for v in args.values()):
         return event

@@ -1,4 +1,4 @@
-"""One CSV file per table: a header line, a missing value as an empty field, text as it is."""
+"""One CSV file per table, with a header line. A missing value is an empty field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _write(profile: Profile, folder: Path) -> None:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Dictionary-coded text as text: CSV has no codes."""
+    """Return the table with dictionary columns decoded, because CSV has no dictionaries."""
     plain = [
         pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field
         for field in table.schema

@@ -1,4 +1,4 @@
-"""What an export is: a name, a file or a folder, and one function that writes it."""
+"""The description of an export format, with the function that writes it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from strategy_lab.profiles.tables.store import Profile
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A module of this package that defines a `FORMAT` is an export; nothing else lists it."""
+    """An export format: a module of this package that defines `FORMAT` is found by it."""
 
     name: str
-    """As on the command line: `chrome-trace`."""
+    """The name on the command line, such as `chrome-trace`."""
     title: str
     description: str
-    """One sentence: who opens it, with what."""
+    """One sentence that names the programs that open it."""
     suffix: str
-    """How the file is usually called, with its dot; empty for a folder."""
+    """The usual file name suffix, with its dot; empty for a folder."""
     media_type: str
-    """Of the file; of the zip for a folder."""
+    """Media type of the file, or of the zip file for a folder."""
     write: Callable[[Profile, Path], None]
-    """Writes to a path that does not exist yet: a file, or a folder that it makes itself."""
+    """Writes a file, or creates and fills a folder, at a path that does not exist yet."""
 
     @property
     def is_folder(self) -> bool:

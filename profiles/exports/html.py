@@ -1,4 +1,4 @@
-"""One self-contained HTML file: opens offline, prints, and can be mailed."""
+"""The report as one self-contained HTML file, which opens offline and can be printed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SECTIONS = (
 
 
 def report(profile: Profile) -> str:
-    """The report of a run as one HTML document."""
+    """Return the report of a run as one HTML document."""
     facts = gather(profile)
     found = [section for make in _SECTIONS if (section := make(facts)) is not None]
     footer = f"Strategy Lab report of {profile.name}: {ending(facts)}"

@@ -2,8 +2,8 @@
 
     {"schema_version": 1, "summary": {...}, "tables": {"steps": {"step": [...], ...}, ...}}
 
-Tables are columns, as `pandas.DataFrame(document["tables"]["steps"])` takes them. A missing
-value is null, and so is NaN: JSON has no word for it.
+Tables are objects of columns, for `pandas.DataFrame(document["tables"]["steps"])`. A missing value
+is null. So is NaN, which JSON cannot represent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _columns(table: pa.Table) -> dict[str, list[Any]]:
 
 
 def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with NaN and infinities as null."""
+    """Return the column with NaN and infinities as null."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))

@@ -18,10 +18,10 @@ _ADVICE = {
 
 
 def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
-    """Let `produce` write a file or a folder beside `target`, then rename it to `target`.
+    """Call `produce` with a temporary path beside `target`, then rename the result to `target`.
 
-    Raises LabError where `target` exists, cannot be written, or does not fit; then nothing of
-    it is left behind.
+    `produce` writes a file or a folder. Raises LabError if `target` exists or cannot be written, or
+    if the disk is full; the temporary file or folder is then removed.
     """
     try:
         if target.exists() or target.is_symlink():
@@ -36,7 +36,7 @@ def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
             (scratch / target.name).rename(target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-    except (OSError, ValueError) as error:  # a null byte in a path is a ValueError
+    except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         number = error.errno if isinstance(error, OSError) else None
         why = (error.strerror if isinstance(error, OSError) else None) or error
         advice = _ADVICE.get(number or 0, "Choose another path")

@@ -1,9 +1,9 @@
-"""The raw captures as TensorFlow's profiler wrote them, laid out as TensorBoard expects.
+"""The raw captures of TensorFlow's profiler, in the folder layout that TensorBoard expects.
 
     FOLDER/plugins/profile/<time of the capture>/<host>.xplane.pb
 
-`tensorboard --logdir FOLDER` and `xprof --logdir FOLDER` open it. Captures of several workers
-at one time share a folder, as they do where TensorFlow profiles a cluster.
+`tensorboard --logdir FOLDER` and `xprof --logdir FOLDER` open it. Simultaneous captures of several
+workers share a folder, as when TensorFlow profiles a cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _write(profile: Profile, folder: Path) -> None:
         )
     for worker, path in captures:
         target = folder / PLUGIN_FOLDER / path.parent.name / path.name
-        if target.exists():  # two workers on one host: the tools take one file per host name
+        if target.exists():  # two workers on one host: the tools read one file per host name
             target = target.with_name(f"worker-{worker}.{path.name}")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

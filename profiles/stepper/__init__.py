@@ -1,4 +1,4 @@
-"""A recorded trace of contexts as one self-contained page that can be stepped through."""
+"""A self-contained page that steps through a recorded trace of contexts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which values a call takes and gives: the locality rules of tf.distribute's StrategyExtended.
+"""The locality of arguments and results of each call, as StrategyExtended's documentation defines.
 
-T: a value of its own on each replica (PerReplica). M: the same value, a copy per replica
-(Mirrored). V(v): a copy on each device that holds variable v. N: one on each non-slot device.
+T: a separate value on each replica (PerReplica). M: the same value, with a copy on each replica
+(Mirrored). V(v): a copy on each device of variable v. N: one value on each non-slot device.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class LocalityRule:
-    """`calls` are the recorded names that light the rule up."""
+    """A rule. `calls` are the recorded names of calls for which the page highlights it."""
 
     calls: tuple[str, ...]
     context: str
@@ -54,5 +54,5 @@ LOCALITY_RULES = (
 
 
 def locality_rules() -> list[dict[str, object]]:
-    """The rules, JSON-ready."""
+    """Return the rules as JSON-compatible objects."""
     return [asdict(rule) for rule in LOCALITY_RULES]

@@ -1,4 +1,4 @@
-"""Put a recording, the viewer and its style into one HTML document that needs nothing else."""
+"""Combine a recording, the viewer and its style into one self-contained HTML document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS
 from strategy_lab.profiles.stepper.locality import locality_rules
 
-# Nothing may be fetched, and nothing runs but the viewer itself: a recording is only data.
+# The page fetches nothing and runs only the viewer: a recording is only data.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 
 _DOCUMENT = """<!doctype html>
@@ -33,10 +33,10 @@ _DOCUMENT = """<!doctype html>
 
 
 def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) -> str:
-    """An HTML document of `recording` (see `strategy_core.contexts.record.Recording`).
+    """Return an HTML document of `recording` (see `strategy_core.contexts.record.Recording`).
 
-    `theme` is `light`, `dark` or `auto`; `step` is where it opens, counted from 1. Every text of
-    the recording is data: it is shown, never run.
+    `theme` is `light`, `dark` or `auto`; `step` is the step shown first, counted from 1. The
+    recording is only data: its texts are shown, never executed.
     """
     here = files("strategy_lab.profiles.stepper")
     data = dict(recording) | {
@@ -55,7 +55,7 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) ->
 
 
 def _as_script_data(data: Mapping[str, Any]) -> str:
-    """JSON that no HTML parser can mistake for the end of its element."""
+    """Return JSON in which an HTML parser cannot find the end of the script element."""
     text = json.dumps(data, allow_nan=False, default=str)
     for mark in ("<", ">", "&", "\u2028", "\u2029"):
         text = text.replace(mark, f"\\u{ord(mark):04x}")

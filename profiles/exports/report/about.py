@@ -14,7 +14,7 @@ from strategy_lab.profiles.run.event_parts import Host
 
 
 def environment(facts: RunFacts) -> Section:
-    """Spec and environment of the run."""
+    """Return the section with the run's spec and environment."""
     profile = facts.profile
     found = profile.environment
     host = found.host if found else Host()
@@ -42,7 +42,7 @@ def environment(facts: RunFacts) -> Section:
 
 
 def definitions() -> Section:
-    """Every number of the lab, with its formula and where that comes from."""
+    """Return the section with the definition, formula and source of every figure."""
     entries = []
     for item in DEFINITIONS.values():
         unit = tag("span", f" {item.unit}", class_="quiet") if item.unit else None

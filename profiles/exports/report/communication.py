@@ -29,7 +29,7 @@ _TERMS = ("traffic", "algbw", "busbw", "overlap", "exposed", "transfer_bytes", "
 
 
 def communication(facts: RunFacts) -> Section | None:
-    """None for a run without a segment."""
+    """Return the section, or None for a run without a segment."""
     if not facts.segments:
         return None
     parts: list[Markup | None] = []
@@ -86,7 +86,7 @@ def _collectives(uses: tuple[CollectiveUse, ...]) -> Markup:
 
 
 def _calls(facts: RunFacts, item: Facts) -> Markup | None:
-    """Each collective op by itself, with its bus bandwidth as a bar: small calls are slow ones."""
+    """List each collective op with its bus bandwidth as a bar: small calls have low bandwidth."""
     calls = collective_calls(facts.profile, item.segment.segment)
     best = max((call.busbw_gbps or 0.0 for call in calls), default=0.0)
     rows = [
@@ -120,7 +120,7 @@ def _bandwidth_bar(busbw_gbps: float | None, best: float) -> Markup:
 
 
 def _overlap(item: Facts) -> Markup | None:
-    """How much of each replica's communication hides behind its own compute."""
+    """Show how much of each replica's communication overlaps with its own compute."""
     found = item.overlaps
     longest = max((replica.communication_ms for replica in found), default=0.0)
     if not longest:

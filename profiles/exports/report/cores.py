@@ -21,7 +21,7 @@ from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def core_times(facts: RunFacts) -> Section | None:
-    """None where no segment has cores."""
+    """Return the section, or None if no segment has cores."""
     with_cores = [item for item in facts.segments if item.segment.core_devices]
     if not with_cores:
         return None

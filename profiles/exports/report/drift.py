@@ -1,6 +1,6 @@
-"""How the replicas drift apart: the compute of each, step by step.
+"""Chart of each replica's compute over the steps, to see replicas that become slower.
 
-A few replicas have a line each; many are a band, with the ones that stand out on top of it.
+A few replicas have a line each; many are drawn as a band, with lines for outliers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from strategy_lab.profiles.reporting.palette import replica_colour
 from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, of_segment
 
 FEW_REPLICAS = 4
-"""Up to so many replicas have a line each."""
+"""Up to this number, every replica has its own line."""
 BAND_POINTS = 600
 MAX_REPLICAS = 4096
-"""A larger number in a file is a mistake in the file."""
+"""A larger replica number means that the file is damaged."""
 
 
 def drift(facts: RunFacts) -> dict[str, Any] | None:
-    """Compute per replica and step: marks where a segment has them, captures where not."""
+    """Return compute per replica and step, from marks or else from captures; None without data."""
     timed = [item for item in facts.segments if item.steps.count]
     parts = [_matrix(facts, item) for item in timed]
     parts = [part for part in parts if part[1].size]
@@ -55,7 +55,7 @@ def drift(facts: RunFacts) -> dict[str, Any] | None:
 
 
 def _matrix(facts: RunFacts, item: Facts) -> tuple[Ints, Floats]:
-    """Steps, and `[step, replica]` compute in ms; NaN where unknown, tracing steps left out."""
+    """Return steps and compute in ms, `[step, replica]`; NaN if unknown. Omits tracing steps."""
     number = item.segment.segment
     rows = of_segment(facts.profile.table("marks"), number)
     if not rows.num_rows:
@@ -70,7 +70,7 @@ def _matrix(facts: RunFacts, item: Facts) -> tuple[Ints, Floats]:
 
 
 def _shortened(number: Ints, values: Floats, budget: int) -> tuple[Ints, Floats]:
-    """At most `budget` rows: the median of each stretch of steps, replica by replica."""
+    """Return at most `budget` rows: the median of each stretch of steps, per replica."""
     size = -(-len(number) // budget)
     if size <= 1:
         return number, values
@@ -86,7 +86,7 @@ def _lines(parts: list[tuple[Ints, Floats]], most: int) -> list[dict[str, Any]]:
 
 
 def _line(parts: list[tuple[Ints, Floats]], replica: int) -> dict[str, Any]:
-    """One replica over all segments, with a gap where a segment has no such replica."""
+    """Return one replica's values over all segments, with gaps for segments without it."""
     own = [
         (n, v[:, replica] if replica < v.shape[1] else np.full(len(n), np.nan)) for n, v in parts
     ]
@@ -94,7 +94,7 @@ def _line(parts: list[tuple[Ints, Floats]], replica: int) -> dict[str, Any]:
 
 
 def _band(parts: list[tuple[Ints, Floats]], facts: RunFacts) -> list[dict[str, Any]]:
-    """Median and band of the replicas that keep together, and a line for each that stands out."""
+    """Return median and band of the typical replicas, and a line for each outlier."""
     found = [item.stragglers.straggler for item in facts.segments]
     odd = sorted({straggler.replica for straggler in found if straggler})
     usual = [(n, np.delete(v, [r for r in odd if r < v.shape[1]], axis=1)) for n, v in parts]
@@ -109,9 +109,9 @@ def _band(parts: list[tuple[Ints, Floats]], facts: RunFacts) -> list[dict[str, A
 def _over_replicas(
     reduce: Callable[..., Floats], parts: list[tuple[Ints, Floats]]
 ) -> list[tuple[Ints, Floats]]:
-    """One value per step; NaN where a step has no replica with a known time."""
+    """Reduce the replicas to one value per step; NaN if the step has no known time."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of steps that are all NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns about all-NaN steps
         return [(n, reduce(v, axis=1) if v.shape[1] else np.full(len(n), np.nan)) for n, v in parts]
 
 

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_POINTS = 4000
-"""Above this many points, a series is drawn as an envelope of half as many buckets."""
+"""A series with more points is drawn as an envelope of half this number of buckets."""
 
 Series = dict[str, Any]
 
 
 def series(x: npt.ArrayLike, y: npt.ArrayLike, *, max_points: int = MAX_POINTS) -> Series:
-    """What a chart draws: `{"x": [...], "y": [...]}`, with `low` and `high` where shortened.
+    """Return a chart's data: `{"x": [...], "y": [...]}`; NaN becomes None.
 
-    `steps_per_point` says how many values stand behind each point; NaN is None. `y` of an
-    envelope is the median of its bucket.
+    A shortened series also has `low` and `high`, the extremes of each bucket; its `y` is the median
+    of the bucket. `steps_per_point` is the number of values per point.
     """
     xs, ys = np.asarray(x), np.asarray(y, dtype=float)
     if len(xs) <= max_points:
@@ -43,12 +43,12 @@ def series(x: npt.ArrayLike, y: npt.ArrayLike, *, max_points: int = MAX_POINTS) 
 
 
 def _buckets(values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
-    """`[num_buckets, size]`, the last one filled up with NaN."""
+    """Return values as `[num_buckets, size]`, with the last bucket padded with NaN."""
     padded = np.full(-(-len(values) // size) * size, np.nan)
     padded[: len(values)] = values
     return padded.reshape(-1, size)
 
 
 def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """Five significant digits: more than a chart shows, less than half the bytes."""
+    """Round to five significant digits: sufficient for a chart, in less than half the bytes."""
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]

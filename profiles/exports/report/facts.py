@@ -13,21 +13,21 @@ from strategy_lab.profiles.tables.store import Profile
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A profile and the answers to the questions that several sections ask."""
+    """A profile and the analysis results that several sections use."""
 
     profile: Profile
     segments: tuple[Facts, ...]
     device_names: dict[str, str]
-    """Full device name to the one shown."""
+    """Display names of devices, by full name."""
 
     @property
     def longest(self) -> Facts | None:
-        """The segment with the most steps: the one that the first numbers are about."""
+        """The segment with the most steps, to which the key numbers refer; None without any."""
         return max(self.segments, key=lambda facts: facts.steps.count, default=None)
 
     @cached_property
     def titles(self) -> dict[int, str]:
-        """What the run's processes are called, by number."""
+        """Display names of the run's processes, by number."""
         return self.profile.process_titles
 
     def device(self, full: str | None) -> str:
@@ -35,7 +35,7 @@ class RunFacts:
 
 
 def gather(profile: Profile) -> RunFacts:
-    """Everything, from a profile."""
+    """Compute the facts of a profile."""
     segments = tuple(gather_facts(profile, segment) for segment in profile.segments)
     devices = {device for facts in segments for device in facts.segment.replica_devices}
     for facts in segments:
@@ -47,5 +47,5 @@ def gather(profile: Profile) -> RunFacts:
 
 
 def title_of(segment: SegmentOpened) -> str:
-    """`segment 1: mirrored ×4`."""
+    """Return a title like `segment 1: mirrored ×4`."""
     return f"Segment {segment.segment}: {segment.strategy} ×{segment.num_replicas}"

@@ -17,7 +17,7 @@ MAX_REASON = 300
 
 
 def heading(facts: RunFacts) -> Markup:
-    """The headline of the longest segment; of a run without a step how it ended."""
+    """Return the headline of the longest segment, or how the run ended if it has no step."""
     if facts.longest is None or not facts.longest.steps.count:
         return tag("h1", ending(facts))
     parts = headline(facts.profile, facts.longest)
@@ -26,7 +26,7 @@ def heading(facts: RunFacts) -> Markup:
 
 
 def ending(facts: RunFacts) -> str:
-    """What became of the run, after how many steps, and which segment the numbers are of."""
+    """Return how the run ended, after how many steps, and the segment of the key numbers."""
     status, longest = facts.profile.status, facts.longest
     reason = f": {status.message[:MAX_REASON].rstrip('.')}" if status.message else ""
     if longest is None or not longest.steps.count:

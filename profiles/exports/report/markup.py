@@ -16,7 +16,7 @@ _VOID = frozenset({"meta", "br", "input", "link", "col"})
 
 
 class Markup(str):
-    """A piece of HTML that is safe as it is. Plain `str` is text, and is escaped."""
+    """A piece of safe HTML. A plain `str` is text and is escaped."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class Markup(str):
 def tag(
     name: str, *children: Markup | str | int | None, **attributes: str | int | bool | None
 ) -> Markup:
-    """One element. `class_` is `class`, `data_x` is `data-x`; None and False are left out."""
+    """Return an element. `class_` is `class`, `data_x` is `data-x`; None and False are omitted."""
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
         return Markup(f"<{name}{written}>")
@@ -32,22 +32,22 @@ def tag(
 
 
 def join(*children: Markup | str | int | None) -> Markup:
-    """Children one after the other, text escaped, None left out."""
+    """Concatenate children; text is escaped, None is omitted."""
     return Markup("".join(escape(child) for child in children if child is not None))
 
 
 def escape(text: object) -> Markup:
-    """Text as markup. Controls and overrides of the writing direction show as a middle dot."""
+    """Escape text. Control characters and direction overrides become a middle dot."""
     if isinstance(text, Markup):
         return text
     return Markup(html.escape(str(text).translate(_UNSEEN), quote=True))
 
 
 def json_block(name: str, document: Any) -> Markup:
-    """A JSON data block that no text inside can end or turn into script.
+    """Return a JSON data block that its contents cannot end or turn into a script.
 
-    `<` ends neither the block nor starts a comment when written as an escape, and U+2028 and
-    U+2029 are escaped because everything outside ASCII is.
+    An escaped `<` can neither end the block nor start a comment. U+2028 and U+2029 are escaped like
+    all non-ASCII characters.
     """
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     for character in "<>&":

@@ -31,7 +31,7 @@ BAND, OUTSTANDING = "#7F8790", "#D55E00"
 
 
 def memory(facts: RunFacts) -> Section | None:
-    """None for a run without a segment; one without samples says so."""
+    """Return the section, or None for a run without a segment. It says if there are no samples."""
     if not facts.segments:
         return None
     used = memory_use(facts.profile)
@@ -66,7 +66,7 @@ def _lines(names: list[str], curves: list[Curve]) -> list[Series]:
 
 
 def _spread(names: list[str], curves: list[Curve]) -> list[Series]:
-    """The median within its band; by itself whose peak stands out."""
+    """Return the median with its band, and a separate line for each device with an unusual peak."""
     spread = memory_spread(curves)
     low, middle, high = (
         series(spread.step, values, max_points=MAX_POINTS)
@@ -81,7 +81,7 @@ def _spread(names: list[str], curves: list[Curve]) -> list[Series]:
 
 
 def _samples(samples: pa.Table, item: DeviceMemory) -> Curve:
-    """Steps and bytes in use of one device."""
+    """Return steps and bytes in use of one device."""
     own = samples.filter(
         pc.and_(
             pc.and_(

@@ -1,4 +1,4 @@
-"""The first section: what this run was and why it was slow, in a sentence; then the numbers."""
+"""The first section: the run and the reason for its step time in a sentence, then key numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strategy_lab.profiles.run.events import Failed, Note
 
 
 def overview(facts: RunFacts) -> Section:
-    """The sentence, what went wrong if anything, the numbers, every finding, the segments."""
+    """Return the section: headline, problems if any, key numbers, findings, segments."""
     state = facts.profile.status.state
     parts = [
         tag("span", state, class_=f"status {state}"),
@@ -27,7 +27,7 @@ def overview(facts: RunFacts) -> Section:
 
 
 def _alert(facts: RunFacts) -> Markup | None:
-    """What the run warned of, what cannot be read of it, and the details of a failure."""
+    """Return the run's warnings, what cannot be read of it, and the details of a failure."""
     notes = facts.profile.events(Note)
     lines = [note.message for note in notes if note.level == "warning"]
     lines += facts.profile.notes
@@ -40,7 +40,7 @@ def _alert(facts: RunFacts) -> Markup | None:
 
 
 def _findings(facts: RunFacts) -> Markup | None:
-    """Every finding with its advice; what holds for several segments is said once."""
+    """Return every finding with its advice; one that holds for several segments is listed once."""
     found: dict[tuple[str, str], list[str]] = {}
     for item in facts.segments:
         for finding in findings(item):

@@ -1,4 +1,4 @@
-"""The page around the sections: one file, no request to anywhere, scripts pinned by their hash."""
+"""The page around the sections: one file without any request, with scripts pinned by their hash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCRIPTS = ("uplot/uPlot.iife.min.js", "charts.js", "timeline.js", "tables.js")
 
 
 def render(title: str, run: str, sections: Sequence[Section], footer: str) -> str:
-    """The whole document; `sections` in their order."""
+    """Return the whole document."""
     style, first, rest = _style(), _first_script(), _scripts()
     head = join(
         tag("meta", charset="utf-8"),
@@ -62,7 +62,7 @@ def _section(section: Section) -> Markup:
 
 
 def _policy(style: Markup, *scripts: Markup) -> str:
-    """Nothing may be loaded from anywhere; only these very scripts and styles may run."""
+    """Return a content security policy that allows these scripts and styles and loads nothing."""
     allowed = " ".join(map(_digest, scripts))
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
@@ -87,7 +87,7 @@ def _style() -> Markup:
 
 
 def _ink_on(colour: str) -> str:
-    """Black or white, whichever reads better on `#rrggbb` (relative luminance, WCAG 2)."""
+    """Return black or white, whichever has more contrast to `#rrggbb` (WCAG 2 luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
@@ -95,7 +95,7 @@ def _ink_on(colour: str) -> str:
 
 @cache
 def _first_script() -> Markup:
-    """Runs before anything is drawn, so that a dark page is never white first."""
+    """Return the script that sets the theme before the first paint, against a white flash."""
     return Markup(_asset(_FIRST_SCRIPT))
 
 

@@ -21,7 +21,7 @@ MAX_VARIABLES = 150
 
 
 def placements(facts: RunFacts) -> Section | None:
-    """None for a run without a segment."""
+    """Return the section, or None for a run without a segment."""
     if not facts.segments:
         return None
     parts: list[Markup | None] = []
@@ -66,7 +66,7 @@ def _devices(facts: RunFacts, found: Placement) -> Markup:
 
 
 def _variables(facts: RunFacts, found: Placement) -> Markup | None:
-    """The largest variables, on how many devices each has a copy, and how large one is."""
+    """List the largest variables with the size and the number of their copies."""
     if not found.variables:
         return None
     ordered = sorted(found.variables, key=lambda item: -(item.bytes_per_copy or 0.0))

@@ -1,4 +1,4 @@
-"""Between processes: bytes per link, measured against derived, and what the protocol adds."""
+"""Traffic between processes: measured and derived bytes per link, and the protocol's overhead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_LINKS = 64
 
 
 def process_links(facts: RunFacts, item: Facts) -> Markup:
-    """Of one segment; nothing where it ran in one process."""
+    """Return the tables of one segment; empty if it ran in one process."""
     found = links(facts.profile, item.segment)
     if len(found.names) < 2:
         return join()

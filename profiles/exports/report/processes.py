@@ -1,4 +1,4 @@
-"""The processes of a run of several: who each was and how it ended, and what followed a loss."""
+"""The processes of a run with several: role and exit of each, and the recovery after a loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strategy_lab.profiles.run.process_history import Process, read_processes
 
 
 def processes(facts: RunFacts) -> Section | None:
-    """None for a run of one process."""
+    """Return the section, or None for a run of one process."""
     found = read_processes(facts.profile.sources).current()
     if len(found) < 2:
         return None

@@ -1,4 +1,4 @@
-"""The phases of each replica's step, and how the replicas drift apart over the steps."""
+"""The phases of each replica's step, and each replica's compute over the steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def replicas(facts: RunFacts) -> Section | None:
-    """None for a run without a segment."""
+    """Return the section, or None for a run without a segment."""
     if not facts.segments:
         return None
     parts: list[Markup | None] = []

@@ -1,4 +1,4 @@
-"""What the report's sections are made of: tables, bars, charts, notes."""
+"""Building blocks of the report's sections: tables, bars, charts, notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEASURED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of the report. `data` is what its charts draw, for the script."""
+    """One part of the report. `data` is the charts' data for the script."""
 
     key: str
     title: str
@@ -30,7 +30,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell: `value` is what it sorts and copies by, where that is not its text."""
+    """A table cell. `value` is used for sorting and copying if it differs from the text."""
 
     content: Markup | str
     value: float | None = None
@@ -39,7 +39,7 @@ class Cell:
 
 
 def quantity(text: str, value: float | None) -> Cell:
-    """A number with its unit; a missing one says so."""
+    """Return a cell with a number and its unit; a missing number is shown as such."""
     return Cell(text, value, "num" if text != units.MISSING else "num missing")
 
 
@@ -48,7 +48,7 @@ def name(text: str) -> Cell:
 
 
 Head = str | tuple[str, str]
-"""A column's title, or its title and the key of its definition."""
+"""A column's title, or a pair of its title and the key of its definition."""
 
 
 def table(
@@ -58,7 +58,10 @@ def table(
     *,
     source: str | None = None,
 ) -> Markup:
-    """A table that the script makes sortable and copyable; `source` is that of its numbers."""
+    """Return a table that the script makes sortable and copyable.
+
+    `source` is the source of its numbers.
+    """
     written = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     numeric = [bool(written) and "num" in row.kind for row in (written[0] if written else [])]
     numeric += [False] * (len(heads) - len(numeric))
@@ -86,12 +89,12 @@ def _cell(cell: Cell) -> Markup:
 
 
 def cut(count: int, most: int) -> str:
-    """What a table's caption adds where it shows only the first of many rows."""
+    """Return the caption's suffix for a table that shows only the first `most` rows."""
     return f": the {most} largest of {count:,}" if count > most else ""
 
 
 def bar(parts: Sequence[tuple[str, float, str]], whole: float) -> Markup:
-    """Stacked parts `(CSS class, length, hover text)` on a bar that is `whole` long."""
+    """Return a bar of length `whole` with stacked parts `(CSS class, length, hover text)`."""
     rects, left = [tag("rect", width="100%", height="100%", class_="ground")], 0.0
     for css, length, hint in parts:
         width = 100 * length / whole if whole > 0 else 0.0
@@ -111,7 +114,7 @@ def bar(parts: Sequence[tuple[str, float, str]], whole: float) -> Markup:
 
 
 def chart(key: str, label: str, *, height: int = 240) -> Markup:
-    """The place of a chart; the script draws it from the section's `charts[key]`."""
+    """Return a chart's element, which the script fills from the section's `charts[key]`."""
     return tag(
         "div",
         tag("noscript", tag("p", "This chart needs JavaScript.", class_="note")),
@@ -124,7 +127,7 @@ def chart(key: str, label: str, *, height: int = 240) -> Markup:
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> Markup:
-    """`(CSS class, name)` of each colour."""
+    """Return the legend of colours, each given as `(CSS class, name)`."""
     items = [tag("li", tag("span", class_=f"key fill-{css}"), text) for css, text in entries]
     return tag("ul", *items, class_="legend")
 
@@ -134,7 +137,7 @@ def note(text: Markup | str) -> Markup:
 
 
 def formulas(*keys: str) -> Markup:
-    """What the numbers above mean, with their formulas: printed where they are shown."""
+    """Return the definitions of figures, with formulas, for print beside the figures."""
     lines = []
     for item in (DEFINITIONS[key] for key in keys):
         formula = tag("span", item.formula, class_="mono") if item.formula else None
@@ -143,5 +146,5 @@ def formulas(*keys: str) -> Markup:
 
 
 def source_mark(source: str | None) -> Markup | None:
-    """How a number came to be, as a small mark."""
+    """Return a small mark with a number's source, or None without one."""
     return tag("span", MEASURED_BY.get(source, source), class_="source") if source else None

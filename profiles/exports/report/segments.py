@@ -1,4 +1,4 @@
-"""The segments side by side: what each live reconfiguration changed, and what that did."""
+"""A table that compares the segments: the change and the effect of each live reconfiguration."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _batch(size: int | None) -> Cell:
 
 
 def _scaling(base: Facts, item: Facts) -> str:
-    """Strong or weak scaling efficiency; the first segment is the base of the others."""
+    """Return the strong or weak scaling efficiency relative to the first segment."""
     found = scaling((base.segment, base.steps), (item.segment, item.steps))
     if item is base or found is None or found.base_replicas == found.num_replicas:
         return MISSING
@@ -55,7 +55,7 @@ def _scaling(base: Facts, item: Facts) -> str:
 
 
 def _carried(facts: Facts) -> Cell | str:
-    """Whether model and optimizer state came over exactly, as the run's own checksums say."""
+    """Return whether model and optimizer state were carried over exactly, by their checksums."""
     before, after = facts.segment.state_checksum_before, facts.segment.state_checksum_after
     if before is None or after is None:
         return MISSING

@@ -25,7 +25,7 @@ MAX_VARIABLES = 40
 
 
 def serving(facts: RunFacts) -> Section | None:
-    """None for a run without parameter servers."""
+    """Return the section, or None for a run without parameter servers."""
     served = [item for item in facts.segments if has_servers(item.segment)]
     if not served:
         return None

@@ -1,9 +1,9 @@
-"""Encodes op spans for the page: integers in a few bytes each, names stored once.
+"""Encodes op spans compactly for the page.
 
-A span is four numbers in base-128 bytes (least significant first, as protocol buffers do):
-start after the span before, length (both in units of 100 ns), row, name. Names are sorted and
-each leaves out what it shares with the one before. A collective is two spans: the wait for its
-last rank, and the transfer after it.
+A span is four varints (base 128, least significant byte first, as in protocol buffers): start
+relative to the previous span's start, length (both in units of 100 ns), row, name. Names are sorted
+and stored once, each without the prefix that it shares with the previous one. A collective is two
+spans: the wait for its last rank, and the transfer after it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000
-"""Of a single stretch, where one step alone has more."""
+"""Limit for a single stretch, needed if one step alone has more spans."""
 
 Entry = tuple[str, str, str]
 """Name, op and phase of a span."""
 Span = tuple[int, int, int, Entry]
-"""Start and end in ns since the timeline's origin, row, entry."""
+"""Start and end in ns since the timeline's origin, row, and entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What the script reads, and what was left out."""
+    """The data for the script, and the number of spans left out."""
 
     document: dict[str, Any]
     num_spans: int
@@ -44,7 +44,7 @@ class Packed:
 
 
 def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence[int]]) -> Packed:
-    """Every stretch (its step numbers) with its rows, steps and spans."""
+    """Pack rows, steps and spans of every stretch, given by its step numbers."""
     rows = np.repeat(np.arange(timeline.num_rows), np.diff(timeline.row_starts))
     waits = _waits(facts, timeline, [step for steps in stretches for step in steps])
     chosen = [np.flatnonzero(np.isin(timeline.step, steps)) for steps in stretches]
@@ -70,7 +70,7 @@ def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence
 
 
 def _longest(timeline: Timeline, spans: Ints) -> Ints:
-    """The spans, or the longest of them where they are too many."""
+    """Return the spans, or only the longest ones if there are too many."""
     if len(spans) <= MAX_SPANS_OF_ONE:
         return spans
     lengths = timeline.end[spans] - timeline.start[spans]
@@ -78,7 +78,7 @@ def _longest(timeline: Timeline, spans: Ints) -> Ints:
 
 
 def _waits(facts: RunFacts, timeline: Timeline, steps: Sequence[int]) -> dict[tuple[str, int], int]:
-    """By name and start of a collective's rank: how long it waited for the last one, in ns."""
+    """Return each collective rank's wait for the last rank in ns, by name and start."""
     table = table_on_one_clock(facts.profile, "collectives")
     table = table.filter(pc.is_in(table["step"], pa.array(steps, pa.int64())))
     starts = (ints(table, "start_ns") - timeline.origin_ns).tolist()
@@ -90,7 +90,7 @@ def _waits(facts: RunFacts, timeline: Timeline, steps: Sequence[int]) -> dict[tu
 def _read(
     timeline: Timeline, rows: Ints, spans: Ints, waits: dict[tuple[str, int], int]
 ) -> list[Span]:
-    """The chosen spans in order of their start, collectives in their two parts."""
+    """Return the chosen spans in order of their start, collectives split in two parts."""
     found: list[Span] = []
     columns = (timeline.start, timeline.end, rows, timeline.name, timeline.op, timeline.category)
     for start, end, row, name, op, category in zip(
@@ -128,7 +128,7 @@ def _stretch(
 
 
 def _in_order(tracks: Sequence[Track]) -> list[Track]:
-    """The replicas by number, then what serves them all."""
+    """Return the tracks of replicas by number, then the tracks without a replica."""
     return sorted(tracks, key=lambda track: (track.replica is None, track.replica, track.worker))
 
 
@@ -155,7 +155,7 @@ def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> 
 def _step_bounds(
     timeline: Timeline, steps: Sequence[int], origin: int
 ) -> list[tuple[int, int, int]]:
-    """Number, start and end of each step, in the unit of the spans."""
+    """Return number, start and end of each step, in the unit of the spans."""
     wanted, captured = set(steps), timeline.steps
     return [
         (step, round((start - origin) / UNIT_NS), round((end - origin) / UNIT_NS))
@@ -167,7 +167,7 @@ def _step_bounds(
 
 
 def _folded(entries: list[Entry], ops: list[str], phases: list[str]) -> list[list[Any]]:
-    """`[characters shared with the name before, the rest, op, phase]` of each entry."""
+    """Return `[length of the prefix shared with the previous name, rest, op, phase]` per entry."""
     op_at = {op: index for index, op in enumerate(ops)}
     phase_at = {phase: index for index, phase in enumerate(phases)}
     return [

@@ -19,7 +19,7 @@ NO_LOSS = "Unavailable: no step recorded a finite loss."
 
 
 def steps(facts: RunFacts) -> Section | None:
-    """None for a run without a step."""
+    """Return the section, or None for a run without a step."""
     timed = [item for item in facts.segments if item.steps.count]
     if not timed:
         return None
@@ -70,7 +70,7 @@ def _titled(title: str, content: Markup, *, wide: bool = False) -> Markup:
 
 
 def segment_marks(timed: list[Facts]) -> list[dict[str, Any]]:
-    """Where each segment begins, as charts mark it."""
+    """Return the charts' marks of the first step of each segment."""
     return [
         {
             "x": item.segment.first_step,
@@ -84,7 +84,7 @@ def segment_marks(timed: list[Facts]) -> list[dict[str, Any]]:
 
 
 def _captured(timed: list[Facts]) -> list[tuple[int, int]]:
-    """First and last step of each stretch of captured steps."""
+    """Return the first and last step of each stretch of captured steps."""
     steps = np.concatenate([item.steps.step[item.steps.captured] for item in timed])
     if not len(steps):
         return []
@@ -94,7 +94,7 @@ def _captured(timed: list[Facts]) -> list[tuple[int, int]]:
 
 
 def _highest_usual(timed: list[Facts]) -> float:
-    """The top of the chart: rare slow steps may leave it, so that the usual ones are seen."""
+    """Return the top of the chart's axis; rare slow steps may exceed it to keep others visible."""
     usual = np.concatenate([item.steps.timed_ms for item in timed])
     usual = usual[np.isfinite(usual)]
     if not usual.size:
@@ -123,7 +123,7 @@ def _about_wall(timed: list[Facts], wall: Series) -> str:
 
 
 def _throughput(timed: list[Facts]) -> Series:
-    """Examples over wall time of up to 400 equal stretches; tracing steps left out."""
+    """Return throughput of up to 400 equal stretches of steps, without tracing steps."""
     parts = [_timed(item) for item in timed]
     number, examples, wall = (np.concatenate(column) for column in zip(*parts, strict=True))
     known = np.isfinite(examples) & (wall > 0)

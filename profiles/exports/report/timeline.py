@@ -1,7 +1,7 @@
-"""The timeline: op spans of the captured steps, packed small, with the step they belong to.
+"""The timeline: op spans of captured steps, in a compact encoding.
 
-A run may hold millions of spans; the report takes whole stretches of consecutive steps up to a
-budget, the slowest, the typical and the last first, and says how many there were.
+A run may have millions of spans. The report includes whole stretches of consecutive steps up to a
+budget, beginning with the slowest, the typical and the last one, and says how many there are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
 MAX_STEPS = 20
-"""Of one stretch: more spans would be too narrow to see."""
+"""Steps of one stretch; with more steps, spans would be too narrow to see."""
 
 PHASES = ("compute", "wait", "transfer", "input", "other")
 
@@ -42,7 +42,10 @@ class Stretch:
 
 
 def timeline(facts: RunFacts) -> Section | None:
-    """None for a run without a segment; one without captures says why there is nothing."""
+    """Return the section, or None for a run without a segment.
+
+    Without captures, the section says why it is empty.
+    """
     if not facts.segments:
         return None
     spans = facts.profile.table("spans")
@@ -60,7 +63,7 @@ def timeline(facts: RunFacts) -> Section | None:
 
 
 def stretches(facts: RunFacts, spans: pa.Table) -> list[Stretch]:
-    """Every stretch of captured steps, in order; long ones are cut into equal parts."""
+    """Return every stretch of captured steps, in order; long ones are split into equal parts."""
     counts = spans.group_by(["segment", "step"]).aggregate([([], "count_all")])
     counts = counts.sort_by([("segment", "ascending"), ("step", "ascending")])
     segment, step, number = (ints(counts, key) for key in ("segment", "step", "count_all"))
@@ -95,7 +98,7 @@ def _step_walls(facts: RunFacts) -> dict[int, float]:
 
 
 def choose(found: list[Stretch]) -> list[Stretch]:
-    """As many stretches as the budget takes: slowest, typical, last, first, then evenly spread."""
+    """Choose stretches within the budget: slowest, typical, last, first, then evenly spread."""
     by_time = sorted(range(len(found)), key=lambda index: found[index].mean_ms)
     order = [by_time[-1], by_time[len(by_time) // 2], len(found) - 1, 0]
     stride = len(found)

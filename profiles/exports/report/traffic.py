@@ -15,7 +15,7 @@ MAX_SENDS = 40
 
 
 def traffic(facts: RunFacts, item: Facts) -> Markup:
-    """Of one segment; says so where nothing was sent."""
+    """Return the tables of one segment, or a note that nothing was sent."""
     found = item.communication.traffic
     if not found:
         return note("No tensor was sent from one device to another.")
@@ -23,7 +23,7 @@ def traffic(facts: RunFacts, item: Facts) -> Markup:
 
 
 def _matrix(facts: RunFacts, found: tuple[Traffic, ...]) -> Markup:
-    """Rows send, columns receive; measured sends and modelled shares of collectives apart."""
+    """Return one matrix of measured sends and one of modelled collectives; rows send."""
     parts = []
     for source, title in (
         ("measured", "Sent from device to device, bytes per step (outside collectives)"),

@@ -9,7 +9,7 @@ from strategy_lab.profiles.exports.trace.tracks import RUN_PID, TraceEvent
 
 
 def step_counters(steps: Sequence[Row], origin_ns: int) -> Iterator[TraceEvent]:
-    """What each step gave, at the time when the step ended; what is missing is left out."""
+    """Yield loss, step time and throughput at the end of each step; missing values are omitted."""
     for row in steps:
         wall_ms = row["wall_ms"]
         if wall_ms is None:
@@ -25,7 +25,7 @@ def step_counters(steps: Sequence[Row], origin_ns: int) -> Iterator[TraceEvent]:
 def memory_counters(
     samples: Sequence[Row], steps: Sequence[Row], origin_ns: int
 ) -> Iterator[TraceEvent]:
-    """Memory of each device, at the start of the step at which it was read."""
+    """Yield the memory of each device, at the start of the step in which it was read."""
     started = {row["step"]: row["start_ns"] - origin_ns for row in steps}
     for row in samples:
         if row["step"] in started:
@@ -34,7 +34,7 @@ def memory_counters(
 
 
 def _counter(name: str, at_ns: int, key: str, value: float | None) -> Iterator[TraceEvent]:
-    """One `C` event; NaN, infinities and what is missing leave a gap."""
+    """Yield one `C` event, or nothing if the value is missing, NaN or infinite."""
     if value is not None and value - value == 0:
         yield {
             "ph": "C",

@@ -1,6 +1,7 @@
 """Flows: arrows between slices, from a send to its receive and between the ranks of a collective.
 
-A flow binds to the slice that encloses its time on its track: both ends are put inside one.
+A viewer binds each end of a flow to the slice that encloses its time on its track, so the times of
+both ends must be inside their slices.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from strategy_lab.profiles.exports.trace.tracks import TraceEvent
 
 
 class Flows:
-    """Gives every flow its own number."""
+    """Creates flows, each with a number of its own."""
 
     def __init__(self) -> None:
         self._ids = count(1)
@@ -21,7 +22,7 @@ class Flows:
     def between(
         self, name: str, source: Slice, target: Slice, *, leaves_ns: int, arrives_ns: int
     ) -> Iterator[TraceEvent]:
-        """The two ends of one arrow; the times are moved into their slices where they are not."""
+        """Yield the two ends of an arrow. Times outside their slice are moved into it."""
         number = next(self._ids)
         leaves_ns = _inside(leaves_ns, source)
         common = {"name": name, "cat": "flow", "id": number}
@@ -30,7 +31,7 @@ class Flows:
         yield {"ph": "f", "bp": "e", **common, **_at(target, arrives_ns)}
 
     def of_collective(self, ranks: Sequence[Slice]) -> Iterator[TraceEvent]:
-        """From the rank that came last to every other: theirs had to wait for it."""
+        """Yield arrows from the rank that starts last to the others, which wait for it."""
         last = max(ranks, key=lambda rank: rank.start_ns)
         for rank in ranks:
             if rank is not last and rank.end_ns > last.start_ns:
@@ -39,7 +40,7 @@ class Flows:
 
 
 def _inside(at_ns: int, item: Slice) -> int:
-    """The nearest time within the slice; its end is no longer inside."""
+    """Return the nearest time within the slice. The slice's end is not part of it."""
     return max(item.start_ns, min(at_ns, item.end_ns - 1))
 
 

@@ -1,4 +1,4 @@
-"""What is drawn on the tracks of each replica: captured steps, ops, sends and receives."""
+"""The slices on the tracks of each replica: captured steps, ops, sends and receives."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from strategy_lab.profiles.run.topology import worker_of
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
-Home = tuple[int, int | None]
-"""Worker and replica; None is what a worker does for all its replicas."""
+Owner = tuple[int, int | None]
+"""Worker and replica; the replica is None for work that a worker does for all its replicas."""
 
-Bundle = tuple[Home, int, str]
-"""Lanes that belong together: whose they are, where they begin, what they are called."""
+Bundle = tuple[Owner, int, str]
+"""A group of lanes: its worker and replica, its first thread id, and its name."""
 
 LANES_OF_A_CORE = 100
 STEPS_TID, OPS_TID, SENDS_TID, RECEIVES_TID = 0, 100, 10_000, 20_000
-"""Where a replica's captured steps, ops, sends and receives begin; lanes count on from there."""
+"""First thread ids of a replica's captured steps, ops, sends and receives; one id per lane."""
 
 _PHASES = ("wall_ms", "compute_ms", "wait_ms", "transfer_ms", "input_ms", "idle_ms", "source")
 _OP_ARGS = ("step", "op", "device", "clock", "thread")
@@ -44,8 +44,8 @@ _TRANSFER_ARGS = (
 )
 
 
-NOWHERE = Track(0, 0)
-"""The track of a slice that has not been given its lane yet."""
+UNPLACED = Track(0, 0)
+"""The track of a slice that is not assigned to a lane yet."""
 
 
 class ReplicaSlices:
@@ -55,9 +55,9 @@ class ReplicaSlices:
         self._profile = profile
         self._tracks = tracks
         self._origin_ns = origin_ns
-        self._replicas: dict[tuple[int, str], Home] = {}
+        self._replicas: dict[tuple[int, str], Owner] = {}
         self._cores: dict[tuple[int, str], int] = {}
-        """By segment and device, where a replica has several."""
+        """Core numbers by segment and device, for replicas with several cores."""
         devices = [device for segment in profile.segments for device in segment.replica_devices]
         shown = short_names(devices)
         for segment in profile.segments:
@@ -71,10 +71,10 @@ class ReplicaSlices:
                     self._cores[segment.segment, device] = core
 
     def steps(self) -> Iterator[Slice]:
-        """Each replica's captured steps, with where their time went."""
+        """Yield each replica's captured steps, with their phases."""
         rows = table_on_one_clock(self._profile, "replica_steps").to_pylist()
-        for home, group in grouped(rows, "worker", "replica").items():
-            track = self._tracks.of_replica(home[0], home[1], STEPS_TID, "captured steps")
+        for owner, group in grouped(rows, "worker", "replica").items():
+            track = self._tracks.of_replica(owner[0], owner[1], STEPS_TID, "captured steps")
             slices = [self._slice(f"step {r['step']}", "step", r, r["wall_ms"]) for r in group]
             yield from in_sequence(
                 replace(item, track=track, args=_chosen(row, _PHASES))
@@ -82,7 +82,7 @@ class ReplicaSlices:
             )
 
     def ops(self, spans: Sequence[Row]) -> list[Slice]:
-        """One slice per row of the spans table, in its order."""
+        """Return one slice per row of the spans table, in the same order."""
         slices = [
             self._slice(
                 row["name"] or row["op"] or "?",
@@ -97,15 +97,15 @@ class ReplicaSlices:
         return self._arranged(slices, bundles)
 
     def _ops_of(self, row: Row) -> Bundle:
-        """A core has its ops on lanes of its own."""
+        """Return the lanes of a span's op: each core has its own lanes."""
         core = self._cores.get((row["segment"], row["device"]))
-        home = (row["worker"], row["replica"])
+        owner = (row["worker"], row["replica"])
         if core is None:
-            return home, OPS_TID, "ops"
-        return home, OPS_TID + core * LANES_OF_A_CORE, f"core {core} ops"
+            return owner, OPS_TID, "ops"
+        return owner, OPS_TID + core * LANES_OF_A_CORE, f"core {core} ops"
 
     def collectives(self, spans: Sequence[Row], ops: Sequence[Slice]) -> Iterator[list[Slice]]:
-        """The slices of each collective's ranks, for every collective that has several."""
+        """Yield the slices of each collective's ranks, for collectives with several ranks."""
         found: dict[tuple[object, ...], Slice] = {}
         for row, item in zip(spans, ops, strict=True):
             if row["category"] == "collective":
@@ -118,7 +118,7 @@ class ReplicaSlices:
                 yield ranks
 
     def transfers(self) -> Iterator[tuple[str, Slice, Slice]]:
-        """Name, send and receive of every transfer whose time is known."""
+        """Yield name, send and receive of every transfer whose duration is known."""
         rows = table_on_one_clock(self._profile, "transfers").to_pylist()
         rows = [row for row in rows if row["start_ns"] is not None]
         names = [row["tensor"] or "transfer" for row in rows]
@@ -126,10 +126,10 @@ class ReplicaSlices:
             self._slice(name, "transfer", row, row["duration_ms"] or 0, _TRANSFER_ARGS)
             for name, row in zip(names, rows, strict=True)
         ]
-        send_homes, receive_homes = (self._homes(rows, f"{end}_device") for end in ("send", "recv"))
-        sends = self._arranged(slices, [(home, SENDS_TID, "sends") for home in send_homes])
+        senders, receivers = (self._owners(rows, f"{end}_device") for end in ("send", "recv"))
+        sends = self._arranged(slices, [(owner, SENDS_TID, "sends") for owner in senders])
         receives = self._arranged(
-            slices, [(home, RECEIVES_TID, "receives") for home in receive_homes]
+            slices, [(owner, RECEIVES_TID, "receives") for owner in receivers]
         )
         yield from zip(names, sends, receives, strict=True)
 
@@ -138,16 +138,16 @@ class ReplicaSlices:
     ) -> Slice:
         start_ns = row["start_ns"] - self._origin_ns
         end_ns = start_ns + round((length_ms or 0) * 1e6)
-        return Slice(NOWHERE, name, category, start_ns, end_ns, _chosen(row, args))
+        return Slice(UNPLACED, name, category, start_ns, end_ns, _chosen(row, args))
 
-    def _homes(self, rows: Sequence[Row], device: str) -> list[Home]:
-        """Whose device it is; one that is no replica's is the worker's own."""
+    def _owners(self, rows: Sequence[Row], device: str) -> list[Owner]:
+        """Return the worker and replica of each row's device; no replica if it belongs to none."""
         return [
             self._replicas.get((row["segment"], row[device]), (row["worker"], None)) for row in rows
         ]
 
     def _arranged(self, slices: Sequence[Slice], bundles: Sequence[Bundle]) -> list[Slice]:
-        """The slices in their order, each on a lane of its bundle."""
+        """Return the slices in the same order, each on a lane of its bundle."""
         members: dict[Bundle, list[int]] = defaultdict(list)
         for index, bundle in enumerate(bundles):
             members[bundle].append(index)
@@ -159,9 +159,9 @@ class ReplicaSlices:
                 placed[index] = item
         return placed
 
-    def _lane(self, home: Home, tid: int, name: str, lane: int) -> Track:
+    def _lane(self, owner: Owner, tid: int, name: str, lane: int) -> Track:
         label = f"{name} {lane + 1}" if lane else name
-        return self._tracks.of_replica(*home, tid + lane, label)
+        return self._tracks.of_replica(*owner, tid + lane, label)
 
 
 def _chosen(row: Row, names: Sequence[str]) -> Row:
@@ -169,5 +169,5 @@ def _chosen(row: Row, names: Sequence[str]) -> Row:
 
 
 def _rank(row: Row) -> tuple[object, ...]:
-    """What the spans and the collectives table both say of one rank's part in a collective."""
+    """Return the key of a rank of a collective, common to the tables `spans` and `collectives`."""
     return tuple(row[name] for name in ("step", "worker", "replica", "name", "start_ns"))

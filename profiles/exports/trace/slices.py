@@ -1,6 +1,6 @@
-"""Slices: intervals on tracks, laid out so that none overlaps another on its track.
+"""Slices: intervals on tracks, arranged without overlap.
 
-Viewers nest what overlaps on a track, and drop what overlaps only in part.
+Viewers nest a slice inside another on the same track, and drop slices that overlap only partly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One interval on a track; times in ns after the start of the run."""
+    """One interval on a track; times are in ns after the start of the run."""
 
     track: Track
     name: str
@@ -31,7 +31,7 @@ class Slice:
     args: Row = field(default_factory=dict)
 
     def event(self) -> TraceEvent:
-        """The complete (`X`) event. At least 1 ns long: a flow cannot bind to nothing."""
+        """Return the complete (`X`) event, at least 1 ns long so that flows can bind to it."""
         return {
             "ph": "X",
             "name": self.name,
@@ -45,9 +45,10 @@ class Slice:
 
 
 def in_sequence(slices: Iterable[Slice]) -> list[Slice]:
-    """Slices of one track that follow each other; one that seems to reach into the next ends there.
+    """Return the slices of one track, each shortened to end before the next one starts.
 
-    Steps may: their starts are read on the wall clock, their lengths on the monotonic one.
+    Steps can overlap slightly, because their starts are read on the wall clock and their lengths on
+    the monotonic clock.
     """
     ordered = sorted(slices, key=_start)
     for index, (item, after) in enumerate(pairwise(ordered)):
@@ -57,7 +58,7 @@ def in_sequence(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list[Slice]:
-    """Slices moved to as few tracks as keep them apart: `track` names each lane's."""
+    """Distribute slices over as few lanes as avoid overlap; `track` returns a lane's track."""
     order = sorted(range(len(slices)), key=lambda index: slices[index].start_ns)
     starts = np.array([slices[index].start_ns for index in order], np.int64)
     ends = np.array([slices[index].end_ns for index in order], np.int64)
@@ -70,7 +71,7 @@ def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list
 
 
 def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows by the values of `keys`, in order; a missing value comes last."""
+    """Group rows by the values of `keys`, sorted; a missing value comes last."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[key] for key in keys)].append(row)

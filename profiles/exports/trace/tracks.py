@@ -1,7 +1,4 @@
-"""Tracks: a process per replica (per worker if there are several), a thread per lane.
-
-Each with its name and its place.
-"""
+"""Tracks: a process per replica (per worker if there are several), a thread per lane."""
 
 from __future__ import annotations
 
@@ -12,16 +9,16 @@ from typing import Any
 TraceEvent = dict[str, Any]
 
 RUN_PID = 1
-"""The process that holds what concerns the whole run: steps, segments, counters."""
+"""The process for data of the whole run: steps, segments, counters."""
 
 REPLICA_TIDS = 100_000
-"""So many threads are set aside for each replica of a worker."""
+"""The number of thread ids that are reserved for each replica of a worker."""
 MAX_REPLICAS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Where an event is drawn."""
+    """The process and thread of an event."""
 
     pid: int
     tid: int
@@ -29,23 +26,23 @@ class Track:
 
 @dataclass(slots=True)
 class Tracks:
-    """Numbers for (worker, replica) and their lanes, given out in the order in which they sort."""
+    """Assigns process and thread ids to workers, replicas and lanes, in display order."""
 
     by_worker: bool = False
-    """A process is a worker, and a replica one of its groups of threads."""
+    """If true, a process is a worker, and each of its replicas is a group of threads."""
     titles: Mapping[int, str] = field(default_factory=dict)
-    """What a process of the run is called; `worker N` where nothing is said."""
+    """Display names of the run's processes; `worker N` by default."""
     _processes: dict[tuple[int, int | None], int] = field(default_factory=dict)
     _process_names: dict[int, str] = field(default_factory=dict)
     _threads: dict[Track, str] = field(default_factory=dict)
 
     def of_run(self, tid: int, name: str) -> Track:
-        """A track of the whole run."""
+        """Return a track of the whole run."""
         self._process_names[RUN_PID] = "Run"
         return self._named(Track(RUN_PID, tid), name)
 
     def add_replica(self, worker: int, replica: int | None, device: str | None) -> None:
-        """Give a replica its place; None is what a worker does for all its replicas."""
+        """Reserve ids for a replica; None is for what a worker does for all its replicas."""
         key = (worker, None if self.by_worker else replica)
         pid = self._processes.setdefault(key, RUN_PID + 1 + len(self._processes))
         name = self.titles.get(worker, f"worker {worker}")
@@ -54,7 +51,7 @@ class Tracks:
         self._process_names.setdefault(pid, name)
 
     def of_replica(self, worker: int, replica: int | None, tid: int, name: str) -> Track:
-        """A track of a replica; one that was never added gets its place now."""
+        """Return a track of a replica, adding the replica if necessary."""
         self.add_replica(worker, replica, None)
         if not self.by_worker:
             return self._named(Track(self._processes[worker, replica], tid), name)
@@ -63,7 +60,7 @@ class Tracks:
         return self._named(track, f"{_title(replica)}: {name}")
 
     def metadata(self) -> Iterator[TraceEvent]:
-        """The `M` events that name and sort every process and thread."""
+        """Yield the `M` events that name and sort every process and thread."""
         for pid, name in self._process_names.items():
             yield _metadata("process_name", pid, 0, {"name": name})
             yield _metadata("process_sort_index", pid, 0, {"sort_index": pid})

@@ -15,8 +15,11 @@ _LIBRARIES = tuple(
     {str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")}
 )
 _INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of installed packages. `_LIBRARIES` does not include the packages of other virtual
-environments and of the system, which a virtual environment may also use."""
+"""Folders of installed packages.
+
+`_LIBRARIES` does not include the packages of other virtual environments and of the system, which a
+virtual environment may also use.
+"""
 _HERE = Path(__file__).resolve().parent
 
 

@@ -92,8 +92,10 @@ def write_placement(
 
 
 def copy_placement(source: Path, segment: int, path: Path) -> int:
-    """Copy another segment's placement table under the number `segment`. Returns the number of
-    rows."""
+    """Copy another segment's placement table under the number `segment`.
+
+    Returns the number of rows.
+    """
     table = pq.read_table(source)
     schema = TABLES["placement"]
     at = schema.get_field_index("segment")

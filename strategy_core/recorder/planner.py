@@ -20,8 +20,10 @@ EARLY_STEP = 2
 EARLY_NUM_STEPS = 5
 FEWEST_EARLY_STEPS = 3
 _EARLY_MS = 100.0
-"""Approximate length of the first window. Its cost takes about a hundred times as long to pay
-for."""
+"""Approximate length of the first window.
+
+Its cost takes about a hundred times as long to pay for.
+"""
 QUIET_STEP_MS = 1000.0
 """Shorter steps are disturbed by background work, and the early window over them ends soon."""
 _RECENT_STEPS = 32

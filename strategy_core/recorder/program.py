@@ -78,8 +78,10 @@ class ProgramRecorder:
         return self.recorder.dataset(batches)
 
     def open(self) -> None:
-        """Open the segment if it is not open. The first step does so; set the strategy before
-        it."""
+        """Open the segment if it is not open.
+
+        The first step does so; set the strategy before it.
+        """
         if self._is_open:
             return
         self._is_open = True

@@ -48,8 +48,10 @@ class Template:
         attrs: Mapping[str, Any] | None = None,
         keep_handles: bool = True,
     ) -> tf.Operation:
-        """Create the op in the current graph. `attrs` overrides attributes; seeds differ by
-        replica."""
+        """Create the op in the current graph.
+
+        `attrs` overrides attributes; seeds differ by replica.
+        """
         for function in self._functions:
             private_tf.know_function(function)
         wanted = self.attrs if attrs is None else {**self.attrs, **attrs}

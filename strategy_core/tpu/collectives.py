@@ -1,4 +1,4 @@
-"""Communication between replicas: all-reduce, all-to-all and permutation, as sums and copies.
+"""Collectives between replicas: all-reduce, all-to-all and permutation, emitted as sums and copies.
 
 A sum is computed on one replica's device and copied to the others. The device alternates, to
 distribute the load. Cores with the same number communicate with each other, so a tensor that is

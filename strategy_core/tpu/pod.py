@@ -89,8 +89,10 @@ class Pod(ServedPod):
         self._is_connected = True
 
     def close(self) -> None:
-        """End the hosts once their work is done. Their devices are then unavailable to this
-        program."""
+        """End the hosts once their work is done.
+
+        Their devices are then unavailable to this program.
+        """
         if self._is_connected:
             private_tf.async_wait()
             self._is_connected = False

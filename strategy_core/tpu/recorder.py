@@ -19,8 +19,10 @@ from strategy_core.tpu.report import (
 
 
 class TrafficRecorder:
-    """Fills one report. Records nothing while `paused`, as during an emission into a scratch
-    graph."""
+    """Fills one report.
+
+    Records nothing while `paused`, as during an emission into a scratch graph.
+    """
 
     def __init__(self, report: ExpansionReport) -> None:
         self.report = report

@@ -1,5 +1,7 @@
-"""The loop over a segment's steps: the lab's custom loop. `keras_fit.py` has that of Keras
-`fit`."""
+"""The loop over a segment's steps: the lab's custom loop.
+
+`keras_fit.py` has that of Keras `fit`.
+"""
 
 from __future__ import annotations
 

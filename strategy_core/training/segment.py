@@ -65,8 +65,10 @@ class Segment:
         return self.loop
 
     def take_effect(self) -> None:
-        """Apply the settings that steps and strategy share with other segments. Call it before a
-        step."""
+        """Apply the settings that steps and strategy share with other segments.
+
+        Call it before a step.
+        """
         if self.traced is not None:
             self.traced.delays_ms.update(_delays_ms(self.spec, self.plan))
         strategies.reduce_by(self.strategy, self.spec, self.algorithm)

@@ -20,8 +20,11 @@ from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
 
 _MANY = 7919
-"""Number of examples in the test batch. It is a prime that is unlikely as the size of another axis,
-so another axis of this size comes from the examples."""
+"""Number of examples in the test batch.
+
+It is a prime that is unlikely as the size of another axis, so another axis of this size comes from
+the examples.
+"""
 
 
 def check(

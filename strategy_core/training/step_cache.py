@@ -16,8 +16,10 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 class Kind(NamedTuple):
-    """What a step's graph depends on. Batch sizes are not included: a `tf.function` has one per
-    size."""
+    """What a step's graph depends on.
+
+    Batch sizes are not included: a `tf.function` has one per size.
+    """
 
     with_marks: bool
     delayed: frozenset[int]

@@ -26,8 +26,10 @@ Clock = Callable[[], int]
 
 _DATAGRAM = struct.Struct("!16sQqq")
 SIZE = _DATAGRAM.size
-"""Size of a question and of an answer, in bytes. They are equal, so the server cannot be used to
-amplify traffic."""
+"""Size of a question and of an answer, in bytes.
+
+They are equal, so the server cannot be used to amplify traffic.
+"""
 _ARRIVAL = 35
 """Linux: SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not define."""
 _TIMESPEC = struct.Struct("@ll")

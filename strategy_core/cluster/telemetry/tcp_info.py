@@ -83,9 +83,11 @@ def connections() -> list[Connection]:
 
 
 def _look_at(fd: int) -> Connection | None:
-    """The connection behind a descriptor; None if it is not a connected TCP socket. Raises
-    OSError."""
-    # closing the duplicate does not close the original
+    """The connection behind a descriptor; None if it is not a connected TCP socket.
+
+    Raises OSError.
+    """
+    # shares its blocking mode with the original: do not set it
     with socket.socket(fileno=os.dup(fd)) as sock:
         if sock.family not in (socket.AF_INET, socket.AF_INET6) or sock.type != socket.SOCK_STREAM:
             return None

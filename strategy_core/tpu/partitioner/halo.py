@@ -1,4 +1,4 @@
-"""Windows that reach over the edges of tiles: the missing part comes from neighbouring cores.
+"""Halo exchange: windows that cross the edge of a tile read the missing rows from its neighbours.
 
 `windows` fetches for each core the part of a tensor that its result needs (the halo exchange).
 `add_back` is its transpose and adds the gradient of a window to the tiles it was read from.

@@ -27,8 +27,10 @@ def is_list(value: Value) -> bool:
 
 
 def spread(value: tf.Tensor, layout: Layout, shape: Sequence[Size], group: CoreGroup) -> Sharded:
-    """Convert an unfilled list of one core to lists of all cores. Raises NoRule for a filled
-    one."""
+    """Convert an unfilled list of one core to lists of all cores.
+
+    Raises NoRule for a filled one.
+    """
     maker = value.op
     if maker.type not in MAKERS:
         raise NoRule("a list that was filled on one core")

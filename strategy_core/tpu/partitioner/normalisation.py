@@ -15,8 +15,10 @@ _AXES = [0, 1, 2]
 
 @rule("FusedBatchNormV3")
 def batch_norm(op: PartitionedOp) -> list[Value]:
-    """Inputs: image, scale, offset, mean, variance. Outputs: image, mean, variance, three
-    reserves."""
+    """Inputs: image, scale, offset, mean, variance.
+
+    Outputs: image, mean, variance, three reserves.
+    """
     layout = _layout(op, 0)
     image = op.tiles(0, layout)
     scale, offset, mean, variance = (op.whole(k) for k in range(1, 5))

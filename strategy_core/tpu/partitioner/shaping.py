@@ -1,4 +1,4 @@
-"""Moving, joining and cutting, which happens tile by tile along axes that are not split.
+"""Reshape, transpose, concatenate, split and pad: tile by tile along axes that are not split.
 
 If an op needs a split axis as a whole, its tiles are joined first (on every core, not on core 0),
 and the other axes stay split.

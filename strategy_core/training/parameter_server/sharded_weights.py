@@ -61,8 +61,10 @@ class Held:
         return weights, [tf.identity(state.value) for state in self.states]
 
     def cut(self, gradients: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """(gradient, variable) for every shard. `gradients` has one item per weight; None is left
-        out."""
+        """(gradient, variable) for every shard.
+
+        `gradients` has one item per weight; None is left out.
+        """
         pairs: list[tuple[Any, Any]] = []
         for gradient, parts in zip(gradients, self.weights, strict=True):
             if gradient is not None:

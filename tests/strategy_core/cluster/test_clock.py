@@ -53,7 +53,7 @@ def test_the_error_is_at_most_half_the_round_trip(
 
 
 @given(st.lists(st.tuples(ways, ways), min_size=1, max_size=20))
-def test_of_a_burst_the_quickest_counts(delays: list[tuple[int, int]]) -> None:
+def test_the_fastest_exchange_of_a_burst_counts(delays: list[tuple[int, int]]) -> None:
     event = measured([exchange(7 * MS, *pair) for pair in delays], 0, "no answer")
     assert event.round_trip_ns == min(there + back for there, back in delays)
     assert event.offset_ns is not None
@@ -66,7 +66,7 @@ def test_an_exchange_during_which_the_clock_was_set_does_not_count() -> None:
     assert measured([], 3, "no answer").offset_ns is None
 
 
-def test_a_leader_that_does_not_answer_is_told_once_and_late() -> None:
+def test_a_silent_leader_is_reported_once_after_a_delay() -> None:
     lost, found = measured([], 0, "no answer"), measured([exchange(0, 1, 1)], 0, "")
     waiting = Waiting(100.0)
     assert [waiting.is_news(lost, s) for s in (100.0, 109.0, 110.0, 120.0)] == [0, 0, 1, 0]
@@ -103,7 +103,7 @@ def first(follower: ClockFollower, is_wanted: Callable[[ClockMeasured], bool]) -
     return found[0]
 
 
-def test_on_one_host_the_truth_is_zero(server: ClockServer) -> None:
+def test_the_measured_offset_on_one_host_is_zero(server: ClockServer) -> None:
     assert server.port is not None
     follower = ClockFollower("127.0.0.1", server.port, TOKEN, every_s=0.01)
     try:
@@ -149,7 +149,7 @@ def test_strangers_are_not_answered(server: ClockServer) -> None:
     assert len(answer) == len(own)
 
 
-def test_a_port_that_is_taken_is_told_and_nothing_more() -> None:
+def test_a_clock_port_in_use_is_noted_and_the_run_continues() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -161,7 +161,7 @@ def test_a_port_that_is_taken_is_told_and_nothing_more() -> None:
 
 
 @pytest.mark.slow
-def test_nobody_there_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_leader_is_recorded_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "UNANSWERED_S", 0.0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))

@@ -40,7 +40,7 @@ def test_all_obey_every_command_once_in_order_and_together(
     assert all(step == heard + 1 for (step, _), heard in zip(obeyed[0], last_heard, strict=True))
 
 
-def test_nothing_is_obeyed_that_somebody_has_not() -> None:
+def test_a_command_is_obeyed_only_if_every_worker_has_it() -> None:
     worker = CommandAgreement(0, 2)
     worker.receive(COMMANDS[:2])
     worker.hear([2.0, 1.0, 2.0])

@@ -13,7 +13,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 SPEC = RunSpec(strategy="multi-worker-mirrored", workers=3, global_batch_size=6)
 
 
-def test_the_same_is_the_same() -> None:
+def test_equal_hosts_pass_the_check() -> None:
     check_same([asked_here(SPEC, "2.21.0")] * 3)
 
 
@@ -27,13 +27,13 @@ def test_the_same_is_the_same() -> None:
         ),
     ],
 )
-def test_what_differs_is_named(other: str, told: str) -> None:
+def test_a_difference_between_hosts_is_named(other: str, told: str) -> None:
     own = asked_here(SPEC, "2.21.0")
     with pytest.raises(SpecError, match=told):
         check_same([own, own, other])
 
 
-def test_so_is_a_workload_of_the_same_name_and_other_content() -> None:
+def test_a_different_workload_file_of_the_same_name_is_named() -> None:
     own = json.loads(asked_here(SPEC, "2.21.0"))
     other = own | {"the workload's file": "other"}
     with pytest.raises(SpecError, match="the workload's file 'other'"):

@@ -77,7 +77,7 @@ def send(network: Network, megabytes: int) -> dict[str, Any]:
             return told
 
 
-def test_nobody_outside_reaches_a_contained_cluster() -> None:
+def test_no_outside_process_reaches_a_contained_cluster() -> None:
     refused = why_refused(NetworkOptions())
     with lay_network(NetworkOptions(), 2) as network:
         if refused:
@@ -124,7 +124,7 @@ def test_a_rate_and_a_delay_are_kept(delay_ms: float | None) -> None:
         assert told["round_trip_ms"] >= 2 * delay_ms
 
 
-def test_an_ordinary_user_is_given_the_same_or_told_why() -> None:
+def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.fail("The test needs setpriv (package util-linux).")
     script = (
@@ -150,7 +150,7 @@ def test_an_ordinary_user_is_given_the_same_or_told_why() -> None:
         assert "open on every interface" not in notes
 
 
-def test_a_launcher_that_is_killed_leaves_no_switch_behind() -> None:
+def test_a_killed_launcher_leaves_no_switch_process() -> None:
     options = NetworkOptions(delay_ms=1)
     if why_refused(options):
         with pytest.raises(LabError, match="network namespaces"):
@@ -176,7 +176,7 @@ def test_a_launcher_that_is_killed_leaves_no_switch_behind() -> None:
     wait_until(lambda: not is_living(pid))
 
 
-def test_what_was_asked_for_and_cannot_be_is_refused_with_the_reason(
+def test_a_network_that_cannot_be_emulated_is_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> None:

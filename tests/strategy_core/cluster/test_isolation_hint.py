@@ -15,7 +15,7 @@ def on_interfaces(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
 
 
-def test_in_a_network_of_its_own_the_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_an_isolated_network_the_hint_names_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
     on_interfaces(monkeypatch, "lo", "lab0")
     told = isolation_hint.with_advice(DOWNLOAD)
     assert told.startswith(DOWNLOAD)
@@ -23,6 +23,6 @@ def test_in_a_network_of_its_own_the_field_is_named(monkeypatch: pytest.MonkeyPa
     assert isolation_hint.with_advice("ValueError: no such layer") == "ValueError: no such layer"
 
 
-def test_elsewhere_the_error_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_isolation_the_error_has_no_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     on_interfaces(monkeypatch, "lo", "eth0")
     assert isolation_hint.with_advice(DOWNLOAD) == DOWNLOAD

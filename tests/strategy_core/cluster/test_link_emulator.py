@@ -9,7 +9,7 @@ from strategy_core.cluster.network.link_emulator import Fabric
 MEGABYTE = 1_000_000
 
 
-def test_without_a_rate_a_frame_is_only_late() -> None:
+def test_without_a_rate_a_frame_is_only_delayed() -> None:
     fabric = Fabric(2, None, 5.0)
     left = fabric.send(1.0, 0, MEGABYTE)
     assert left == 1.0

@@ -42,7 +42,7 @@ def test_a_connections_bytes_are_counted_at_both_ends() -> None:
     assert there.rtt_ms > 0
 
 
-def test_looking_at_a_socket_leaves_it_as_it_was() -> None:
+def test_reading_a_sockets_counters_leaves_its_blocking_mode() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(True)
         connections()
@@ -55,7 +55,7 @@ def test_looking_at_a_socket_leaves_it_as_it_was() -> None:
         assert accepted.recv(10) == b"still open"
 
 
-def test_a_timeout_for_all_sockets_is_the_reason_why_none_is_looked_at() -> None:
+def test_a_default_socket_timeout_is_the_reason_for_missing_counters() -> None:
     socket.setdefaulttimeout(5)
     try:
         counted = LinkMeter(THREE, 0).count(0, 1)
@@ -65,7 +65,7 @@ def test_a_timeout_for_all_sockets_is_the_reason_why_none_is_looked_at() -> None
     assert "setdefaulttimeout" in (counted.reason or "")
 
 
-def test_a_link_is_told_by_who_opened_it() -> None:
+def test_a_link_is_identified_by_the_process_that_opened_it() -> None:
     called = replace(SOME, cookie=2, local=("10.0.0.1", 2222), remote=("10.0.0.3", 51_000))
     meter = LinkMeter(THREE, 0, read=lambda: [SOME, called])
     links = {(link.peer, link.opened): link for link in meter.count(0, 1).links}
@@ -74,7 +74,7 @@ def test_a_link_is_told_by_who_opened_it() -> None:
     assert links[1, True].received_bytes == 7
 
 
-def test_on_a_shared_address_a_caller_is_not_known_but_the_called_is() -> None:
+def test_on_a_shared_address_only_the_called_peer_is_known() -> None:
     opened = replace(SOME, local=("127.0.0.1", 40_000), remote=("127.0.0.1", 2224))
     called = replace(SOME, cookie=2, local=("127.0.0.1", 2222), remote=("127.0.0.1", 41_000))
     elsewhere = replace(SOME, cookie=3, local=("10.1.1.1", 42_000), remote=("93.184.216.34", 443))
@@ -83,7 +83,7 @@ def test_on_a_shared_address_a_caller_is_not_known_but_the_called_is() -> None:
     assert peers == {(2, True), (None, False), (None, True)}
 
 
-def test_what_a_closed_connection_carried_stays_counted() -> None:
+def test_the_bytes_of_a_closed_connection_stay_counted() -> None:
     alive = [SOME, replace(SOME, cookie=2, sent_bytes=50)]
     meter = LinkMeter(THREE, 0, read=lambda: alive)
     assert meter.count(0, 1).links[0].sent_bytes == 150
@@ -92,13 +92,13 @@ def test_what_a_closed_connection_carried_stays_counted() -> None:
     assert meter.count(0, 2).links[0].sent_bytes == 151
 
 
-def test_a_system_that_does_not_tell_says_why() -> None:
+def test_a_system_without_counters_is_recorded_with_the_reason() -> None:
     counted = LinkMeter(THREE, 0, why_not=lambda: "this system does not tell").count(3, 4)
     assert (counted.segment, counted.step, counted.links) == (3, 4, [])
     assert counted.reason == "this system does not tell"
 
 
-def test_a_task_with_a_name_is_found_by_its_address() -> None:
+def test_a_peer_given_by_host_name_is_recognised() -> None:
     named = Cluster((Task("worker", 0, "localhost:2222"), Task("worker", 1, "localhost:2223")))
     opened = replace(SOME, local=("127.0.0.1", 40_000), remote=("127.0.0.1", 2223))
     meter = LinkMeter(named, 0, read=lambda: [opened])

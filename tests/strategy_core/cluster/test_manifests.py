@@ -48,7 +48,7 @@ def filled_in(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\$\((\w+)\)", lambda match: values[match[1]], text)
 
 
-def test_kubernetes() -> None:
+def test_the_kubernetes_manifest_starts_one_run() -> None:
     every = list(yaml.safe_load_all((CLUSTERS / "kubernetes.yaml").read_text()))
     kinds = {document["kind"]: document for document in every}
     job, service = kinds["Job"]["spec"], kinds["Service"]
@@ -82,7 +82,7 @@ def test_kubernetes() -> None:
     assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
 
 
-def test_compose() -> None:
+def test_the_compose_file_starts_one_run() -> None:
     document = yaml.safe_load((CLUSTERS / "compose.yaml").read_text())
     services = document["services"]
     names = [name for name in services if name.startswith("worker-")]
@@ -118,7 +118,7 @@ def run_script(
 PRINT = 'printf "%s\\0" "$@"; printf "\\n"'
 
 
-def test_slurm(tmp_path: Path) -> None:
+def test_the_slurm_script_starts_one_run(tmp_path: Path) -> None:
     """The resolver itself, asked with what Slurm sets, is tested in test_resolvers."""
     told = {"SLURM_JOB_ID": "17", "SLURM_SUBMIT_DIR": "/home/me"}
     printed = run_script("slurm.sbatch", ["--steps", "7"], tmp_path, {"srun": PRINT}, **told)
@@ -135,7 +135,7 @@ def test_slurm(tmp_path: Path) -> None:
     assert re.search(r"^#SBATCH --nodes=2$", header, re.MULTILINE)
 
 
-def test_ssh(tmp_path: Path) -> None:
+def test_the_ssh_script_starts_one_run(tmp_path: Path) -> None:
     stand_in = 'host=$2; shift 2; printf "%s\\t%s\\n" "$host" "$*"'
     hosts = {"HOSTS": "10.0.0.1:2222 h2:2223", "RUN": "runs/my run"}
     options = '{"width": 8}'

@@ -24,7 +24,7 @@ def place(*addresses: str, own: int = 0, servers: int = 0) -> Place:
     return place_from_addresses(addresses, servers, own, "--cluster")
 
 
-def test_who_was_never_seen_is_named_at_the_deadline_and_not_before() -> None:
+def test_missing_tasks_are_named_at_the_deadline() -> None:
     found = PeerProbe(place("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
     assert found.too_late(159.0) is None
     assert found.missing == "worker 0 (a:1) and worker 2 (c:3)"
@@ -32,7 +32,7 @@ def test_who_was_never_seen_is_named_at_the_deadline_and_not_before() -> None:
     assert found.too_late(160.0) == "waited 60 s for worker 0 (a:1) without success."
 
 
-def test_where_all_are_there_tensorflow_is_what_it_waits_for() -> None:
+def test_if_all_tasks_answer_the_timeout_names_tensorflow() -> None:
     found = PeerProbe(place("a:1", "b:2"), 60.0, now=0.0)
     found.note({1})
     assert found.missing == ""
@@ -40,7 +40,7 @@ def test_where_all_are_there_tensorflow_is_what_it_waits_for() -> None:
     assert "TensorFlow did not bring them together" in (found.too_late(60.0) or "")
 
 
-def test_a_leader_has_left_only_once_it_was_there_and_silent_for_a_while() -> None:
+def test_a_leader_has_left_if_it_answered_before_and_stays_silent() -> None:
     found = PeerProbe(place("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
     for _ in range(10):
         found.note(set())
@@ -72,7 +72,7 @@ def test_ports_are_probed_until_every_task_has_answered() -> None:
     assert not answers("no-such-host.invalid:1")
 
 
-def test_a_port_that_is_taken_is_known_before_anything_starts() -> None:
+def test_a_port_in_use_is_refused_before_the_server_starts() -> None:
     with socket.socket() as taken:
         taken.bind(("", 0))
         taken.listen()
@@ -82,7 +82,7 @@ def test_a_port_that_is_taken_is_known_before_anything_starts() -> None:
     check_own_port(place("a:1", f"b:{port}", own=1))
 
 
-def test_names_come_late_or_never() -> None:
+def test_host_names_may_resolve_late_but_not_after_the_timeout() -> None:
     now, known = [0.0], {"a:1"}
 
     def wait(seconds: float) -> None:
@@ -103,7 +103,7 @@ def test_names_come_late_or_never() -> None:
         )
 
 
-def test_peers_that_have_come_have_a_limit_of_their_own_and_are_named() -> None:
+def test_connected_peers_have_a_separate_limit_and_are_named() -> None:
     patience = ProbeTimeouts(place("a:1", "b:2", "c:3", own=1))
     assert patience.too_late(None, 1e6, 60.0) is None
     assert patience.too_late(100.0, 759.0, 60.0) is None

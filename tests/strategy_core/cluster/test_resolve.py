@@ -91,7 +91,7 @@ def test_a_sparse_cluster_is_numbered_from_0() -> None:
         ),
     ],
 )
-def test_what_is_no_cluster_is_explained(environment: dict[str, str], words: str) -> None:
+def test_an_invalid_cluster_is_explained(environment: dict[str, str], words: str) -> None:
     with pytest.raises(SpecError, match=words):
         resolve("auto", environment=environment)
 

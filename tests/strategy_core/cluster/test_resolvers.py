@@ -56,7 +56,7 @@ def test_slurm_without_gpus(slurm_step: Any) -> None:
     }
 
 
-def test_slurm_numbers_hosts_otherwise_than_the_resolver(slurm_step: Any) -> None:
+def test_slurm_and_the_resolver_number_hosts_differently(slurm_step: Any) -> None:
     """`n10` sorts before `n2`: every task still finds the address that is its own."""
     found = {}
     for rank, node in enumerate(NODES):

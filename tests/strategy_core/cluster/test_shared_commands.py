@@ -84,7 +84,7 @@ def test_a_change_reaches_all_with_its_number_and_those_of_others_in_one_order()
     assert hosts.step() == [expected] * 3
 
 
-def test_what_comes_during_a_step_is_for_the_next_one() -> None:
+def test_a_command_received_during_a_step_is_obeyed_after_the_next() -> None:
     hosts = Hosts()
     hosts.workers[0].receive([protocol.Reconfigure(1, CHANGE)])
     hosts.summed()

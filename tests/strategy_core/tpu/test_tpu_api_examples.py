@@ -30,7 +30,7 @@ def _documented(num_replicas: int, computation_shape: list[int], spmd: bool = Fa
     )
 
 
-def test_construct():
+def test_a_strategy_is_constructed_as_in_the_api_page():
     resolver = tpu.TPUClusterResolver(tpu="")
     tpu.connect_to_cluster(resolver)
     tpu.initialize_tpu_system(resolver)

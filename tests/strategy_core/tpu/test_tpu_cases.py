@@ -159,7 +159,7 @@ def test_a_step_after_shutdown_and_a_strategy_without_a_system_warn(messages):
     tpu.initialize_tpu_system(resolver)
 
 
-def test_forgotten_virtual_cores_are_told():
+def test_a_warning_says_if_no_virtual_cores_were_configured():
     told = _in_a_new_process(
         """
         from strategy_core import tpu

@@ -19,7 +19,7 @@ def test_pure_eager_execution():
         make(2).run(lambda: tf.constant(1))
 
 
-def test_core_that_is_not_there():
+def test_a_core_that_does_not_exist_is_refused():
     strategy = make(4, 2)
     with pytest.raises(ValueError, match="`logical_core_id` to assign must be lower then total"):
         strategy.experimental_assign_to_logical_device(tf.ones([2]), 2)
@@ -43,7 +43,7 @@ def test_assignment_in_spmd_mode():
         ([2, 4, 8, 4], [1, 2, 4, 1], "should be the same as the number of logical devices"),
     ],
 )
-def test_bad_split(shape, split, message):
+def test_an_invalid_split_is_refused(shape, split, message):
     with pytest.raises(ValueError, match=message):
         make(4, 2).experimental_split_to_logical_devices(tf.ones(shape), split)
 
@@ -67,7 +67,7 @@ def test_more_replicas_than_fit():
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (0, 1, 1, 1)])
-def test_a_topology_that_cannot_be(shape):
+def test_an_impossible_topology_is_refused(shape):
     with pytest.raises(ValueError, match="four axes") as caught:
         tpu.TPUClusterResolver(tpu="", topology_shape=shape)
     assert isinstance(caught.value, LabError)
@@ -83,7 +83,7 @@ def test_too_few_cores_once_tensorflow_runs():
         tpu.configure_virtual_cores(16)
 
 
-def test_cores_that_are_there_already_are_the_cores():
+def test_existing_logical_devices_become_the_cores():
     assert len(tpu.configure_virtual_cores(8)) == 8
 
 

@@ -211,7 +211,7 @@ def _differentiated(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_rule(case):
+def test_a_partitioned_op_gives_the_result_of_one_device(case):
     cores = int(np.prod(case.split))
     on = strategy() if cores == 4 else two_by_two()
     fn = _differentiated(case.fn) if case.differentiable else lambda x: (case.fn(x),)

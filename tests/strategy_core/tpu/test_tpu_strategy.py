@@ -216,7 +216,7 @@ def test_collectives_inside_loops_and_branches():
     assert any(each.in_loop for each in strategy.extended.last_expansion.collectives)
 
 
-def test_a_loop_that_each_replica_leaves_when_it_likes():
+def test_each_replica_may_leave_a_loop_after_a_different_number_of_iterations():
     strategy = make(4)
 
     def fn():

@@ -23,7 +23,7 @@ THERE_AND_BACK: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", THERE_AND_BACK)
-def test_there_and_back_twice_is_the_same_training(what: str) -> None:
+def test_changing_there_and_back_twice_trains_the_same(what: str) -> None:
     from tests.strategy_core.in_memory import opened, run_steps, trained
 
     expected_losses, expected_state = trained(10, **START)
@@ -44,7 +44,7 @@ def test_there_and_back_twice_is_the_same_training(what: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-def test_how_long_a_delay_is_needs_no_trace() -> None:
+def test_changing_the_length_of_a_delay_needs_no_retracing() -> None:
     """The graph has a place for it, and the length is asked for when the step runs."""
     from tests.strategy_core.in_memory import opened, run_steps
 
@@ -57,7 +57,7 @@ def test_how_long_a_delay_is_needs_no_trace() -> None:
     assert (ready[1] - inputs[1]) / 1e6 > 79, "its gradients are ready 80 ms late, or later"
 
 
-def test_another_algorithm_is_another_graph_and_the_former_comes_back(tmp_path: Path) -> None:
+def test_a_changed_algorithm_is_traced_and_the_former_graph_is_reused(tmp_path: Path) -> None:
     from strategy_core.recorder import Recorder
     from strategy_core.training.trainer import Training
     from strategy_lab.profiles.run.layout import worker_folder
@@ -83,7 +83,7 @@ def test_another_algorithm_is_another_graph_and_the_former_comes_back(tmp_path: 
     assert folder.graph(3).read_bytes() == folder.graph(0).read_bytes()
 
 
-def test_a_step_is_traced_again_where_its_contexts_are_wanted() -> None:
+def test_recording_contexts_traces_the_step_again() -> None:
     from tests.strategy_core.in_memory import opened, run_steps
 
     training, recorder = opened(**START)
@@ -93,7 +93,7 @@ def test_a_step_is_traced_again_where_its_contexts_are_wanted() -> None:
     assert recorder.same_as == [None, None]
 
 
-def test_few_and_small_segments_are_kept() -> None:
+def test_the_segment_cache_is_bounded() -> None:
     from strategy_core.training.segment_cache import SegmentCache
     from tests.strategy_core.in_memory import opened
 
@@ -112,7 +112,7 @@ def test_few_and_small_segments_are_kept() -> None:
     assert none.find(left.spec) is None
 
 
-def test_a_workload_that_was_saved_again_is_built_again(tmp_path: Path) -> None:
+def test_a_workload_file_saved_again_is_built_again(tmp_path: Path) -> None:
     from strategy_core.planning.workload_catalog import find
     from strategy_core.training.segment_cache import SegmentCache
     from tests.strategy_core.in_memory import opened

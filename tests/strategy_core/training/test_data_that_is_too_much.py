@@ -34,14 +34,14 @@ def refused(path: Path) -> str:
     return str(error.value)
 
 
-def test_an_archive_of_zeros(tmp_path: Path) -> None:
+def test_an_archive_that_decompresses_beyond_memory_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "zeros.npz"
     np.savez_compressed(file, x=np.zeros((500, 10_000)), y=np.zeros(500, np.int64))
     assert file.stat().st_size < 100_000
     assert "zeros.npz takes 0.0 GB" in refused(file)
 
 
-def test_an_array_whose_header_tells_of_more_than_there_is(tmp_path: Path) -> None:
+def test_an_array_shorter_than_its_header_says_is_refused(tmp_path: Path) -> None:
     header = io.BytesIO()
     shape = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
     np.lib.format.write_array_header_1_0(header, shape)
@@ -53,7 +53,7 @@ def test_an_array_whose_header_tells_of_more_than_there_is(tmp_path: Path) -> No
     )
 
 
-def test_a_table_of_equal_rows(tmp_path: Path) -> None:
+def test_a_table_that_decompresses_beyond_memory_is_refused(tmp_path: Path) -> None:
     zeros = pa.array(np.zeros(3_000_000))
     pq.write_table(pa.table({"a": zeros, "label": zeros}), tmp_path / "zeros.parquet")
     assert (tmp_path / "zeros.parquet").stat().st_size < 100_000
@@ -61,7 +61,7 @@ def test_a_table_of_equal_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["large.csv", "large.tfrecord"])
-def test_a_file_without_end(name: str, tmp_path: Path) -> None:
+def test_a_text_file_larger_than_memory_is_refused(name: str, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
         file.truncate(20 << 30)
     assert "takes 85.9 GB in memory" in refused(tmp_path / name)
@@ -73,19 +73,19 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + head + struct.pack(">I", check)
 
 
-def test_an_image_of_too_many_pixels(tmp_path: Path) -> None:
+def test_an_image_with_too_many_pixels_is_refused(tmp_path: Path) -> None:
     (tmp_path / "kind").mkdir()
     (tmp_path / "kind" / "bomb.png").write_bytes(png(60_000, 60_000))
     assert "bomb.png cannot be read: 60000 x 60000 pixels are more than" in refused(tmp_path)
 
 
-def test_a_pipe_among_the_images(tmp_path: Path) -> None:
+def test_a_pipe_among_the_images_is_refused(tmp_path: Path) -> None:
     (tmp_path / "kind").mkdir()
     os.mkfifo(tmp_path / "kind" / "pipe.png")
     assert "pipe.png is not a file" in refused(tmp_path)
 
 
-def test_sizes_in_the_headers_of_images(tmp_path: Path) -> None:
+def test_image_sizes_are_read_from_headers(tmp_path: Path) -> None:
     import tensorflow as tf
 
     from strategy_core.data.image_size import image_size

@@ -181,7 +181,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_does_not_fit_is_told_in_one_sentence(mistake: str, tmp_path: Path) -> None:
+def test_a_mismatch_of_data_and_model_is_reported_in_one_sentence(
+    mistake: str, tmp_path: Path
+) -> None:
     from tests.strategy_core.in_memory import trained
 
     text, message = MISTAKES[mistake]
@@ -198,7 +200,7 @@ UNDER_FIT = {
 
 
 @pytest.mark.parametrize("mistake", UNDER_FIT)
-def test_fit_is_told_the_same(mistake: str, tmp_path: Path) -> None:
+def test_a_mismatch_is_reported_the_same_under_fit(mistake: str, tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened
 
     workload = written(tmp_path, MISTAKES[mistake][0])
@@ -235,7 +237,9 @@ LATER = {
 
 @pytest.mark.parametrize("loop", ["custom", "fit"])
 @pytest.mark.parametrize("mistake", LATER)
-def test_what_comes_later_is_told_when_it_comes(mistake: str, loop: str, tmp_path: Path) -> None:
+def test_a_mismatch_in_a_later_batch_is_reported_at_that_batch(
+    mistake: str, loop: str, tmp_path: Path
+) -> None:
     from tests.strategy_core.in_memory import opened, run_steps
 
     text, message = LATER[mistake]
@@ -266,7 +270,7 @@ FITTING: dict[str, Any] = {
 
 @pytest.mark.parametrize("loop", ["custom", "fit"])
 @pytest.mark.parametrize("kind", FITTING)
-def test_what_is_unusual_but_fits_trains(kind: str, loop: str, tmp_path: Path) -> None:
+def test_unusual_but_matching_workloads_train(kind: str, loop: str, tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
     workload = written(tmp_path, FITTING[kind])
@@ -291,7 +295,7 @@ def test_values_for_one_output_are_not_broadcast() -> None:
     np.testing.assert_allclose(losses, (labels - outputs[:, 0]) ** 2)
 
 
-def test_an_own_step_meets_a_batch_that_it_cannot_take(tmp_path: Path) -> None:
+def test_an_error_in_an_own_train_step_names_its_line(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
     workload = written(tmp_path, NAMED + OWN_STEP.replace("features, labels", "labels, features"))

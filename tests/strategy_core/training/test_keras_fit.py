@@ -53,7 +53,7 @@ def test_marks_show_which_replica_of_fit_is_late(strategy: str, devices: str) ->
     assert (waits[:late] > 25).all(), "the others wait for it"
 
 
-def test_without_marks_fit_has_none() -> None:
+def test_fit_records_no_marks_if_they_are_off() -> None:
     from tests.strategy_core.in_memory import opened
 
     training, recorder = opened(loop="fit", capture={"marks": False}, **COMMON)
@@ -79,7 +79,7 @@ def test_a_run_changes_into_fit_and_out_of_it_with_its_state() -> None:
         assert segment.state_checksum_before == segment.state_checksum_after
 
 
-def test_what_fit_raises_comes_out_of_the_step(tmp_path: Any) -> None:
+def test_an_error_in_fit_is_raised_by_the_step(tmp_path: Any) -> None:
     from tests.strategy_core.in_memory import trained
     from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
 

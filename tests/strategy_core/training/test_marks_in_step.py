@@ -49,7 +49,7 @@ def test_marks_add_few_ops() -> None:
     assert added.total() <= OPS_PER_REPLICA * NUM_REPLICAS + OPS_PER_STEP
 
 
-def test_the_one_tensor_has_everything(segment: Any) -> None:
+def test_a_step_returns_loss_examples_and_timestamps_in_one_tensor(segment: Any) -> None:
     from strategy_core.training.train_step import marks_ns
 
     before_ns = time.time_ns()
@@ -68,7 +68,7 @@ def test_the_one_tensor_has_everything(segment: Any) -> None:
     assert before_ns - 1000 <= found_ns.min() <= found_ns.max() <= after_ns + 1000
 
 
-def test_marks_are_whole_nanoseconds_of_each_replica() -> None:
+def test_marks_are_integer_nanoseconds_per_replica() -> None:
     from strategy_core.training.train_step import marks_ns
 
     assert marks_ns([1, 2, 3, 4, 5, 6.5]) == [

@@ -130,7 +130,7 @@ def test_bad_arrays_are_refused_before_a_step(
         )
 
 
-def test_fractions_are_not_cut_off_for_a_model_of_whole_numbers(tmp_path: Path) -> None:
+def test_fractional_features_are_refused_for_a_model_of_integers(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened
 
     path = npz(tmp_path, NUMBERS[:, :32])
@@ -138,7 +138,7 @@ def test_fractions_are_not_cut_off_for_a_model_of_whole_numbers(tmp_path: Path) 
         opened(workload="embedding", data=str(path), global_batch_size=4)
 
 
-def test_whole_numbers_are_values_for_a_model_of_one_output(tmp_path: Path) -> None:
+def test_integer_labels_are_values_for_a_model_with_one_output(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened
 
     training, recorder = opened(
@@ -148,7 +148,7 @@ def test_whole_numbers_are_values_for_a_model_of_one_output(tmp_path: Path) -> N
     assert recorder.losses[0] > 8, "values from 0 to 9, of which the model knows nothing"
 
 
-def test_a_single_label_is_noted(tmp_path: Path) -> None:
+def test_data_with_a_single_label_is_noted(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened
 
     _, recorder = opened(
@@ -177,7 +177,7 @@ def records(path: Path, *features: dict[str, list[float]]) -> None:
             writer.write(example.SerializeToString())
 
 
-def test_records_that_are_no_examples_are_refused(tmp_path: Path) -> None:
+def test_records_other_than_examples_are_refused(tmp_path: Path) -> None:
     from strategy_core import data
 
     path = tmp_path / "data.tfrecord"
@@ -203,14 +203,14 @@ def test_records_that_are_no_examples_are_refused(tmp_path: Path) -> None:
         data.read(str(path))
 
 
-def test_every_kind_of_file_that_is_let_through_has_a_reader() -> None:
+def test_every_accepted_file_type_has_a_reader() -> None:
     from strategy_core import data
     from strategy_core.planning.data_path import SUFFIXES
 
     assert tuple(data.READERS) == SUFFIXES
 
 
-def test_files_that_are_no_data_are_refused(tmp_path: Path) -> None:
+def test_files_without_usable_data_are_refused(tmp_path: Path) -> None:
     from strategy_core import data
 
     (tmp_path / "notes.txt").write_text("hello")
@@ -246,7 +246,7 @@ def test_a_broken_image_is_named_before_a_step(tmp_path: Path) -> None:
         data.read(str(folder))
 
 
-def test_an_image_that_breaks_later_is_named_too(tmp_path: Path) -> None:
+def test_an_image_that_becomes_unreadable_later_is_named(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened, run_steps
 
     folder = images(tmp_path)

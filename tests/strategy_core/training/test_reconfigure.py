@@ -32,7 +32,7 @@ def test_twenty_changes_on_rings_in_one_process_neither_abort_nor_lose_a_bit() -
         assert segment.state_checksum_before == segment.state_checksum_after
 
 
-def test_a_run_that_changes_ends_where_one_that_does_not_ends() -> None:
+def test_a_run_with_changes_ends_with_the_same_state_as_one_without() -> None:
     """Strategy, replicas and algorithm change; data, optimizer and loss go on."""
     from tests.strategy_core.in_memory import opened, trained
 
@@ -64,7 +64,7 @@ def test_batch_norm_statistics_of_three_replicas_carry_over_exactly() -> None:
     assert recorder.segments[1].state_checksum_before == recorder.segments[1].state_checksum_after
 
 
-def test_another_batch_size_takes_up_at_the_next_example() -> None:
+def test_another_batch_size_continues_at_the_next_example() -> None:
     from strategy_core.training.input_pipeline import global_batches
     from strategy_core.training.workload import load
     from tests.strategy_core.in_memory import opened
@@ -178,7 +178,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("where", FAILURES)
-def test_a_change_whose_first_step_fails_is_taken_back(tmp_path: Path, where: str) -> None:
+def test_a_change_whose_first_step_fails_is_reverted(tmp_path: Path, where: str) -> None:
     from tests.strategy_core.in_memory import opened
 
     file = tmp_path / "fails_later.py"
@@ -195,7 +195,7 @@ def test_a_change_whose_first_step_fails_is_taken_back(tmp_path: Path, where: st
     assert training.step == 2
 
 
-def test_a_disk_that_is_full_is_no_fault_of_a_change() -> None:
+def test_a_full_disk_does_not_revert_a_change() -> None:
     from tests.strategy_core.in_memory import opened
 
     training, recorder = opened(**START)
@@ -214,7 +214,7 @@ def test_a_disk_that_is_full_is_no_fault_of_a_change() -> None:
 @pytest.mark.parametrize(
     "change", [{"inject": [{"replica": 1, "ms": 1}]}, {"global_batch_size": 8}]
 )
-def test_a_change_on_the_same_variables_that_fails_midway_is_taken_back(
+def test_a_failed_change_on_the_same_variables_is_reverted(
     change: dict[str, Any],
 ) -> None:
     """The failed step had its batch, and updated the variables before it failed."""
@@ -246,7 +246,7 @@ def test_a_change_on_the_same_variables_that_fails_midway_is_taken_back(
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-def test_a_checkpoint_goes_on_at_the_very_next_batch(tmp_path: Path) -> None:
+def test_a_checkpoint_continues_at_the_next_batch(tmp_path: Path) -> None:
     from strategy_core.training.trainer import Training
     from tests.strategy_core.in_memory import InMemoryRecorder, opened
 
@@ -278,7 +278,7 @@ def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
         checkpoint.load(tmp_path / "checkpoint")
 
 
-def test_the_checkpoint_before_is_there_until_the_next_one_is_whole(
+def test_the_previous_checkpoint_stays_until_the_next_one_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from strategy_core.training import checkpoint, state

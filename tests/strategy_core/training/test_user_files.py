@@ -51,7 +51,7 @@ def test_a_file_with_the_two_functions_trains(tmp_path: Path) -> None:
     assert np.isfinite(losses).all()
 
 
-def test_a_train_step_of_ones_own_trains_alike_and_is_marked_and_delayed(tmp_path: Path) -> None:
+def test_a_workloads_own_train_step_trains_the_same_with_marks_and_delays(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened, trained
 
     expected, _ = trained(
@@ -120,7 +120,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_one_sentence(mistake: str, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_in_one_sentence(mistake: str, tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
     text, message = MISTAKES[mistake]
@@ -139,7 +139,7 @@ def test_options_fill_keyword_parameters_and_unknown_ones_are_named(tmp_path: Pa
         load("digits-mlp", {"first_example": 7})
 
 
-def test_unknown_workloads_are_told_which_there_are() -> None:
+def test_the_error_for_an_unknown_workload_lists_the_known_ones() -> None:
     from strategy_core.planning import workload_catalog
 
     with pytest.raises(
@@ -154,7 +154,7 @@ LATE_NAN = GOOD.replace("    labels =", "    numbers[37, 2] = np.nan\n    labels
 
 
 @pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_a_nan_deep_in_the_data_stops_the_run_where_it_comes(tmp_path: Path, loop: str) -> None:
+def test_a_nan_in_a_later_batch_stops_the_run_at_that_batch(tmp_path: Path, loop: str) -> None:
     """The first batch is looked at before anything runs, the others when they are read."""
     from tests.strategy_core.in_memory import opened, run_steps
 

@@ -34,7 +34,7 @@ def test_a_workload_learns(workload: str) -> None:
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
 
 
-def test_resnet50_is_the_real_one() -> None:
+def test_resnet50_has_the_published_architecture() -> None:
     from strategy_core.training.workload import load
 
     model = load("resnet50", {"image_size": 32}).build_model()
@@ -55,7 +55,7 @@ def test_gradients_of_the_embedding_are_sparse() -> None:
 
 
 @pytest.mark.parametrize("parameters", [10_000, 1_000_000])
-def test_synthetic_has_the_parameters_and_flops_that_were_dialled(parameters: int) -> None:
+def test_synthetic_has_the_requested_parameters_and_flops(parameters: int) -> None:
     from strategy_core.training.workload import load
 
     once, thrice = (

@@ -138,7 +138,7 @@ def _in_lockstep(v):
         lambda v: tf.zeros([tf.shape(v)[0]]),
     ],
 )
-def test_what_a_tpu_compiles_is_not_told(strategy, variable, fn):
+def test_ops_that_a_tpu_compiles_are_not_reported(strategy, variable, fn):
     assert _checked(strategy, lambda: fn(variable)) == {}
     assert strategy.extended.xla.last.unchecked == []
 
@@ -200,7 +200,9 @@ def test_each_trace_is_checked_once_and_a_call_is_not(strategy, monkeypatch):
         ("0", {"strict": True}, True, True),
     ],
 )
-def test_the_option(monkeypatch, variable, keywords, is_on, is_strict):
+def test_xla_check_and_strict_come_from_arguments_or_the_environment(
+    monkeypatch, variable, keywords, is_on, is_strict
+):
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     if variable is not None:
         monkeypatch.setenv(ENVIRONMENT, variable)

@@ -94,7 +94,7 @@ def run_step(loop: Any, number: int) -> Any:
     return recorded
 
 
-def test_results_count_in_the_order_in_which_they_came() -> None:
+def test_results_are_recorded_in_order_of_arrival() -> None:
     cluster = PretendCluster()
     loop = loop_on(cluster, [100])
     cluster.script = [lambda: None, lambda: cluster.finish(2, 0)]
@@ -121,7 +121,7 @@ def test_a_step_lasts_from_one_result_to_the_next() -> None:
     assert (second.wall_ms, third.wall_ms) == (1.0, 1.0)
 
 
-def test_two_closures_per_worker_are_ahead_and_more_where_they_are_short() -> None:
+def test_two_closures_per_worker_are_scheduled_and_more_if_they_are_short() -> None:
     from strategy_core.training.parameter_server.closure_loop import MAX_AHEAD
 
     cluster = PretendCluster()
@@ -150,7 +150,7 @@ def test_nothing_is_scheduled_across_a_planned_change_or_the_end() -> None:
     assert counts == [3, 3, 3, 5, 5]
 
 
-def test_what_is_on_the_way_is_done_and_nothing_begun() -> None:
+def test_settling_finishes_scheduled_closures_and_schedules_no_more() -> None:
     cluster = PretendCluster()
     loop = loop_on(cluster, [100])
     cluster.script = [lambda: cluster.finish(0)]
@@ -166,7 +166,7 @@ def test_what_is_on_the_way_is_done_and_nothing_begun() -> None:
     assert list(loop.on_the_way()) == []
 
 
-def test_the_error_of_a_closure_is_raised_once_the_steps_before_it_are_recorded() -> None:
+def test_a_closures_error_is_raised_after_the_steps_before_it_are_recorded() -> None:
     cluster = PretendCluster()
     loop = loop_on(cluster, [100])
 
@@ -180,7 +180,7 @@ def test_the_error_of_a_closure_is_raised_once_the_steps_before_it_are_recorded(
         run_step(loop, 1)
 
 
-def test_steps_that_are_done_are_recorded_though_nothing_can_be_scheduled_any_more() -> None:
+def test_finished_steps_are_recorded_even_if_scheduling_fails() -> None:
     cluster = PretendCluster()
     loop = loop_on(cluster, [100])
 

@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 NUMBERS = [256, 0, 2**32 - 1, 1_800_000_000_123_456_789, 2**62, 1]
 
 
-def test_numbers_come_as_they_were_and_no_element_with_them() -> None:
+def test_numbers_are_decoded_unchanged_from_an_empty_tensor() -> None:
     import tensorflow as tf
 
     from strategy_core.training.parameter_server.result_encoding import Answer, carry
@@ -27,7 +27,7 @@ def test_numbers_come_as_they_were_and_no_element_with_them() -> None:
     assert "CPU:0" in answer.device
 
 
-def test_an_answer_can_be_shown_whatever_its_numbers() -> None:
+def test_an_answer_with_any_numbers_can_be_printed() -> None:
     import tensorflow as tf
 
     from strategy_core.training.parameter_server.result_encoding import carry

@@ -20,7 +20,7 @@ def spec(**fields: Any) -> RunSpec:
     return parse_spec({**common, "workload": "digits-mlp", "global_batch_size": 32, **fields})
 
 
-def test_it_can_be_had_anywhere_and_a_batch_is_one_workers() -> None:
+def test_parameter_server_runs_on_any_machine_with_a_batch_per_worker() -> None:
     inventory = Inventory((CPU,), "2.21.0")
     assert strategy_catalog.why_not(strategy_catalog.row("parameter-server"), inventory) is None
     validation.check(spec(), inventory)  # 32 examples are no multiple of 3 workers, nor need to be
@@ -39,12 +39,14 @@ def test_it_can_be_had_anywhere_and_a_batch_is_one_workers() -> None:
         ),
     ],
 )
-def test_what_the_text_alone_tells(fields: dict[str, Any], rule: str) -> None:
+def test_settings_that_parameter_server_does_not_support_are_refused(
+    fields: dict[str, Any], rule: str
+) -> None:
     with pytest.raises(SpecError, match=rule):
         validation.check(spec(**fields))
 
 
-def test_workers_compute_on_their_cpus() -> None:
+def test_parameter_server_workers_on_gpus_are_refused() -> None:
     with pytest.raises(
         SpecError, match="parameter-server runs on CPUs in this lab, not on devices='gpu"
     ):

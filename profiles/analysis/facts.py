@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,12 @@ class Facts:
     capture: CaptureCost
     held_up: HeldUp
     retracing: Retracing
-    overlaps: tuple[Overlap, ...]
+    read_overlaps: Callable[[], tuple[Overlap, ...]]
+
+    @property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Read when first asked for: the spans take longer than everything else together."""
+        return self.read_overlaps()
 
 
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
@@ -64,7 +70,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         capture=capture_cost(profile, number),
         held_up=held_up(profile, number),
         retracing=retracing(profile, number),
-        overlaps=overlaps(profile, number),
+        read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
     )
 
 

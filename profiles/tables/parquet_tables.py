@@ -118,7 +118,9 @@ def _checksum(path: Path) -> int | None:
 
 def _all_fitting(name: str, parts: list[pa.Table]) -> pa.Table | None:
     """Check all files at once: return their rows, or None if forms differ or a row does not fit."""
-    if not parts or any(part.schema != parts[0].schema for part in parts):
+    if not parts:
+        return TABLES[name].empty_table()
+    if any(part.schema != parts[0].schema for part in parts):
         return None
     try:
         whole, left_out = fit(name, pa.concat_tables(parts))

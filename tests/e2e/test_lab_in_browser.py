@@ -216,7 +216,7 @@ def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) ->
         told = run / f"worker-{worker}-0/events.jsonl"
         told.write_text(told.read_text().replace("/job:worker/", "/job:host/"))
     page = open_page(watched.address(run="pod"))
-    expect(page.get_by_text("4 replicas of 2 hosts")).to_be_visible()
+    expect(page.locator(".live .what")).to_contain_text("4 replicas of 2 hosts")
     expect(page.locator("[data-tile=slowest] .note")).to_contain_text("replica 1 of worker 1")
 
 

@@ -3,6 +3,9 @@
 Every worker receives every command, but not at the same moment. So the all-reduce of each step's
 loss also carries the number of commands that each worker has received. A command is obeyed after
 the step that shows that all workers have it, which all of them see in the same step.
+
+Summing flags instead of counts would not work: one worker with two commands and one with none have
+the same sum as two workers with one command each.
 """
 
 from __future__ import annotations

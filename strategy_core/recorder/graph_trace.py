@@ -94,7 +94,9 @@ class GraphTrace:
     def write(self) -> None:
         """Start writing the exported graph in its own thread. Later calls do nothing.
 
-        Writing holds Python's lock for milliseconds at a time, which makes concurrent steps longer.
+        Writing holds Python's lock for milliseconds at a time, which makes concurrent steps longer
+        (28 instead of 4 ms with digits-mlp). So the caller waits for the end of the first capture
+        window if steps are short.
         """
         if self._thread is not None and self._thread.ident is None:
             self._thread.start()

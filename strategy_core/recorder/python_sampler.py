@@ -21,7 +21,9 @@ EVERY_S = 0.002
 SWITCH_S = 0.001
 """Switch interval while sampling: a thread that runs Python releases the lock after this time.
 
-Python's default of 5 ms would hide most of what happens in a step of 10 ms. The interval of
+Python's default of 5 ms would hide most of what happens in a step of 10 ms: with it, a loop of 8 ms
+was attributed to the call before it. A sample counts for the time since the previous sample,
+because a thread that runs Python delays the sampler until it releases the lock. The interval of
 `sys.setswitchinterval` applies to the whole process, so `stop` restores it.
 """
 MOST_SAMPLES = 20_000

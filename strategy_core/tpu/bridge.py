@@ -2,6 +2,17 @@
 
 TensorFlow's own code traces the user's function once, through the genuine `tpu.replicate`, into a
 scratch graph. `expansion` re-emits that graph for every replica into the caller's graph.
+
+Things that don't work:
+
+- DTensor has no spatially split convolution on CPUs (halo exchange is for TPUs only), no second
+  mesh axis for one tensor axis, and neither replica ids nor `Relayout` inside a strategy's `run`.
+- XLA on CPUs keeps sharding annotations but runs one unpartitioned program on one device.
+- A separate strategy class would have to repeat TensorFlow's validation, errors, variables and
+  input handling, and Keras requires the stock class.
+
+Solution: the stock `TPUStrategy` and `TPUExtended` stay the front end. Only their hook
+`_tpu_function_creator` is replaced (see `extended`).
 """
 
 from __future__ import annotations

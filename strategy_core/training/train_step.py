@@ -99,7 +99,8 @@ def lesson_step(
     """The textbook step: forward, backward, all-reduce, update."""
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        # The all-reduce runs below, not inside of `apply`, so that it can be timed.
+        # The all-reduce runs below, not inside of `apply`, so that it can be timed. Clipping then
+        # acts on the global gradient, as on one device; Keras alone would clip each replica's own.
         in_the_open = private_tf.replace_all_reduce(optimizer, list)
         replica = tf.distribute.get_replica_context()
         features, labels = batch

@@ -3,6 +3,13 @@
 TensorFlow's reply to the coordinator contains the shape of each result, but no values: fetching
 those takes further messages, before the worker gets its next closure. So integers are sent as the
 axis lengths of an empty tensor. Nothing remains to be fetched, or to be lost with its worker.
+
+Things that don't work as well:
+
+- Reading each result with `fetch` makes steps of 5 ms 1.15 to 1.3 times as long.
+- A queue on the worker, read from time to time, is slightly faster still, but its results are lost
+  with the worker.
+- A queue on a server takes a message for every step.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def fit(rounds: int, steps: int) -> None:
 
     class EveryStep:
         def step_done(self) -> None:
-            agreement.hear(summed(agreement.told()).tolist())
+            agreement.take_sum(summed(agreement.contribution()).tolist())
 
     def step_by(how: Any) -> Callable[[], None]:
         def one() -> None:

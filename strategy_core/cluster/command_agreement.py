@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from strategy_core.processes import protocol
 
-HEARD_OF = 0
+FROM_PEER = 0
 """Number given to a command that another worker received."""
 
 
@@ -36,22 +36,22 @@ class CommandAgreement:
         self._received: list[protocol.Command] = []
         self._num_obeyed = 0
         self._num_agreed = 0
-        self._told = self._tell()
+        self._contribution = self._make_contribution()
 
     def receive(self, commands: Sequence[protocol.Command]) -> None:
         """Add commands that reached this worker, in the order in which they were sent to all."""
         if commands:
             self._received.extend(commands)
-            self._told = self._tell()
+            self._contribution = self._make_contribution()
 
-    def told(self) -> npt.NDArray[np.float32]:
+    def contribution(self) -> npt.NDArray[np.float32]:
         """What each replica of this worker adds to the next step's sum: (num_workers + 1,).
 
         The last number counts the replicas.
         """
-        return self._told
+        return self._contribution
 
-    def hear(self, summed: Sequence[float]) -> None:
+    def take_sum(self, summed: Sequence[float]) -> None:
         """Take the step's sum over all replicas: (num_workers + 1,)."""
         self._num_agreed = min(self._counts(summed))
 
@@ -61,10 +61,10 @@ class CommandAgreement:
         self._num_obeyed = max(self._num_obeyed, self._num_agreed)
         return ready
 
-    def _tell(self) -> npt.NDArray[np.float32]:
-        told = np.zeros(self._num_workers + 1, np.float32)
-        told[self._process], told[-1] = len(self._received), 1
-        return told
+    def _make_contribution(self) -> npt.NDArray[np.float32]:
+        counts = np.zeros(self._num_workers + 1, np.float32)
+        counts[self._process], counts[-1] = len(self._received), 1
+        return counts
 
     def _counts(self, summed: Sequence[float]) -> list[int]:
         """Number of commands that each worker has; each of its replicas has added that number."""
@@ -88,23 +88,23 @@ class SharedCommands(CommandAgreement):
     ) -> None:
         super().__init__(process, num_workers)
         self._share = share
-        self._heard = self._obeyed = [0] * num_workers
+        self._summed_counts = self._obeyed = [0] * num_workers
 
-    def hear(self, summed: Sequence[float]) -> None:
-        self._heard = self._counts(summed)
+    def take_sum(self, summed: Sequence[float]) -> None:
+        self._summed_counts = self._counts(summed)
 
     def agreed(self) -> list[protocol.Command]:
-        heard, before = self._heard, self._obeyed
-        if heard == before:
+        counts, before = self._summed_counts, self._obeyed
+        if counts == before:
             return []
-        self._obeyed = heard
+        self._obeyed = counts
         # Commands received after the step began are left for a later step.
-        own = self._received[before[self._process] : heard[self._process]]
+        own = self._received[before[self._process] : counts[self._process]]
         said = self._share("".join(protocol.command_line(command).decode() for command in own))
         found: list[protocol.Command] = []
         for process, text in enumerate(said):
             lines = text.splitlines()
             commands = [c for line in lines if (c := protocol.parse_command(line)) is not None]
             # Only the first worker answers commands: other launchers' numbers have no meaning here.
-            found += [replace(c, number=HEARD_OF) for c in commands] if process else commands
+            found += [replace(c, number=FROM_PEER) for c in commands] if process else commands
         return found

@@ -42,7 +42,7 @@ class CustomLoop:
         self.batches = batches
         self.step = step
         self.agreement = agreement
-        self._told: tuple[Any, tf.Tensor] | None = None
+        self._contribution: tuple[Any, tf.Tensor] | None = None
         """The last counts of commands and the tensor made from them.
 
         The counts change only with a command. Making a tensor at every step would be one of the
@@ -57,12 +57,12 @@ class CustomLoop:
             num_summed = 0
             numbers = self.step(batch, shares).numpy().tolist()
         else:
-            told = self.agreement.told()
-            num_summed = len(told)
-            if self._told is None or told is not self._told[0]:
-                self._told = told, tf.constant(told)
-            numbers = self.step(batch, shares, self._told[1]).numpy().tolist()
-            self.agreement.hear(numbers[2 : 2 + num_summed])
+            own = self.agreement.contribution()
+            num_summed = len(own)
+            if self._contribution is None or own is not self._contribution[0]:
+                self._contribution = own, tf.constant(own)
+            numbers = self.step(batch, shares, self._contribution[1]).numpy().tolist()
+            self.agreement.take_sum(numbers[2 : 2 + num_summed])
         examples = int(numbers[1])
         recorded.result_later(partial(_loss_and_marks, numbers, num_summed), examples)
         return examples

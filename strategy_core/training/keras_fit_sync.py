@@ -42,9 +42,11 @@ class FitAgreement:
         now_s = self._clock()
         # Whole milliseconds: their sum is exact in any order.
         took_ms = np.float32(round(min(now_s - self._since_s, 3600.0) * 1e3))
-        *heard, every_took_ms = self._summed(np.append(self._agreement.told(), took_ms)).tolist()
-        self._agreement.hear(heard)
-        num_replicas = heard[-1]
+        *counts, every_took_ms = self._summed(
+            np.append(self._agreement.contribution(), took_ms)
+        ).tolist()
+        self._agreement.take_sum(counts)
+        num_replicas = counts[-1]
         step_s = every_took_ms / num_replicas / self._every / 1e3
         self._every = int(min(max(AGREE_EVERY_S / max(step_s, 1e-6), 1), MAX_STEPS))
         self._num_left = self._every

@@ -230,8 +230,8 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
             dataset, _ = global_batches(spec, before.work, first_example)
         else:
             dataset = _own_batches(spec, data.read(spec.data), first_example, before.model)
-    is_told = algorithm == before.algorithm or not algorithm.note
-    notes = [] if is_told else [str(algorithm.note)]
+    is_known = algorithm == before.algorithm or not algorithm.note
+    notes = [] if is_known else [str(algorithm.note)]
     adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
     if spec.capture.contexts:  # contexts are recorded while a step is traced
         adapted.steps = StepCache()

@@ -45,7 +45,7 @@ class Training:
         self._resume = resume
         self._agreement = agreement
         self._segment: Segment | None = None
-        self._is_first_step_told = False
+        self._is_first_step_recorded = False
         self._left: Segment | None = None
         """The previous segment, to return to until the current one has done a step."""
         self._left_state: state.State = []
@@ -96,8 +96,8 @@ class Training:
             if self._left.model is not self._current.model:
                 self._kept.keep(self._left, self._left_state)
             self._left = None
-        if not self._is_first_step_told:
-            self._tell_first_step()
+        if not self._is_first_step_recorded:
+            self._record_first_step()
 
     def reconfigure(self, spec: RunSpec) -> None:
         """Continue under another spec with the current state.
@@ -217,13 +217,13 @@ class Training:
         for note in built.notes:
             self._recorder.write(Note("info", note))
         self._segment, self.spec = built, built.spec
-        self._is_first_step_told = False
+        self._is_first_step_recorded = False
         self._num_segments += 1
 
-    def _tell_first_step(self) -> None:
+    def _record_first_step(self) -> None:
         """Record that the segment has a graph on record, and how it is spread over TPU cores, if it
         is."""
-        self._is_first_step_told = True
+        self._is_first_step_recorded = True
         number = self._num_segments - 1
         if self._current.recorded_as is None:
             self.num_traced += 1

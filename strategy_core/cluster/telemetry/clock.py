@@ -205,15 +205,15 @@ class Waiting:
     def __init__(self, now_s: float) -> None:
         self.was_answered = False
         self._since_s = now_s
-        self._was_told = False
+        self._was_reported = False
 
     def is_news(self, event: ClockMeasured, now_s: float) -> bool:
         if event.offset_ns is not None:
             self.was_answered = True
             return True
         is_late = now_s - self._since_s >= UNANSWERED_S
-        is_first = is_late and not self._was_told and not self.was_answered
-        self._was_told = self._was_told or is_first
+        is_first = is_late and not self._was_reported and not self.was_answered
+        self._was_reported = self._was_reported or is_first
         return is_first
 
 

@@ -30,10 +30,10 @@ def test_all_obey_every_command_once_in_order_and_together(
             due = zip(COMMANDS, arrivals[rank], strict=True)
             worker.receive([command for command, at in due if at == step])
             obeyed[rank] += [(step, command.number) for command in worker.agreed()]
-        told = [worker.told() * replicas_per_worker for worker in workers]
+        told = [worker.contribution() * replicas_per_worker for worker in workers]
         summed = np.sum(told, axis=0, dtype=np.float32)
         for worker in workers:
-            worker.hear(summed.tolist())
+            worker.take_sum(summed.tolist())
     assert all(seen == obeyed[0] for seen in obeyed)
     assert [number for _, number in obeyed[0]] == [0, 1, 2, 3]
     last_heard = [max(times) for times in zip(*arrivals, strict=True)]
@@ -43,6 +43,6 @@ def test_all_obey_every_command_once_in_order_and_together(
 def test_a_command_is_obeyed_only_if_every_worker_has_it() -> None:
     worker = CommandAgreement(0, 2)
     worker.receive(COMMANDS[:2])
-    worker.hear([2.0, 1.0, 2.0])
+    worker.take_sum([2.0, 1.0, 2.0])
     assert worker.agreed() == COMMANDS[:1]
     assert worker.agreed() == []

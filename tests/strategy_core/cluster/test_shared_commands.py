@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from strategy_core.cluster.command_agreement import HEARD_OF, SharedCommands
+from strategy_core.cluster.command_agreement import FROM_PEER, SharedCommands
 from strategy_core.processes import protocol
 
 NUM_WORKERS = 3
@@ -34,9 +34,9 @@ class Hosts:
         return self.agreed()
 
     def summed(self) -> None:
-        summed = np.sum([w.told() * self._replicas for w in self.workers], axis=0)
+        summed = np.sum([w.contribution() * self._replicas for w in self.workers], axis=0)
         for worker in self.workers:
-            worker.hear(summed.tolist())
+            worker.take_sum(summed.tolist())
 
     def agreed(self) -> list[list[protocol.Command]]:
         found: list[list[protocol.Command]] = [[]] * NUM_WORKERS
@@ -66,7 +66,7 @@ def test_a_stop_that_one_worker_has_is_obeyed_by_all_once(replicas_per_worker: i
     assert hosts.step() == [[], [], []]
     hosts.workers[1].receive([protocol.Stop(7)])
     assert hosts.agreed() == [[], [], []]
-    heard = protocol.Stop(HEARD_OF)
+    heard = protocol.Stop(FROM_PEER)
     assert hosts.step() == [[heard]] * 3
     assert hosts.step() == [[], [], []]
     assert hosts.num_shared == 3, "nothing is told where there is nothing to tell"
@@ -79,7 +79,7 @@ def test_a_change_reaches_all_with_its_number_and_those_of_others_in_one_order()
     expected = [
         protocol.Reconfigure(1, CHANGE),
         protocol.Reconfigure(2, {"a": "ü"}),
-        protocol.Stop(HEARD_OF),
+        protocol.Stop(FROM_PEER),
     ]
     assert hosts.step() == [expected] * 3
 

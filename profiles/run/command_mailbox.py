@@ -1,8 +1,8 @@
-"""Commands that are left in a run's folder, for a run whose launcher is not at hand.
+"""Send commands to a launcher on another host through files in the run's folder.
 
-A launcher on another host looks there. Each command is a file of its own, written whole and then
-given the next free number, which the `answer` event has too: no one waits for a lock, and two who
-command at once each get a number of their own.
+The launcher polls the folder. Each command is a separate file, written under a temporary name and
+then linked to the next free number, which the `answer` event repeats. This needs no lock: `os.link`
+fails if the number exists, so two simultaneous writers get different numbers.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from strategy_lab.profiles.run.layout import command_file, commands_folder, laun
 from strategy_lab.profiles.run.manifest import read_run_file
 
 OWN_NUMBERS_FROM = 1_000_000
-"""A launcher that reads commands here numbers those that it gives itself from here on."""
+"""First number for commands that do not come from a file, such as the launcher's own."""
 _NAME = re.compile(r"(\d{6})\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class LeftCommand:
-    """A command as it was found. `command` is empty where the file holds none."""
+    """A command as read from its file. `command` is empty if the file is not a command."""
 
     number: int
     command: str = ""
     changes: dict[str, Any] = field(default_factory=dict)
-    """Of `reconfigure`: values by dotted RunSpec path."""
+    """For `reconfigure`: new values by dotted RunSpec path."""
 
 
 def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = None) -> int:
-    """Leave `reconfigure` or `stop` for the launcher of `run`; returns its number.
+    """Write a command, `reconfigure` or `stop`, for the launcher of `run`, and return its number.
 
-    Raises RunFolderError where the folder cannot be written.
+    Raises RunFolderError if the folder cannot be written.
     """
     folder = commands_folder(run)
     draft = folder / f".{uuid.uuid4().hex}"
@@ -50,7 +50,9 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
         while True:
             number += 1
             try:
-                os.link(draft, command_file(run, number))  # refuses to replace another's
+                os.link(
+                    draft, command_file(run, number)
+                )  # unlike rename, fails if the number is taken
             except FileExistsError:
                 continue
             return number
@@ -63,7 +65,7 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
 
 
 def read_commands(run: Path, after: int = 0) -> list[LeftCommand]:
-    """The commands with numbers above `after`, in order; never raises."""
+    """Return the commands with numbers above `after`, in order; empty if unreadable."""
     folder = commands_folder(run)
     try:
         numbers = sorted(number for number in _numbers(folder) if number > after)
@@ -91,7 +93,7 @@ def _read(run: Path, number: int) -> LeftCommand:
 
 
 def why_unheard(run: Path) -> str | None:
-    """Why no launcher reads commands from this folder; None if one does."""
+    """Return why no launcher reads commands from this folder, or None if one does."""
     identity = read_run_file(run)
     if identity is None or identity.cluster is None:
         return "one launcher runs all of its processes and takes commands directly"

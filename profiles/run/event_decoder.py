@@ -1,6 +1,6 @@
-"""Lines of events as typed events (`profiles.run.events`): anyone may have written or damaged them.
+"""Decode lines to typed events (`profiles.run.events`), without trust in their contents.
 
-A line that does not fit is left out and counted by its kind and the reason, so that readers of
+A line that is not a valid event is left out and counted by kind and reason, so that readers of
 events need no checks of their own.
 """
 
@@ -18,7 +18,7 @@ from strategy_lab.profiles.run.events import Event, kind_of
 from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES
 
 LeftOut: TypeAlias = Counter[tuple[str, str]]
-"""How many lines are left out, by kind of event and reason."""
+"""The number of lines left out, by kind of event and reason."""
 
 _CHUNK_BYTES = 1 << 20
 _MOST_NOTES = 20
@@ -40,7 +40,7 @@ _KINDS = {kind_of(event) for event in get_args(Event)}
 
 
 def decode(line: bytes) -> Event:
-    """The event of one line; raises ValueError with the reason if it does not fit."""
+    """Decode one line. Raises ValueError with the reason if it is not a valid event."""
     try:
         event: Event = _EVENTS.decode(line)
         return event
@@ -49,7 +49,7 @@ def decode(line: bytes) -> Event:
 
 
 def decode_lines(data: bytes, left_out: LeftOut) -> list[Event]:
-    """The events of whole lines; those that do not fit are counted in `left_out`."""
+    """Decode whole lines; invalid ones are counted in `left_out`."""
     try:
         return _EVENTS.decode_lines(data)
     except (ValueError, RecursionError):
@@ -57,11 +57,11 @@ def decode_lines(data: bytes, left_out: LeftOut) -> list[Event]:
 
 
 def read_chunks(file: BinaryIO, left_out: LeftOut) -> Iterator[tuple[bytes, int]]:
-    """The rest of a file in chunks of whole lines, each with the file's offset after it.
+    """Yield the rest of a file in chunks of whole lines, each with the file's offset after it.
 
     The last line may lack its newline. A line longer than `limits.LONGEST_LINE_BYTES` is left out
-    without being held in memory, and ends the reading if it is that of a damaged file: terabytes of
-    zeros take no disk, but hours.
+    without being held in memory. Reading stops at a line of more than 256 MiB, as in a damaged
+    sparse file: terabytes of zeros use no disk space but would take hours to read.
     """
     rest, num_skipped, offset = b"", 0, file.tell()
     while block := file.read(_CHUNK_BYTES):
@@ -90,7 +90,7 @@ def read_chunks(file: BinaryIO, left_out: LeftOut) -> Iterator[tuple[bytes, int]
 
 
 def describe_left_out(file: str, left_out: LeftOut, num_missing: int = 0) -> list[str]:
-    """A sentence for each kind and reason, the most frequent first."""
+    """Return a sentence for each kind and reason, the most frequent first."""
     gone = "1 line is" if num_missing == 1 else f"{num_missing:,} lines are"
     missing = [f"{file}: {gone} missing: what it recorded there is unknown"] if num_missing else []
     notes = [
@@ -112,7 +112,7 @@ def _fitting(line: bytes, left_out: LeftOut) -> Event | None:
 
 
 def _kind_of(line: bytes) -> str:
-    """The kind of an event that does not fit; `line` if it has none that is known."""
+    """Return the kind of an invalid event, `unknown kind`, or `line` if it has none."""
     try:
         kind = _KIND.decode(line).kind
     except (ValueError, RecursionError):
@@ -121,7 +121,7 @@ def _kind_of(line: bytes) -> str:
 
 
 def _reason(error: ValueError) -> str:
-    """What is wrong with a line, without anything that the line itself says."""
+    """Return what is wrong with a line, without quoting its contents."""
     if not isinstance(error, msgspec.ValidationError):
         return _NO_JSON if isinstance(error, msgspec.DecodeError) else str(error)
     match = _WHERE.fullmatch(str(error))

@@ -1,6 +1,6 @@
-"""The event files of a run as they are right now: who wrote each, and its events.
+"""Read the event files of a run: the writer of each, and its events.
 
-A last line without its newline counts if it is whole: a file may be cut off right there.
+A last line without a newline counts if it is a valid event, because a file can be cut off there.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ Kind = TypeVar("Kind", bound=Recorded)
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """One event file. `worker` and `generation` are None for a launcher's."""
+    """One event file. `worker` and `generation` are None for a launcher's file."""
 
     file: str
-    """Relative to the run folder."""
+    """Path relative to the run folder."""
     worker: int | None
     generation: int | None
     events: list[Event]
-    """All but steps, in the order in which they were written."""
+    """All events except steps, in the order of the file."""
     steps: StepColumns = field(default_factory=lambda: StepColumns.of(()))
     left_out: LeftOut = field(default_factory=Counter)
-    """Lines that are no event, the cut last one included, and the second of two equal ones."""
+    """Invalid lines, including an incomplete last one, and repetitions of a line."""
     num_missing: int = 0
-    """Lines before the last that are not there."""
+    """Number of missing lines, by the line numbers of the events."""
     _sorted: dict[type | None, Any] = field(default_factory=dict, compare=False, repr=False)
-    """Events by class, and under None how many events those are: a followed run grows."""
+    """Events by class; None has the number of sorted events, as `events` of a live run grows."""
 
     def of_kind(self, kind: type[Kind]) -> list[Kind]:
-        """The events of a class, in order."""
+        """Return the events of a class, in order."""
         if self._sorted.get(None) != len(self.events):
             self._sorted.clear()
             for event in self.events:
@@ -52,20 +52,23 @@ class EventSource:
 
     @property
     def last_ns(self) -> int:
-        """When its writer wrote last, by the writer's clock; 0 if it wrote nothing."""
+        """Time of the last event on the writer's clock; 0 without events."""
         last_step_ns = int(self.steps.at_ns[-1]) if len(self.steps) else 0
         return max(self.events[-1].at_ns if self.events else 0, last_step_ns)
 
     @property
     def first_ns(self) -> int:
-        """When its writer wrote first; 0 if it wrote nothing."""
+        """Time of the first event on the writer's clock; 0 without events."""
         return min(
             [event.at_ns for event in self.events[:1]] + self.steps.at_ns[:1].tolist(), default=0
         )
 
 
 def read_sources(run: Path) -> tuple[EventSource, ...]:
-    """The launchers' events, then each worker's by worker and generation; raises RunFolderError."""
+    """Read the launchers' events, then those of the workers by number and generation.
+
+    Raises RunFolderError if the folder cannot be read.
+    """
     try:
         found = [_read(run, path, None, None) for path in launcher_files(run)]
         found += [
@@ -84,7 +87,7 @@ def source_of(
     chunks: Iterable[bytes],
     left_out: LeftOut | None = None,
 ) -> EventSource:
-    """The source with the events in chunks of whole lines."""
+    """Return a source with the events in chunks of whole lines."""
     left_out = Counter() if left_out is None else left_out
     events: list[Event] = []
     steps = []
@@ -101,7 +104,7 @@ def source_of(
 
 
 def _without_doubled(source: EventSource) -> EventSource:
-    """Each line once, by its number; those that no line carries are counted as missing."""
+    """Remove repeated line numbers and count the missing ones."""
     steps, others = source.steps.line, [event.line for event in source.events]
     lines = np.concatenate([steps, np.array(others, np.int64)])
     numbers = np.unique(lines[lines > 0])
@@ -123,7 +126,7 @@ def _without_doubled(source: EventSource) -> EventSource:
 
 
 def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:
-    if not path.is_file():  # a pipe under this name would be waited for without end
+    if not path.is_file():  # opening a named pipe would block forever
         return None
     file_name, left_out = path.relative_to(run).as_posix(), LeftOut()
     with path.open("rb") as file:

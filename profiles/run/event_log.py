@@ -1,6 +1,7 @@
 """Append events to a JSON-lines file, and read them back from a cursor.
 
-Lines are written with one `write` call, so a reader sees whole lines or a cut last one.
+Lines are written with a single `write` call, so a reader sees whole lines, or at worst an
+incomplete last one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
 
 
 class StepFields(Protocol):
-    """What has the fields of a `StepDone`."""
+    """An object with the fields of a `StepDone`."""
 
     @property
     def segment(self) -> int: ...
@@ -48,7 +49,7 @@ class StepFields(Protocol):
 
 
 class EventLog:
-    """The one writer of an `events.jsonl`. Not for several threads without a lock of theirs."""
+    """The only writer of an event file. Not thread-safe: callers in several threads need a lock."""
 
     def __init__(self, path: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.now_ns = now_ns
@@ -58,15 +59,15 @@ class EventLog:
         self._lines = itertools.count(last + 1)
 
     def write(self, event: Event) -> None:
-        """Append one event; raises RunFolderError where the disk refuses it."""
+        """Append one event. Raises RunFolderError if it cannot be written."""
         self.append([line_of(event, self.now_ns(), self.next_line())])
 
     def next_line(self) -> int:
-        """The number of the line to append next; each is given once, also if the disk refuses."""
+        """Return the number of the next line. Never repeats a number, even if a write fails."""
         return next(self._lines)
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Append lines of events with one call; raises RunFolderError where the disk refuses."""
+        """Append lines with a single write. Raises RunFolderError if they cannot be written."""
         data = b"\n".join([*lines, b""])
         try:
             written = self._file.write(data)
@@ -86,13 +87,13 @@ def _refused(why: str | None) -> RunFolderError:
 
 
 def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
-    """The JSON object of an event, in one line, as readers accept it.
+    """Encode an event as one line of JSON that readers accept.
 
-    Text that is too long is cut. An event that still does not fit becomes a note that says so.
+    Text that is too long is cut. An event that is still invalid is replaced by a note about it.
     """
     event = msgspec.structs.replace(event, at_ns=at_ns, line=line)
     if isinstance(event, StepDone):
-        return _ENCODER.encode(event)  # checking it would cost as much again
+        return _ENCODER.encode(event)  # a check would double the time
     try:
         return _checked(_ENCODER.encode(event))
     except (ValueError, RecursionError):
@@ -105,7 +106,7 @@ def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
 
 
 def line_of_step(step: StepFields, at_ns: int, line: int) -> bytes:
-    """The line of a step. A loss that is NaN or infinite is null: JSON has no word for it."""
+    """Encode a step as a line. A NaN or infinite loss, which JSON does not have, becomes null."""
     return _ENCODER.encode(
         StepDone(
             step.segment,
@@ -124,9 +125,9 @@ def line_of_step(step: StepFields, at_ns: int, line: int) -> bytes:
 
 
 def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:
-    """Events in the whole lines after byte `cursor`, and the cursor to go on from.
+    """Return the events in the whole lines after byte `cursor`, and the new cursor.
 
-    A cut last line is left for the next read; a line that is no event is skipped.
+    An incomplete last line is left for the next read; an invalid line is skipped.
     """
     left_out = LeftOut()
     try:
@@ -150,12 +151,12 @@ def _checked(line: bytes) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's; everything else that JSON does not know as text."""
+    """Convert NumPy numbers to Python numbers, and all other unsupported types to text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def _shortened(value: Any) -> Any:
-    """A value whose texts are not too long, and which UTF-8 can spell."""
+    """Return a copy of a value with texts cut to the limit and lone surrogates escaped."""
     if isinstance(value, str):
         text = value.encode("utf-8", "backslashreplace").decode("utf-8")
         return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"

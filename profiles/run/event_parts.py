@@ -1,4 +1,4 @@
-"""What events hold besides plain values: each a JSON object with fields of its own."""
+"""Nested objects of events."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class ServedVariable(Struct, frozen=True):
     name: Name
     """Name of the variable."""
     role: Literal["weight", "state", "optimizer"]
-    """What it is to the training."""
+    """Its role in the training."""
     bytes: Bytes
     """Size."""
     server: Small | None = None

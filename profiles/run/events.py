@@ -1,4 +1,4 @@
-"""What happened: one completed record per thing, one JSON line each, never start/end pairs.
+"""The events of a run. Each is one complete record on one JSON line, never a start/end pair.
 
 Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`). A line is
 `{"kind": ..., **fields, "at_ns": ..., "line": ...}`; `at_ns` is the writer's wall clock
@@ -54,7 +54,7 @@ from strategy_lab.profiles.spec.stored_spec import check_spec
 
 
 class Recorded(Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """What every event has."""
+    """Fields of every event."""
 
     at_ns: TimeNs = 0
     """When it was written; 0 before that."""
@@ -63,12 +63,12 @@ class Recorded(Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     @property
     def kind(self) -> str:
-        """What it is called in the file."""
+        """The event's kind in the file."""
         return str(self.__struct_config__.tag)
 
 
 def kind_of(event: type[Recorded]) -> str:
-    """What events of a class are called in the file."""
+    """Return the kind of a class's events in the file."""
     return str(event.__struct_config__.tag)
 
 
@@ -85,7 +85,7 @@ SpanNs = Annotated[int, Meta(ge=0, lt=2**61, extra={"unit": "ns"})]
 
 
 class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
-    """A worker process took the run. The two clocks are read together: the clock's anchor."""
+    """A worker process starts work on the run. Both clocks are read at the same moment."""
 
     worker: Worker
     pid: Pid
@@ -111,7 +111,7 @@ class Environment(Recorded, frozen=True, tag="environment"):
 
 
 class SegmentOpened(Recorded, frozen=True, tag="segment"):
-    """A configuration came into force. The segment before it, if any, is closed by it."""
+    """A configuration takes effect. This closes the previous segment, if any."""
 
     segment: Segment
     strategy: Name
@@ -228,7 +228,7 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
 
 
 class PlacementRecorded(Recorded, frozen=True, tag="placement"):
-    """Where ops and variables of a segment sit: a Parquet file relative to the worker's folder."""
+    """Placement of a segment's ops and variables: a Parquet file in the worker's folder."""
 
     segment: Segment
     file: Annotated[str, Meta(pattern=r"^placement-\d{1,9}\.parquet$")] | None
@@ -242,7 +242,7 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
 
 
 class CoresExpanded(Recorded, frozen=True, tag="cores"):
-    """How a TPU program was spread over emulated cores: written after a segment's first step."""
+    """Distribution of a TPU program over emulated cores. Written after a segment's first step."""
 
     segment: Segment
     topology: MeshPlace
@@ -269,7 +269,7 @@ class CoresExpanded(Recorded, frozen=True, tag="cores"):
 
 
 class StepCheckedForTpu(Recorded, frozen=True, tag="tpu_check"):
-    """What a real TPU would do with the step that emulated cores ran: written after the first step
+    """What a real TPU would do with the step that emulated cores ran. Written after the first step
     of a segment."""
 
     segment: Segment
@@ -288,12 +288,12 @@ class StepCheckedForTpu(Recorded, frozen=True, tag="tpu_check"):
 
 
 class ClosureDone(Recorded, frozen=True, tag="closure"):
-    """Coordinator of parameter servers: a worker did a closure, which is a step of the run."""
+    """Coordinator of parameter servers: a worker has run a closure, which is a step of the run."""
 
     segment: Segment
     step: Step
     worker: Worker
-    """Process number of who did it."""
+    """Number of the process that ran it."""
     scheduled_ns: TimeNs
     """Coordinator's wall clock when it was put into the queue."""
     marks_ns: ClosureMarks
@@ -303,7 +303,7 @@ class ClosureDone(Recorded, frozen=True, tag="closure"):
 
 
 class VariablesServed(Recorded, frozen=True, tag="served"):
-    """What sits on which parameter server, and what a step moves: once per segment."""
+    """The variables on each parameter server, and the bytes a step moves. Once per segment."""
 
     segment: Segment
     servers: Annotated[list[Server], Meta(max_length=MOST_WORKERS)]
@@ -337,7 +337,7 @@ class ClockMeasured(Recorded, frozen=True, tag="clock"):
     """How far the reference worker's wall clock is from this worker's, or why that is unknown.
 
     `own time + offset_ns` is the reference's time. The truth lies within `uncertainty_ns` (half
-    the least round trip), however unlike the two ways of a message are.
+    the least round trip), however different the delays of the two directions are.
     """
 
     reference: Worker
@@ -394,7 +394,7 @@ class CommandAnswered(Recorded, frozen=True, tag="answer"):
 
 
 class Failed(Recorded, frozen=True, tag="failed"):
-    """The run cannot go on. `message` is for people, `detail` for the curious."""
+    """The run cannot continue. `message` is for the user, `detail` has the technical details."""
 
     message: Text
     """One sentence."""
@@ -408,7 +408,7 @@ FinishedStatus = Literal["finished", "stopped", "replaced"]
 
 
 class Finished(Recorded, frozen=True, tag="finished"):
-    """The worker closed its books: `finished` (all steps done), `stopped` (asked to), or
+    """The worker ended in order: `finished` (all steps done), `stopped` (by a command), or
     `replaced` (a fresh worker has taken over)."""
 
     status: FinishedStatus
@@ -418,7 +418,7 @@ class Finished(Recorded, frozen=True, tag="finished"):
 
 
 class Launched(Recorded, frozen=True, tag="launched"):
-    """Launcher: a worker process was given this run."""
+    """Launcher: a worker process was assigned to this run."""
 
     worker: Worker
     generation: Generation
@@ -449,10 +449,10 @@ class Exited(Recorded, frozen=True, tag="exited"):
     message: Text | None = None
     """Why, in one sentence or more."""
     follows: Worker | None = None
-    """Number of the process whose end was the reason for this one's, where it was."""
+    """Number of the process whose end caused this one's, if any."""
     lost_ns: TimeNs | None = None
-    """When the launcher saw it fail, or end where it should not have; None where it ended well or
-    was ended by the launcher for another's sake."""
+    """When the launcher detected its failure or unexpected end; null if it ended normally, or the
+    launcher ended it because of another process."""
 
     @property
     def is_consequence(self) -> bool:

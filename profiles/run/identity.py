@@ -1,6 +1,6 @@
-"""Tell a run from another one that was recorded later under the same name.
+"""Distinguish a run from a later one with the same name.
 
-A name and an inode do not: file systems hand out the inode of a deleted folder again.
+Name and inode are not sufficient: file systems reuse the inode of a deleted folder.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from strategy_lab.profiles.run.manifest import read_run_file
 
 _SETTLED_NS = 1_000_000_000
 _HEAD_BYTES = 512
-"""Enough for the first event of a file, which has its time in ns and its process in it."""
+"""Enough for the first event of a file, which includes its time in ns and its process."""
 
 
 def identity_of(run: Path) -> str | None:
-    """A short text that no other run has; None if the folder holds nothing of a run (yet).
+    """Return a short text that identifies the run, or None if the folder has no run (yet).
 
-    It is the `uid` of `run.json`. A run.json of an earlier version has none: there it is the
-    run's creation time and the file's change time. Without run.json it is the beginning of the
-    first file of events.
+    It is a hash of the `uid` in `run.json`. For a `run.json` of an earlier version, without `uid`,
+    the run's creation time and the file's inode and change time are used; without `run.json`, the
+    beginning of the first event file.
     """
     try:
         found = _evidence(run)
@@ -41,7 +41,8 @@ def _evidence(run: Path) -> str:
     if not stat.S_ISREG(found.st_mode):
         return _first_event(run)
     state = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-    # A file changed a moment ago may change again without another time: its clock has a tick.
+    # File times have a coarse resolution: a file that changed a moment ago can change again without
+    # a new time, so do not cache its contents.
     is_settled = time.time_ns() - found.st_ctime_ns > _SETTLED_NS
     return _settled_evidence(run, *state) if is_settled else _of_run_file(run, *state)
 
@@ -55,7 +56,7 @@ def _of_run_file(run: Path, inode: int, _size: int, _mtime_ns: int, ctime_ns: in
 
 
 _settled_evidence = functools.lru_cache(maxsize=256)(_of_run_file)
-"""Followers ask up to 40 times a second; reading the file takes some 0.1 ms."""
+"""Cached, because live views call it up to 40 times a second and reading takes about 0.1 ms."""
 
 
 def _first_event(run: Path) -> str:
@@ -64,7 +65,7 @@ def _first_event(run: Path) -> str:
         if path.is_file():
             with path.open("rb") as opened:
                 head = opened.read(_HEAD_BYTES)
-            # A first line that is still being written would give another text once it is whole.
+            # An incomplete first line would change the identity once it is complete.
             if b"\n" in head or len(head) == _HEAD_BYTES:
                 return head.partition(b"\n")[0].decode(errors="replace")
     return ""

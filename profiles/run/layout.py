@@ -37,7 +37,7 @@ _LAUNCHER = re.compile(r"launcher-(\d+)\.jsonl")
 
 @dataclass(frozen=True, slots=True, order=True)
 class WorkerFolder:
-    """The folder of one worker process."""
+    """The folder of one process."""
 
     path: Path
     worker: int
@@ -59,7 +59,7 @@ class WorkerFolder:
         return self.path / f"window-{number:06d}"
 
     def contexts(self, segment: int) -> Path:
-        """The table of contexts; the recording to step through lies beside it as `.json`."""
+        """Return the path of the table of contexts; its recording is beside it as `.json`."""
         return self.path / f"contexts-{segment:03d}.parquet"
 
     def placement(self, segment: int) -> Path:
@@ -70,12 +70,12 @@ class WorkerFolder:
 
 
 def launcher_file(run: Path, process: int = 0) -> Path:
-    """The events of a launcher: the only one, or that of a process whose peers have others."""
+    """Return the event file of a launcher: the only one, or that of a process with its own."""
     return run / (f"launcher-{process}.jsonl" if process else LAUNCHER_EVENTS)
 
 
 def launcher_files(run: Path) -> list[Path]:
-    """The launchers' event files that exist, by process."""
+    """Return the existing event files of launchers, by process."""
     found = {0: run / LAUNCHER_EVENTS} if (run / LAUNCHER_EVENTS).exists() else {}
     for path in run.iterdir():
         match = _LAUNCHER.fullmatch(path.name)
@@ -85,7 +85,7 @@ def launcher_files(run: Path) -> list[Path]:
 
 
 def commands_folder(run: Path) -> Path:
-    """Where commands to a launcher on another host lie, if any was given."""
+    """Return the folder for commands to a launcher on another host; it may not exist."""
     return run / COMMANDS_FOLDER
 
 
@@ -98,7 +98,7 @@ def worker_folder(run: Path, worker: int, generation: int = 0) -> WorkerFolder:
 
 
 def worker_folders(run: Path) -> Iterator[WorkerFolder]:
-    """The worker folders that exist, by worker, then generation."""
+    """Return the existing worker folders, by worker, then generation."""
     found = []
     for path in run.iterdir():
         match = _WORKER.fullmatch(path.name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import psutil
 
 _SAME_PROCESS_NS = 2_000_000_000
-"""Two readings of one process's start time differ by less: it hangs on the clock at boot."""
+"""Readings of one process's start time differ by less than this. They can differ because the kernel
+counts from boot, and the wall-clock time of boot changes when the clock is adjusted."""
 
 
 def process_started_ns(pid: int) -> int | None:
-    """Wall-clock start of a process in ns; None if the process does not exist."""
+    """Return the wall-clock start time of a process in ns, or None if it does not exist."""
     try:
         return int(psutil.Process(pid).create_time() * 1e9)
     except psutil.Error:
@@ -17,7 +18,7 @@ def process_started_ns(pid: int) -> int | None:
 
 
 def is_alive(pid: int, started_ns: int) -> bool:
-    """Whether that very process still exists; one that ended and waits to be reaped does not."""
+    """Return whether the process with this pid and start time exists; a zombie does not count."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:

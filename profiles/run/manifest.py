@@ -1,4 +1,4 @@
-"""`run.json`: the identity of a run and what was asked of it. Written whole, once (and renamed)."""
+"""`run.json`: the identity and the spec of a run, written atomically when the run is created."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ClusterIdentity(Struct, frozen=True):
 
 
 class RunIdentity(Struct, frozen=True):
-    """Who this run is."""
+    """The identity of a run."""
 
     name: Name
     """That of its folder."""
@@ -78,7 +78,10 @@ def create_run_file(
     name: str | None = None,
     parts: Sequence[str] = (),
 ) -> RunIdentity:
-    """Make the run folder and its `run.json`; raises RunFolderError where one is there already."""
+    """Create the run folder and its `run.json`.
+
+    Raises RunFolderError if the folder has a `run.json` already, or cannot be written.
+    """
     identity = RunIdentity(
         name=name or run.resolve().name,
         created_ns=time.time_ns() if created_ns is None else created_ns,
@@ -88,11 +91,13 @@ def create_run_file(
         uid=uuid.uuid4().hex,
         parts=list(parts),
     )
-    draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"  # hosts that share a disk share no pids
+    draft = (
+        run / f".{RUN_FILE}.{uuid.uuid4().hex}"
+    )  # a pid is not unique across hosts that share the disk
     try:
         run.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(_text_of(msgspec.to_builtins(identity)))
-        os.link(draft, run / RUN_FILE)  # unlike rename, refuses to replace another run
+        os.link(draft, run / RUN_FILE)  # unlike rename, fails if the file exists
     except FileExistsError:
         raise RunFolderError(
             f"{run} holds another run already", advice="Name another folder"
@@ -105,9 +110,9 @@ def create_run_file(
 
 
 def rename_in_run_file(run: Path) -> None:
-    """Have `run.json` tell the name that its folder has now; raises OSError.
+    """Write the folder's present name to `run.json`. Raises OSError if that fails.
 
-    Without one, or with a damaged one, there is nothing to tell.
+    Does nothing if `run.json` is missing or damaged.
     """
     if read_run_file(run) is None:
         return
@@ -118,7 +123,7 @@ def rename_in_run_file(run: Path) -> None:
 
 
 def read_run_file(run: Path) -> RunIdentity | None:
-    """The identity in `run.json`; None if the file does not exist yet, or is damaged."""
+    """Return the identity in `run.json`, or None if the file does not exist or is damaged."""
     try:
         return _read(run)
     except ValueError:
@@ -126,13 +131,13 @@ def read_run_file(run: Path) -> RunIdentity | None:
 
 
 def uid_of(run: Path) -> str:
-    """The `uid` in `run.json`; empty if it names none."""
+    """Return the `uid` in `run.json`, or an empty text if it has none."""
     identity = read_run_file(run)
     return identity.uid if identity else ""
 
 
 def why_damaged(run: Path) -> str | None:
-    """What is wrong with `run.json`; None if it can be read, or is not there."""
+    """Return what is wrong with `run.json`, or None if it is valid or does not exist."""
     try:
         _read(run)
     except ValueError as error:
@@ -141,10 +146,10 @@ def why_damaged(run: Path) -> str | None:
 
 
 def _read(run: Path) -> RunIdentity | None:
-    """None without a `run.json`; raises ValueError with the reason if it is damaged."""
+    """Read `run.json`. Returns None without one; raises ValueError with the reason if damaged."""
     file = run / RUN_FILE
     try:
-        if not file.is_file():  # a pipe under this name would be waited for without end
+        if not file.is_file():  # opening a named pipe would block forever
             return None
         size = file.stat().st_size
         if size > LARGEST_RUN_FILE_BYTES:

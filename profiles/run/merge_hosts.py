@@ -1,8 +1,9 @@
-"""One run folder out of those that the hosts of a run each wrote: copied, never executed.
+"""Merge the folders that the hosts of a run wrote into one run folder.
 
-Every host's folder says which run it is part of: what was asked, who was in the cluster, and what
-the engine calls the job (`run.json`, `cluster`). Folders that say the same, hold different
-processes and were written at the same time belong together. The result is whole, or not there.
+The `run.json` of every host's folder identifies the run: its spec, the tasks of its cluster, and
+the job's id (`cluster`). Folders belong together if these are equal, they contain different
+processes, and they were written at the same time. Files are only copied, and the result appears
+atomically.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from strategy_lab.profiles.user_input import files
 
 _LARGEST_HOLE = 1 << 28
 _APART_NS = 600_000_000_000
-"""Hosts' clocks may differ, and one may have waited for the others: by no more than this."""
+"""Largest gap between the times of two hosts: clocks can differ, and hosts wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A run that was put together."""
+    """A merged run."""
 
     folder: Path
     present: tuple[int, ...]
-    """Numbers of the processes whose records are there."""
+    """Numbers of the processes with records."""
     missing: tuple[str, ...]
-    """Processes of the cluster whose records are not, by name."""
+    """Names of the cluster's processes without records."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What one host wrote."""
+    """The folder of one host."""
 
     folder: Path
     identity: RunIdentity
@@ -58,9 +59,9 @@ class _Piece:
 
 
 def collect(folders: Sequence[Path], run: Path) -> Collected:
-    """Put the folders of one run's hosts together in the new folder `run`.
+    """Merge the folders of one run's hosts into the new folder `run`.
 
-    Raises RunFolderError where they do not belong together, or cannot be read or written.
+    Raises RunFolderError if they do not belong together, or cannot be read or written.
     """
     pieces = [_read(folder) for folder in folders]
     if not pieces:
@@ -108,7 +109,7 @@ def _read(folder: Path) -> _Piece:
 
 
 def _check_has_contents(path: Path) -> None:
-    """Raise RunFolderError for a file that is a hole: a copy of it may fill the disk."""
+    """Raise RunFolderError for a large sparse file: a copy of it could fill the disk."""
     found = path.stat()
     on_disk = 512 * found.st_blocks
     if found.st_size > _LARGEST_HOLE and on_disk < found.st_size // 2:
@@ -118,7 +119,7 @@ def _check_has_contents(path: Path) -> None:
 
 
 def _check_together(pieces: Sequence[_Piece]) -> None:
-    """Raise RunFolderError where these are not the parts of one run."""
+    """Raise RunFolderError if the pieces are not parts of one run."""
     first, seen = pieces[0], dict[str, Path]()
     for piece in pieces:
         if piece.cluster != first.cluster:
@@ -141,7 +142,7 @@ def _check_together(pieces: Sequence[_Piece]) -> None:
 
 
 def _difference(one: _Piece, other: _Piece) -> str:
-    """What two hosts were asked for differently."""
+    """Return in what two hosts' requests differ."""
     tasks = [piece.cluster and piece.cluster.tasks for piece in (one, other)]
     if tasks[0] != tasks[1]:
         return "the addresses of the cluster"
@@ -151,7 +152,7 @@ def _difference(one: _Piece, other: _Piece) -> str:
 
 
 def _write(pieces: Sequence[_Piece], run: Path) -> None:
-    """Copy beside the new folder first, so that it is there whole or not at all."""
+    """Copy to a temporary folder and rename it, so that `run` is never partial."""
     earliest = min(pieces, key=lambda piece: piece.identity.created_ns)
     draft: Path | None = None
     try:
@@ -185,6 +186,6 @@ def _write(pieces: Sequence[_Piece], run: Path) -> None:
 
 
 def _irregular(folder: str, names: list[str]) -> list[str]:
-    """What is neither a file nor a folder: a link leads out of the run, a pipe never ends."""
+    """Return the names to skip: links, which can point outside the run, and pipes, which block."""
     paths = [Path(folder) / name for name in names]
     return [p.name for p in paths if p.is_symlink() or not (p.is_file() or p.is_dir())]

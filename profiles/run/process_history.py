@@ -56,7 +56,7 @@ class Process:
     """What is known of one process."""
 
     worker: int
-    """Its number in the whole run."""
+    """The process's number in the whole run."""
     generation: int
     task: str | None = None
     """Its task in a cluster: `worker 1`, `parameter server 0`."""
@@ -104,7 +104,7 @@ class Process:
 
 
 class ProcessHistory:
-    """All processes that a run ever had."""
+    """All processes that a run has had."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Process] = {}
@@ -167,7 +167,7 @@ class ProcessHistory:
 
 
 def read_processes(sources: Sequence[EventSource]) -> ProcessHistory:
-    """The processes of a run that was read."""
+    """Return the processes of a run that was read."""
     history = ProcessHistory()
     for source in sources:
         for event in source.events:
@@ -206,5 +206,5 @@ def _take_event(process: Process, event: Event) -> None:
             process.verdict, process.message = event.verdict, event.message
             process.follows = event.follows if event.is_consequence else None
             process.lost_ns = event.lost_ns
-        case _:  # what a process writes once it is past its start
+        case _:  # a process writes these only after its start
             process.is_up = True

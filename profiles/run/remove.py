@@ -1,4 +1,4 @@
-"""Delete a run: a run folder that no process writes to, and nothing else."""
+"""Delete a run folder that is not in use."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from strategy_lab.profiles.run.status import derive_status
 
 
 def remove_run(run: Path) -> None:
-    """Delete a run folder; raises RunFolderError if it is in use, a link, or not a run.
+    """Delete a run folder. Raises RunFolderError if it is in use, a link, or not a run.
 
-    What is in it does not matter: no file is opened but those of events. The folder is renamed out
-    of sight first, so that no reader ever finds half of it.
+    Damaged contents do not matter: only event files are opened. The folder is first renamed to a
+    hidden name, so that no reader finds a partly deleted run.
     """
     check_removable(run, "deleted")
-    # Not the run's name: with anything before it, that may be too long for a file name.
+    # Not derived from the run's name: with a prefix, that could be too long for a file name.
     hidden = run.with_name(f".deleted-{uuid.uuid4().hex}")
     try:
         run.rename(hidden)
@@ -46,9 +46,9 @@ def check_removable(run: Path, deed: str) -> None:
 
 
 def _is_in_use(run: Path) -> bool:
-    """Whether a process of the run lives, as far as its events can be read.
+    """Return whether a process of the run is alive, according to its events.
 
-    Events that cannot be read name no process, so they do not prevent the deletion.
+    Unreadable events do not prevent the deletion.
     """
     try:
         return not derive_status(read_sources(run)).is_over
@@ -57,9 +57,9 @@ def _is_in_use(run: Path) -> bool:
 
 
 def _make_deletable(folder: Path) -> None:
-    """Give the owner all rights to every folder in `folder`: without them its files stay."""
+    """Give the owner all rights to every folder in `folder`, which deleting its files needs."""
     folder.chmod(stat.S_IRWXU)
-    for parent, names, _files in os.walk(folder):  # looks into a folder after it was yielded here
+    for parent, names, _files in os.walk(folder):  # top-down: lists a folder after its chmod below
         for name in names:
             path = Path(parent, name)
             if not path.is_symlink():
@@ -67,14 +67,14 @@ def _make_deletable(folder: Path) -> None:
 
 
 def folder_bytes(run: Path) -> int:
-    """What a run takes on the disk, links not followed."""
+    """Return the total size of a run's files in bytes. Links are not followed."""
     total = 0
     for folder, _folders, files in os.walk(run):
         for name in files:
             try:
                 total += (Path(folder) / name).lstat().st_size
             except OSError:
-                continue  # deleted meanwhile
+                continue  # deleted in the meantime
     return total
 
 

@@ -1,4 +1,4 @@
-"""Give a run another name: its folder's name, which is how everyone asks for it."""
+"""Rename a run: its name is that of its folder."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from strategy_lab.profiles.run.remove import check_removable
 from strategy_lab.profiles.user_input.text import shown
 
 LONGEST_NAME_BYTES = 200
-"""File systems allow 255, and a run that is being deleted needs some of it."""
+"""File systems allow 255; the rest is reserved for prefixes and suffixes."""
 
 
 def rename_run(run: Path, name: str) -> Path:
-    """Rename a run folder; its new path. Raises RunFolderError where that cannot be.
+    """Rename a run folder and return its new path.
 
-    A run in use keeps its name: its processes write to it by its path.
+    Raises RunFolderError if the name is invalid or taken, the rename fails, or the run is in use:
+    its processes write to it by its path.
     """
     name = name.strip()
     if name == run.name:

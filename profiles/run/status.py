@@ -1,4 +1,4 @@
-"""What became of a run: derived from its events and its processes, never stored."""
+"""The state of a run, derived from its events and its processes; it is not stored."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _BAD_VERDICTS = {
     "out-of-memory": "ran out of memory",
 }
 _REPLACEMENT_NS = 60_000_000_000
-"""So long may the next worker take to follow one that left with the verdict `replaced`."""
+"""After a worker exits with the verdict `replaced`, the run counts as running for this long."""
 
 _SIGN_OF_LIFE_NS = 120_000_000_000
-"""A process on another machine that wrote nothing for this long is taken for gone."""
+"""A process on another machine counts as ended if it has written nothing for this long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`message` is a sentence for people; None where the state says it all."""
+    """State of a run. `message` is a sentence for the user, or None if the state is sufficient."""
 
     state: State
     message: str | None = None
@@ -50,7 +50,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class ProcessName:
-    """A process as a run knows it: its pid, and when it began or by when it had begun."""
+    """A process by its pid and its start time, or else a time at which it already ran."""
 
     pid: int
     started_ns: int | None = None
@@ -63,7 +63,10 @@ def derive_status(
     alive: Callable[[ProcessName], bool] | None = None,
     now_ns: Callable[[], int] = time.time_ns,
 ) -> Status:
-    """The status of a run from its event files; `alive` answers for this machine."""
+    """Derive the status of a run from its event files.
+
+    `alive` says whether a process exists on this machine; tests replace it and `now_ns`.
+    """
     sources = _of_the_run(sources)
     latest = _latest_processes(sources)
     chief = latest[0] if latest else None
@@ -82,7 +85,10 @@ def derive_status(
 
 
 def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
-    """Without a fresh worker that has yet to take over: the launcher records it when it has."""
+    """Return the sources without fresh workers that have not taken over yet.
+
+    The launcher records a worker's launch only after it has taken over.
+    """
     launched = [
         (event.worker, event.generation)
         for source in sources
@@ -99,9 +105,10 @@ def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
 
 
 def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
-    """Each worker's last process; the first closes the run's books.
+    """Return each worker's last process. The first worker's decides how the run ended.
 
-    One that was launched again since is not its worker's last, though the next has yet to write.
+    If a worker was launched again and its new process has not written anything yet, its earlier
+    process does not count.
     """
     latest: dict[int, EventSource] = {}
     newest = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
@@ -116,7 +123,7 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
 
 
 def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
-    """Why the run failed, from the best-informed process; None if nothing failed."""
+    """Return why the run failed, from the process that knows most; None if nothing failed."""
     exits = _last_exits(sources)
     causes = [event for event in exits if not event.is_consequence]
     follower = {event.worker for event in exits if event.is_consequence}
@@ -125,8 +132,8 @@ def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> s
     own = [event for found in failures.values() for event in found if not event.follows]
     if own:
         return own[0].message or "The run failed."
-    # Of several workers without a common launcher, those that only report a peer's end come
-    # last, and so do their launchers, which know no more.
+    # Without a common launcher, a worker that only lost its connection to a peer reports a failure,
+    # too, but neither it nor its launcher knows the cause: prefer all other reports.
     heard = [event for found in failures.values() for event in found]
     for event in sorted(causes, key=lambda event: bool(failures.get(event.worker))):
         verdict = _BAD_VERDICTS.get(event.verdict)
@@ -136,14 +143,14 @@ def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> s
         return None
     first = next(worker for worker, found in failures.items() if found)
     launcher = [event.message for event in exits if event.worker == first]
-    said = [*launcher, heard[0].message, "The run failed."]  # its launcher may know more
+    said = [*launcher, heard[0].message, "The run failed."]  # the launcher may know more
     return _of_silent_peer(latest, sources, next(text for text in said if text))
 
 
 def _of_silent_peer(
     latest: Sequence[EventSource], sources: Sequence[EventSource], said: str
 ) -> str:
-    """What those who heard of a peer's end say; with its name where its whole host fell silent."""
+    """Return the message of peers of a lost process; if its host sent no event, with its name."""
     ended: set[int | None] = {event.worker for event in _last_exits(sources)}
     ended |= {source.worker for source in latest if source.of_kind(Finished)}
     launched = _last_of_each(sources, Launched)
@@ -155,7 +162,7 @@ def _of_silent_peer(
 
 
 def _last_of_each(sources: Sequence[EventSource], kind: type[OfProcess]) -> list[OfProcess]:
-    """The launchers' last event of a kind per worker, whatever its generation."""
+    """Return the launchers' last event of a kind for each worker, of any generation."""
     latest = {
         event.worker: event
         for source in sources
@@ -166,7 +173,7 @@ def _last_of_each(sources: Sequence[EventSource], kind: type[OfProcess]) -> list
 
 
 def _last_exits(sources: Sequence[EventSource]) -> list[Exited]:
-    """Exits of workers that were not started again since."""
+    """Return the exits of workers that were not started again afterwards."""
     launched = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
     return [
         event
@@ -192,7 +199,7 @@ def _is_running(
 
 
 def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], now_ns: int) -> bool:
-    """Whether a process on another machine wrote something of late; its pid says nothing here."""
+    """Return whether a process on another machine, whose pid cannot be checked, wrote recently."""
     gone = {(event.worker, event.generation) for event in exits}
     for event in _last_of_each(sources, Launched):
         name = (event.worker, event.generation)
@@ -208,7 +215,7 @@ def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], n
 
 
 def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[ProcessName]:
-    """The processes that should be at work: as launched, or, without a launcher, as they report."""
+    """Return the processes that should run: as launched or, without a launcher, as they report."""
     gone = {(event.worker, event.generation) for event in exits}
     if any(source.worker is None for source in sources):
         named = [
@@ -227,9 +234,9 @@ def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[Proc
 
 
 def _is_this_machine(sources: Sequence[EventSource]) -> bool:
-    """False where the run names another host: a pid from there says nothing here.
+    """Return False if the run was on another host, whose pids cannot be checked here.
 
-    Launchers that name their host count one by one.
+    If launchers name the hosts of their processes, these are checked individually.
     """
     if any(event.host for event in _last_of_each(sources, Launched)):
         return True
@@ -241,7 +248,7 @@ def _alive_here(process: ProcessName) -> bool:
     started_ns = process.started_ns
     if started_ns is None:
         started_ns = process_started_ns(process.pid)
-        # A process that began after it took the run is another one under a reused pid.
+        # A process that started after it joined the run is another process with a reused pid.
         if started_ns is None or started_ns > (process.started_by_ns or started_ns):
             return False
     return is_alive(process.pid, started_ns)

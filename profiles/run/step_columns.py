@@ -1,4 +1,4 @@
-"""The steps that one process wrote, as columns: a million of them fit into a reader's memory."""
+"""The steps of one process as columns, compact enough for a million of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class StepColumns:
-    """Fields of `events.StepDone`, one entry per step in the order in which they were written."""
+    """The fields of `events.StepDone`, one entry per step in the order of the file."""
 
     at_ns: Ints
     line: Ints
@@ -32,12 +32,12 @@ class StepColumns:
     loss: Floats
     """NaN if the step has none."""
     examples: Ints
-    """-1 if they are not known."""
+    """-1 if unknown."""
     captured: Bools
     input_ms: Floats
-    """NaN if it is not known."""
+    """NaN if unknown."""
     num_marks: Ints
-    """Replicas of the step that have light marks."""
+    """Number of replicas of the step that have marks."""
     marks_ns: Ints
     """Shape `[num_marks.sum(), 3]`: inputs ready, gradients ready, reduced."""
 
@@ -46,7 +46,7 @@ class StepColumns:
 
     @classmethod
     def of(cls, steps: Sequence[StepDone]) -> StepColumns:
-        """The columns of some steps."""
+        """Return the columns of steps."""
         marks = [step.marks_ns or () for step in steps]
         flat = chain.from_iterable(chain.from_iterable(marks))
         return cls(
@@ -65,7 +65,7 @@ class StepColumns:
         )
 
     def only(self, chosen: Bools) -> StepColumns:
-        """The steps of a mask, with their marks."""
+        """Return the steps selected by a mask, with their marks."""
         of_mark = np.repeat(chosen, self.num_marks)
         names = [column.name for column in fields(self) if column.name != "marks_ns"]
         kept = {name: getattr(self, name)[chosen] for name in names}
@@ -73,7 +73,7 @@ class StepColumns:
 
     @classmethod
     def together(cls, parts: Sequence[StepColumns]) -> StepColumns:
-        """The steps of all parts, one part after the other."""
+        """Concatenate the steps of all parts."""
         if len(parts) == 1:
             return parts[0]
         every = parts or [cls.of(())]
@@ -94,5 +94,5 @@ def _ints_or_unknown(steps: Sequence[StepDone], name: str) -> Ints:
 
 
 def _floats(steps: Sequence[StepDone], name: str) -> Floats:
-    """NaN for None."""
+    """Return a column as floats; None becomes NaN."""
     return np.array([*map(attrgetter(name), steps)], np.float64)

@@ -1,11 +1,11 @@
-"""Follow a run while it is written: only what is new since a cursor, from all its event files.
+"""Follow a run while it is written: read the events after a cursor from all its event files.
 
     tail = Tail(run)
     while showing:
         for told in tail.read():  # events of `profiles.run.events` with their writers, oldest first
             ...
 
-A cursor travels as text, so a browser that reconnects goes on where it was.
+A cursor can be encoded as text, so that a browser that reconnects continues at the same position.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from strategy_lab.profiles.user_input.text import shown, whole_or_none
 
 
 class Told(NamedTuple):
-    """An event and who wrote it. `worker` and `generation` are None for a launcher's."""
+    """An event and its writer. `worker` and `generation` are None if a launcher wrote it."""
 
     event: Event
     worker: int | None = None
@@ -33,12 +33,12 @@ class Told(NamedTuple):
 
     @property
     def of_worker(self) -> int | None:
-        """The worker that the event names, else its writer."""
+        """The worker that the event names, otherwise its writer."""
         number = getattr(self.event, "worker", None)
         return self.worker if number is None else number
 
     def to_json(self) -> dict[str, Any]:
-        """The event's fields, with its `kind` and its writer if it names no process itself."""
+        """Return the event's fields with its `kind`, and its writer if it names no process."""
         writer = {"worker": self.worker, "generation": self.generation}
         known = {} if self.worker is None else writer
         fields: dict[str, Any] = msgspec.to_builtins(self.event)
@@ -47,17 +47,17 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far each event file (its path in the run folder) was read, in bytes."""
+    """The number of bytes read of each event file, by its path in the run folder."""
 
     offsets: Mapping[str, int] = field(default_factory=dict)
 
     def encode(self) -> str:
-        """As text for a URL: `launcher.jsonl:120,worker-0-0/events.jsonl:5431`."""
+        """Encode for a URL, like `launcher.jsonl:120,worker-0-0/events.jsonl:5431`."""
         return ",".join(f"{file}:{offset}" for file, offset in sorted(self.offsets.items()))
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """The cursor in a text of `encode`; raises RunFolderError if the text is not a cursor."""
+        """Decode the text of `encode`. Raises RunFolderError if it is not a cursor."""
         offsets = {}
         for part in filter(None, text.split(",")):
             file, _, offset = part.rpartition(":")
@@ -71,9 +71,9 @@ class Cursor:
 
 
 def read_since(run: Path, cursor: Cursor) -> tuple[list[Told], Cursor]:
-    """The events after `cursor`, oldest first, and the cursor to go on from.
+    """Return the events after `cursor`, oldest first, and the new cursor.
 
-    A folder that is not there (yet) has nothing new.
+    Returns no events if the folder does not exist (yet).
     """
     told: list[Told] = []
     offsets = dict(cursor.offsets)
@@ -85,21 +85,21 @@ def read_since(run: Path, cursor: Cursor) -> tuple[list[Told], Cursor]:
                 continue
             new, offsets[file] = read_events(path, start)
         except OSError:
-            continue  # gone, or not readable just now: the next read tries again
+            continue  # removed or temporarily unreadable: the next read tries again
         told += [Told(event, worker, generation) for event in new]
     told.sort(key=_written_ns)
     return told, Cursor(offsets)
 
 
 class Tail:
-    """A run folder and the cursor in it; one reader each."""
+    """A run folder and a cursor. Each reader needs its own."""
 
     def __init__(self, run: str | Path, cursor: Cursor | None = None) -> None:
         self.run = Path(run)
         self.cursor = cursor or Cursor()
 
     def read(self) -> list[Told]:
-        """What is new since the last read, oldest first."""
+        """Return the events since the last read, oldest first."""
         told, self.cursor = read_since(self.run, self.cursor)
         return told
 

@@ -1,6 +1,6 @@
-"""What a run's events say was recorded: its processes and their files, and which are missing.
+"""The processes and files that a run's events report, and which of them are missing.
 
-Numbers made from the rest would look like those of a whole run.
+Without a note about missing records, figures of an incomplete run would look complete.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class RecordedFile:
 def of_this_run(
     identity: RunIdentity | None, sources: Iterable[EventSource]
 ) -> tuple[RunIdentity | None, tuple[EventSource, ...], list[str]]:
-    """Without what belongs to another run, and a note for each piece of it.
+    """Return identity and sources without those of another run, and a note for each removed one.
 
-    That is `run.json` itself if all other files name another run.
+    If all event files name another run than `run.json`, the identity is removed.
     """
     sources = tuple(sources)
     if identity is None or not identity.uid:
@@ -70,25 +70,25 @@ def of_this_run(
 
 
 def _named(source: EventSource) -> set[str]:
-    """The runs that a file says to be of."""
+    """Return the uids of the runs that a file names."""
     started = {event.run for event in source.of_kind(WorkerStarted)}
     return (started | {event.run for event in source.of_kind(Launched)}) - {""}
 
 
 def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tuple[int, ...]:
-    """Workers that a segment's replicas wait for and of which the folder has no record."""
+    """Return the workers of a segment without records, empty if workers do not synchronise."""
     if segment.num_workers < 2 or has_coordinator(segment):
         return ()
     present = {
         source.worker for source in sources if source.last_ns
-    }  # an emptied file tells nothing
+    }  # an empty file does not count
     return tuple(worker for worker in range(segment.num_workers) if worker not in present)
 
 
 def missing_processes(
     run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
 ) -> list[str]:
-    """A note for every process that events mention and whose records are not there."""
+    """Return a note for every process that events mention and whose records are missing."""
     return [
         *_missing_folders(run, sources),
         *_missing_ends(sources),
@@ -97,7 +97,7 @@ def missing_processes(
 
 
 def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:
-    """Processes that their launcher saw end and whose folder, or events, are not there."""
+    """Return notes about processes that ended, by their launcher, but have no folder or events."""
     notes = []
     for source in sources:
         for event in source.of_kind(Exited) if source.worker is None else ():
@@ -114,7 +114,7 @@ def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:
 
 
 def _missing_ends(sources: Sequence[EventSource]) -> list[str]:
-    """Files that were cut between two lines, although their launcher saw the process finish."""
+    """Return notes about files cut between two lines, although their process finished."""
     # Not every process of an earlier version, whose lines have no numbers, wrote that it finished.
     written = {
         (source.worker, source.generation): source

@@ -7,7 +7,7 @@ import inspect
 
 
 def attribute_docs(found: type) -> dict[str, str]:
-    """Each documented field, with its text as one line."""
+    """Return the text of each documented field, as one line."""
     tree = ast.parse(inspect.getsource(found)).body[0]
     assert isinstance(tree, ast.ClassDef)
     texts: dict[str, str] = {}

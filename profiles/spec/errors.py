@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a RunSpec, as a sentence: the field, its value, what it takes."""
+"""Convert pydantic's errors about a RunSpec to a sentence: field, value, and accepted values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _KINDS = {
     "tuple": "a list",
     "list": "a list",
 }
-"""By the first word of pydantic's error type: `int_parsing`, `int_type`, `int_from_float`."""
+"""Keys are the first word of pydantic's error type: `int_parsing`, `int_type`, `int_from_float`."""
 
 
 def spec_error(error: ValidationError, fields: Iterable[str]) -> SpecError:
-    """The first thing that is wrong, as a SpecError; `fields` are those of a RunSpec."""
+    """Return the first error as a SpecError; `fields` are those of a RunSpec."""
     first: Mapping[str, Any] = error.errors(include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -45,7 +45,7 @@ def spec_error(error: ValidationError, fields: Iterable[str]) -> SpecError:
 
 
 def _takes(found: Mapping[str, Any]) -> str:
-    """What the field takes."""
+    """Return what the field accepts."""
     kind, limits = str(found["type"]), found.get("ctx", {})
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]

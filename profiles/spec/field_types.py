@@ -50,7 +50,7 @@ Json = dict[str, Any]
 
 
 def check_json(value: object) -> None:
-    """Raise ValueError where a free-form value is nested too deeply or holds too large a number."""
+    """Raise ValueError if a free-form value is nested too deeply or has too large a number."""
     level: list[object] = [value]
     for _ in range(DEEPEST):
         below: list[object] = []

@@ -199,7 +199,7 @@ class RunSpec(_Model):
         return parse_devices(self.devices)
 
     def with_changes(self, changes: Mapping[str, Any]) -> RunSpec:
-        """A new spec with dotted paths set, e.g. `{"capture.every_step": True}`."""
+        """Return a new spec with values by dotted path, e.g. `{"capture.every_step": True}`."""
         document = self.model_dump(mode="json")
         for path, value in changes.items():
             _set_path(document, path, value)
@@ -210,7 +210,7 @@ class RunSpec(_Model):
 
 
 class DeviceRequest(_Model):
-    """A parsed `devices` text. `indices` is empty where only a count was asked."""
+    """A parsed `devices` text. `indices` is empty if the text has only a count."""
 
     kind: Literal["cpu", "gpu", "tpu", "auto"]
     count: int | None
@@ -223,7 +223,7 @@ MAX_DEVICES = 64
 
 
 def parse_devices(text: str) -> DeviceRequest:
-    """Parse a `devices` text; raises SpecError with the rule where it is not one."""
+    """Parse a `devices` text. Raises SpecError if it is invalid."""
     plain = text.strip().lower()
     if plain == "auto":
         return DeviceRequest(kind="auto", count=None)
@@ -255,7 +255,7 @@ def parse_devices(text: str) -> DeviceRequest:
 
 
 def parse_spec(document: Mapping[str, Any]) -> RunSpec:
-    """A RunSpec from a plain mapping; raises SpecError in the user's words."""
+    """Create a RunSpec from a plain mapping. Raises SpecError with the user's field names."""
     try:
         return RunSpec.model_validate(dict(document))
     except ValidationError as error:

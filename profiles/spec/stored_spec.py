@@ -90,6 +90,6 @@ class _Spec(Struct):
 
 
 def check_spec(spec: Json) -> None:
-    """Raise ValueError where a known field has another type, or the whole is too deep."""
+    """Raise ValueError if a known field has another type, or the spec is nested too deeply."""
     check_json(spec)
     msgspec.convert(spec, _Spec)

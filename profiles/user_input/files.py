@@ -20,12 +20,12 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 _GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
-"""`strategy-lab run <(make-spec)` names a pipe that a program writes to."""
+"""`strategy-lab run <(make-spec)` passes a named pipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is at a path."""
+    """The kind of object at a path."""
 
     path: Path
     kind: str
@@ -34,7 +34,7 @@ class Found:
 
 
 def find(text: str | Path, what: str, field: str = "") -> Found:
-    """What is at a path, with `~` as a home; raises SpecError, which calls it `what`."""
+    """Find what is at a path, with `~` expanded. Raises SpecError, which names it `what`."""
     try:
         path = Path(text).expanduser()
         status = path.stat()
@@ -53,7 +53,7 @@ def find(text: str | Path, what: str, field: str = "") -> Found:
 
 
 def find_file(text: str | Path, what: str, field: str = "") -> Path:
-    """The regular file at a path; raises SpecError where something else is there."""
+    """Return the regular file at a path. Raises SpecError if there is none."""
     found = find(text, what, field)
     if found.kind != "file":
         kind = "a folder" if found.kind == "folder" else found.kind
@@ -62,7 +62,7 @@ def find_file(text: str | Path, what: str, field: str = "") -> Path:
 
 
 def read_text(path: Path, what: str, field: str = "") -> str:
-    """The text of a small file that a person wrote; raises SpecError."""
+    """Return the text of a small file. Raises SpecError if it cannot be read or is too large."""
     is_open = str(path).startswith(_GIVEN_OPEN)
     file = path if is_open else find_file(path, what, field)
     try:

@@ -19,20 +19,20 @@ import yaml
 from strategy_lab.profiles.errors import shortened
 
 MAX_BYTES = 100_000
-"""Of a text. PyYAML reads about 100 kB in a second."""
+"""Limit for a text. PyYAML reads about 100 kB per second."""
 MAX_DEPTH = 32
-"""Mappings and lists within each other."""
+"""Limit for nested mappings and lists."""
 MAX_VALUES = 20_000
-"""Values in a text, those behind YAML aliases counted at each use: a kilobyte of aliases can
-expand to billions."""
+"""Limit for values in a text. Values of YAML aliases count at each use, because a kilobyte of
+aliases can expand to billions of values."""
 
 
 class TextError(ValueError):
-    """What is wrong with a text, as the end of a sentence: `has more than 32 levels`."""
+    """A text is invalid. The message is the end of a sentence: `has more than 32 levels`."""
 
 
 def parse_yaml(text: str) -> Any:
-    """The value of a YAML text; raises TextError.
+    """Return the value of a YAML text. Raises TextError.
 
     Dates stay text, as JSON has none; tags other than those of JSON's types are refused.
     """
@@ -57,7 +57,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text; raises TextError."""
+    """Return the value of a JSON text. Raises TextError."""
     _check_length(text)
     try:
         value = json.loads(text, parse_constant=_no_number)
@@ -72,7 +72,7 @@ def parse_json(text: str) -> Any:
 
 
 def parse_whole(text: str, most: int = 2**63 - 1) -> int:
-    """The whole number in a text of decimal digits, from 0 to `most`; raises TextError."""
+    """Return the integer in a text of decimal digits, from 0 to `most`. Raises TextError."""
     digits = text.strip()
     if not re.fullmatch(r"[0-9]+", digits):
         raise TextError("is not a whole number")
@@ -82,7 +82,7 @@ def parse_whole(text: str, most: int = 2**63 - 1) -> int:
 
 
 def whole_or_none(text: str) -> int | None:
-    """The whole number in a text, say of a link's query; None where it holds none."""
+    """Return the integer in a text, such as a URL's query, or None if it is not one."""
     try:
         return parse_whole(text)
     except TextError:
@@ -90,7 +90,7 @@ def whole_or_none(text: str) -> int | None:
 
 
 def shown(value: object, most: int = 80) -> str:
-    """The value as a sentence quotes it: on one line, its middle left out where it is long."""
+    """Return a value for quotation in a sentence: on one line, shortened in the middle if long."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
         return "a number of more than 300 digits"
     return shortened(repr(value) if isinstance(value, str) else str(value), most)
@@ -125,7 +125,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _check_size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
-    """The number of values of a node after alias expansion; raises TextError."""
+    """Return the number of values of a node after alias expansion. Raises TextError."""
     key = id(node)
     if key in above:
         raise TextError("has an alias that contains itself")
@@ -142,7 +142,7 @@ def _check_size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """The value, once it is known to be of JSON's types and within the limits."""
+    """Return the value if it has only JSON's types and is within the limits. Raises TextError."""
     if depth > MAX_DEPTH:
         raise TextError(f"has more than {MAX_DEPTH} levels")
     if isinstance(value, dict):

@@ -122,7 +122,7 @@ def test_no_advice_guesses_an_injected_delay(tmp_path: Path) -> None:
     assert "inject" not in found.sentence + found.advice
 
 
-def test_the_input_of_a_median_step_is_told_in_medians(tmp_path: Path) -> None:
+def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)["input-bound"]
     match = re.match(
         r"The median step waits (\S+) ms of its (\S+) ms for its batch \((\d+) %\)", found.sentence
@@ -165,7 +165,7 @@ def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> No
     assert "Timeline" in found.advice
 
 
-def test_the_programs_own_python_is_told_with_its_line_and_is_not_unknown(tmp_path: Path) -> None:
+def test_the_programs_own_python_is_named_with_its_line(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", **_idle_for((LINE, 30.0), (CALL, 4.0)))
     assert "idle" not in found
     assert "at train.py:9 (`score(loss.numpy())`)" in found["host-round-trip"].sentence
@@ -180,7 +180,7 @@ def test_tensorflows_own_python_around_the_calls_asks_for_more_work_per_call(
     assert "idle" not in found
 
 
-def test_retracing_is_told_with_function_argument_and_length(tmp_path: Path) -> None:
+def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
     row = {"kind": "tracing", "name": "train_step", "count": 1}
     why = "argument `scale` is a Python value, and a new one each time (1.0, 1.5)"
     again = {"function": "train_step", "num_traces": 1, "argument": why}
@@ -226,7 +226,7 @@ def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
     assert "python-op" not in found
 
 
-def test_input_that_every_step_measured_is_not_told_from_captures(tmp_path: Path) -> None:
+def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
     facts = gather_facts(profile, profile.segments[0])
     little = InputShare(0, 299, 0.1, 0.01, None, 0.1, 20.0, 0, None)

@@ -119,7 +119,7 @@ def test_headers_are_derived_from_the_packets(run: Path) -> None:
     assert found.header_share == pytest.approx(HEADER_BYTES / 1000)
 
 
-def test_the_derived_ring_stands_beside_the_measured_bytes(run: Path) -> None:
+def test_the_derived_ring_is_shown_beside_the_measured_bytes(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
     found = links_of(run)
@@ -170,7 +170,7 @@ def test_a_segment_of_one_process_has_no_links_though_another_has(tmp_path: Path
     assert links_of(run).reason == ALONE
 
 
-def test_a_process_that_does_no_steps_is_told_by_time(run: Path) -> None:
+def test_a_process_without_steps_is_measured_over_time(run: Path) -> None:
     steps = profiles.load(run).table("steps")
     ends = [
         start + int(wall_ms * 1e6) - EPOCH_NS
@@ -209,7 +209,7 @@ def test_without_a_window_the_parameters_tell_what_is_reduced(tmp_path: Path) ->
     assert by_pair(found)[0, 1].derived_bytes == segment.parameter_bytes, "2(n-1)/n is 1 for two"
 
 
-def test_damaged_counts_are_left_out_and_told(run: Path) -> None:
+def test_damaged_counts_are_left_out_and_noted(run: Path) -> None:
     write_counts(run, 0, [(2, counted(0, 2, 2))])
     odd = {"kind": "links", "segment": 0, "step": 1, "links": [{"peer": "x", "sent_bytes": "many"}]}
     with (run / "worker-0-0/events.jsonl").open("a") as file:

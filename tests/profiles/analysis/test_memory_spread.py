@@ -14,7 +14,7 @@ from tests.synthetic import write_run
 STEP = np.arange(0.0, 40.0, 10.0)
 
 
-def test_devices_are_told_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_devices_are_listed_in_numeric_order(tmp_path: Path) -> None:
     used = memory_use(load(write_run(tmp_path / "run", replicas=12, global_batch_size=240)))
     assert [item.device.rpartition(":")[2] for item in used] == [str(n) for n in range(12)]
 
@@ -27,7 +27,7 @@ def test_a_device_counts_with_its_latest_sample_from_its_first() -> None:
     assert spread.low.tolist() == [100] * 6
 
 
-def test_only_who_is_well_above_the_middle_stands_out() -> None:
+def test_only_a_value_well_above_the_median_is_an_outlier() -> None:
     alike = [(STEP, np.full(4, 100.0 + n)) for n in range(4)]
     assert memory_spread(alike).outstanding is None
     assert memory_spread([*alike, (STEP, np.full(4, 150.0))]).outstanding == 4

@@ -25,7 +25,7 @@ def answer(folder: Path) -> ParameterServing:
     return parameter_serving(profile, profile.segments[0])
 
 
-def test_each_workers_steps_are_told_by_their_parts(tmp_path: Path) -> None:
+def test_each_workers_steps_are_shown_by_phase(tmp_path: Path) -> None:
     found = answer(write_served_run(tmp_path / "run"))
     assert found.reason is None
     for worker, count in zip(found.workers, (40, 16), strict=True):
@@ -54,7 +54,7 @@ def test_the_queue_and_the_work_are_counted_over_time(tmp_path: Path) -> None:
     assert moments.queued[-1] == moments.in_flight[-1] == 0
 
 
-def test_a_worker_that_was_lost_and_came_back_is_told_with_both_times(tmp_path: Path) -> None:
+def test_a_lost_and_restarted_worker_is_shown_with_both_times(tmp_path: Path) -> None:
     lost, launched = BEGIN_NS + 100 * MS, BEGIN_NS + 110 * MS
     folder = write_served_run(
         tmp_path / "run",
@@ -133,7 +133,7 @@ def test_a_workers_share_is_of_its_own_step_and_not_of_the_time_between_results(
     assert "steps_per_execution" not in "".join(item.advice for item in found.values())
 
 
-def test_damaged_records_are_left_out_and_told(tmp_path: Path) -> None:
+def test_damaged_records_are_left_out_and_noted(tmp_path: Path) -> None:
     folder = write_served_run(tmp_path / "run")
     odd = [{"marks_ns": [1, 2]}, {"marks_ns": [None] * 5}, {"worker": -1}]
     with (folder / "worker-0-0/events.jsonl").open("a") as file:

@@ -45,14 +45,14 @@ def test_the_ops_add_up_to_the_kind(run: Path) -> None:
     assert waited == pytest.approx(kind.wait_ms)  # over the same, typical steps
 
 
-def test_the_replica_that_all_wait_for_waits_for_nobody(run: Path) -> None:
+def test_the_replica_that_all_wait_for_does_not_wait(run: Path) -> None:
     first = collective_calls(load(run), 0)[0]
     waits = {part.replica: part.wait_ms for part in first.replicas}
     assert waits[2] == pytest.approx(0, abs=0.5)
     assert all(waits[replica] == pytest.approx(30, rel=0.1) for replica in (0, 1, 3))
 
 
-def test_sends_are_told_by_tensor_and_way(run: Path) -> None:
+def test_sends_are_listed_by_tensor_and_direction(run: Path) -> None:
     found = sends(load(run), 0)
     assert len({(item.tensor, item.send_device, item.recv_device) for item in found}) == len(found)
     assert all(item.per_step == 1 for item in found)

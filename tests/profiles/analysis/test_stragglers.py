@@ -38,7 +38,7 @@ def test_a_late_replica_is_found_with_its_delay(
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("replicas", [2, 4, 16])
-def test_nobody_stands_out_of_noise(tmp_path: Path, replicas: int, seed: int) -> None:
+def test_noise_has_no_outlier(tmp_path: Path, replicas: int, seed: int) -> None:
     found = stragglers(
         profiles.load(write_run(tmp_path / "run", replicas=replicas, seed=seed, windows=0)), 0
     )

@@ -40,7 +40,7 @@ def test_placement_that_is_missing_says_why(tmp_path: Path) -> None:
     assert found.reason == "the function was traced before recording"
 
 
-def test_memory_that_grows_is_told_from_memory_that_does_not(tmp_path: Path) -> None:
+def test_growing_memory_is_distinguished_from_constant_memory(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=400, replicas=2, memory=False)
     log = EventLog(run / "worker-0-0/events.jsonl")
     for step in range(40):

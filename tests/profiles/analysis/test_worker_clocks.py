@@ -28,7 +28,7 @@ def load(path: Path, **options: Any) -> profiles.Profile:
     return profiles.load(write_run(path / "run", **(known | options)))
 
 
-def test_a_measured_clock_is_told_and_borne_out_by_the_collectives(tmp_path: Path) -> None:
+def test_a_measured_clock_is_shown_and_confirmed_by_the_collectives(tmp_path: Path) -> None:
     reference, other = worker_clocks(load(tmp_path))
     assert (reference.source, reference.check) == ("reference", None)
     assert other.source == "measured"

@@ -90,7 +90,7 @@ def test_samples_of_python_stand_for_the_time_before_them() -> None:
     assert round(held_ms, 3) == 45.0
 
 
-def test_an_op_that_runs_python_is_told_with_its_length() -> None:
+def test_an_op_that_runs_python_is_a_cause_with_its_duration() -> None:
     capture = _step()
     capture.add("EagerPyFunc:EagerPyFunc", 20 * MS, 50 * MS)
     (row,) = _causes(capture)

@@ -42,7 +42,7 @@ def test_a_reduction_on_one_device_is_no_detour() -> None:
     assert find_detours(placed.graph()) == ()
 
 
-def test_a_gradient_that_stays_where_it_was_sent_is_no_detour() -> None:
+def test_a_gradient_that_is_not_sent_back_is_not_a_detour() -> None:
     """Central storage: the host updates its variable, and sends nothing back for it."""
     placed = Placed()
     placed.add("gradient", "Mul", 1)

@@ -82,7 +82,7 @@ def test_counters(straggling: Profile, target: Path) -> None:
     assert sum(memory) == straggling.table("memory").num_rows
 
 
-def test_gzip_where_the_path_says_so(straggling: Profile, tmp_path: Path) -> None:
+def test_a_path_that_ends_in_gz_is_gzipped(straggling: Profile, tmp_path: Path) -> None:
     plain = write(straggling, "chrome-trace", tmp_path / "run.json").read_text(encoding="utf-8")
     packed = write(straggling, "chrome-trace", tmp_path / "run.json.gz")
     assert gzip.decompress(packed.read_bytes()).decode() == plain

@@ -13,7 +13,7 @@ from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
 
 
-def test_every_format_is_found_and_says_who_opens_it() -> None:
+def test_every_format_is_found_and_names_programs_that_open_it() -> None:
     assert set(formats()) >= {"html", "chrome-trace", "csv", "parquet", "json", "xplane"}
     for name, item in formats().items():
         assert item.name == name

@@ -40,7 +40,7 @@ def test_a_path_below_a_file_cannot_be_written(tmp_path: Path) -> None:
         write_whole(tmp_path / "file" / "export", lambda path: path.touch())
 
 
-def test_a_folder_that_nobody_may_write_to_is_refused() -> None:
+def test_a_read_only_folder_is_refused() -> None:
     # Not even root: a folder of the kernel's.
     with pytest.raises(LabError, match="cannot be written to"):
         write_whole(Path("/proc/export"), lambda path: path.touch())

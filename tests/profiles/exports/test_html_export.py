@@ -62,7 +62,7 @@ def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) 
         assert " ".join(item.formula.split()) in unescaped
 
 
-def test_numbers_say_where_they_come_from(straggling: Profile, target: Path) -> None:
+def test_numbers_name_their_source(straggling: Profile, target: Path) -> None:
     text = _section(_report(straggling, target), "overview")
     assert re.search(r"Step time \d[\d.]* ms measured median of 89", text)
     assert re.search(r"Throughput [\d,]+ examples/s derived", text)
@@ -171,7 +171,7 @@ def test_a_real_run(finished_run: Path, target: Path) -> None:
     assert _data(report)["timeline"]["stretches"]
 
 
-def test_every_core_of_a_tpu_program_is_told(target: Path, tmp_path: Path) -> None:
+def test_every_core_of_a_tpu_program_is_listed(target: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
     report = _report(profiles.load(run), target)
     text = _section(report, "cores")

@@ -54,7 +54,7 @@ def test_no_text_becomes_a_tag(text: str) -> None:
 
 
 @given(st.recursive(st.text(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
-def test_a_json_block_ends_only_where_it_should(document: object) -> None:
+def test_contents_cannot_end_a_json_block(document: object) -> None:
     block = json_block("data", document)
     assert re.fullmatch(
         r'<script type="application/json" id="data">[^<>&\u2028\u2029]*</script>', block

@@ -31,7 +31,7 @@ def test_every_process_is_listed(tmp_path: Path) -> None:
     assert "2 replicas of 2 workers" in text
 
 
-def test_a_loss_is_told_and_its_words_are_text(tmp_path: Path) -> None:
+def test_a_lost_process_is_shown_and_its_message_is_escaped(tmp_path: Path) -> None:
     run = cluster(tmp_path / "run", None)
     launcher = EventLog(run / LAUNCHER_EVENTS)
     launcher.write(Launched(1, 0, 7, 1, False, "worker 1", "127.0.0.1:4001"))

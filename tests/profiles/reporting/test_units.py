@@ -73,7 +73,7 @@ def test_things_are_counted_in_their_number() -> None:
 @pytest.mark.parametrize(
     ("num_bytes", "unit"), [(0.0, "B"), (999.0, "B"), (1e3, "kB"), (2.5e6, "MB"), (3e13, "TB")]
 )
-def test_a_column_is_told_in_the_unit_of_its_largest_size(num_bytes: float, unit: str) -> None:
+def test_a_column_uses_the_unit_of_its_largest_size(num_bytes: float, unit: str) -> None:
     scale, named = units.size_unit(num_bytes)
     assert named == unit
     told, own = units.size(num_bytes).split()

@@ -25,7 +25,7 @@ def test_commands_are_read_in_order_and_after_the_last(tmp_path: Path) -> None:
     assert read_commands(tmp_path, after=1) == [LeftCommand(2, "stop")]
 
 
-def test_those_who_command_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
+def test_simultaneous_commands_get_different_numbers(tmp_path: Path) -> None:
     numbers: list[int] = []
     gate = threading.Barrier(8)
 
@@ -51,6 +51,6 @@ def test_a_file_that_holds_no_command_is_an_empty_one(tmp_path: Path, text: str)
     assert read_commands(tmp_path, after=1) == [LeftCommand(2)]
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"cannot be written to the run folder .*no-run"):
         leave_command(tmp_path / "no-run", "stop")

@@ -160,7 +160,7 @@ def test_a_line_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
     assert left_out == {("line", "longer than 256 MiB: nothing behind it is read"): 1}
 
 
-def test_lines_are_counted_on_where_a_file_is_opened_again(tmp_path: Path) -> None:
+def test_line_numbers_continue_when_a_file_is_reopened(tmp_path: Path) -> None:
     for _ in range(2):
         log = EventLog(tmp_path / "events.jsonl")
         log.write(Note("info", "so it is"))

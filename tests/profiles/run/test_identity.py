@@ -38,7 +38,7 @@ def test_a_run_keeps_its_identity_while_it_grows_and_when_it_is_renamed(tmp_path
     assert identity_of(rename_run(run, "two")) == before
 
 
-def test_runs_of_earlier_versions_are_told_apart_by_when_they_were_made(tmp_path: Path) -> None:
+def test_runs_of_earlier_versions_differ_by_creation_time(tmp_path: Path) -> None:
     found = set()
     for number in range(2):
         run = write_run(tmp_path / "one", steps=3, windows=0)

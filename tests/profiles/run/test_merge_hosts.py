@@ -92,7 +92,7 @@ def test_what_is_of_another_run_is_left_alone(
     assert not (tmp_path / "all").exists()
 
 
-def test_two_runs_of_the_same_request_are_told_apart(hosts: list[Path], tmp_path: Path) -> None:
+def test_two_runs_of_the_same_request_are_distinguished(hosts: list[Path], tmp_path: Path) -> None:
     for file in (hosts[1] / "worker-1-0" / "events.jsonl", launcher_file(hosts[1], 1)):
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         for line in lines:

@@ -64,13 +64,13 @@ def test_a_process_starts_runs_and_is_done() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_one_that_was_lost_is_told_from_those_that_followed(order: int) -> None:
+def test_a_lost_process_is_distinguished_from_those_it_ended(order: int) -> None:
     history = history_of(*(GROUP + LOST)[::order])
     assert states(history) == ["ended", "lost", "ended"]
     assert [process.follows for process in history.current()] == [1, None, 1]
 
 
-def test_before_the_launcher_speaks_their_own_words_count() -> None:
+def test_without_a_launcher_event_a_process_own_error_counts() -> None:
     history = history_of(
         *GROUP,
         of(0, 0, "failed", message="UnavailableError: gone", follows=True),
@@ -121,7 +121,7 @@ def test_one_that_comes_back_alone_takes_its_own_place() -> None:
         {"kind": "note", "fields": {"folder": "rejected-worker-0-0-1"}},
     ],
 )
-def test_what_is_no_word_on_a_process_is_passed_over(record: dict[str, Any]) -> None:
+def test_an_event_that_concerns_no_process_is_ignored(record: dict[str, Any]) -> None:
     history = ProcessHistory()
     assert not take(history, record)
     assert history.current() == []
@@ -136,7 +136,7 @@ def found(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -> 
     return loss
 
 
-def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
+def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
     told = found(*GROUP, *LOST)
     assert (told.worker, told.title) == (1, "worker 1")
     assert told.sentences == [
@@ -147,7 +147,7 @@ def test_a_loss_is_told_with_who_noticed_when_and_by_what() -> None:
     ]
 
 
-def test_whoever_was_lost_first_is_the_one() -> None:
+def test_the_first_lost_process_is_the_cause() -> None:
     told = found(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
     assert told.worker == 2
     assert told.message == "No process reported the reason."
@@ -162,7 +162,7 @@ def test_what_was_noticed_before_the_end_was_seen_is_said_so() -> None:
     assert told.sentences[1].startswith("Worker 0 noticed at once by")
 
 
-def test_an_unknown_time_or_error_is_not_made_up() -> None:
+def test_an_unknown_time_or_error_stays_unknown() -> None:
     told = found(
         *GROUP,
         of(0, 0, "failed", message="Strange: so be it", follows=True),
@@ -173,6 +173,6 @@ def test_an_unknown_time_or_error_is_not_made_up() -> None:
     assert told.sentences[1:] == ["Worker 0 noticed by Strange: so be it."]
 
 
-def test_a_process_alone_loses_nobody() -> None:
+def test_a_single_process_or_an_intact_group_has_no_loss() -> None:
     assert find_loss([Process(0, 0, verdict="killed")], None) is None
     assert find_loss(history_of(*GROUP).current(), WORKERS) is None

@@ -46,7 +46,7 @@ def test_the_same_name_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", "  ", ".hidden", "..", "a/b", "a\\b", "/tmp/x", "a\nb", "\0", "x" * 201]
 )
-def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
     run = write_run(tmp_path / "run", steps=5, windows=0)
     with pytest.raises(RunFolderError) as refused:
         rename_run(run, name)

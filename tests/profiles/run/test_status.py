@@ -104,7 +104,7 @@ def test_a_pid_of_another_machine_says_nothing_here() -> None:
     assert state(worker(environment(platform.node())), alive=True) == "running"
 
 
-def test_a_run_that_begins_again_has_not_failed_though_nobody_has_written_yet() -> None:
+def test_a_restarted_run_has_not_failed_before_its_first_event() -> None:
     heard = {"kind": "failed", "message": "UnavailableError", "follows": True}
     before = (worker(heard), worker(number=1))
     lost = (exited("failed"), exited("killed", 1))

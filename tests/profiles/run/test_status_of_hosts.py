@@ -26,7 +26,7 @@ def status(*sources: EventSource, alive: bool = False, later_s: int = 0) -> Stat
     return derive_status(sources, alive=lambda _: alive, now_ns=lambda: now_ns)
 
 
-def test_whoever_was_killed_is_named_before_those_who_heard_of_it() -> None:
+def test_a_killed_process_is_named_before_peers_that_report_its_loss() -> None:
     killed = exited("killed", number=1) | {"message": "Worker 1: killed (SIGKILL)."}
     found = status(
         host(0, "a", exited("failed") | {"message": "Worker 0: Socket closed"}),
@@ -45,7 +45,7 @@ def test_a_host_that_fell_silent_is_named() -> None:
     assert found.message == "No further event came from worker 1 on b. Its peers: Socket closed"
 
 
-def test_a_process_elsewhere_runs_as_long_as_it_writes() -> None:
+def test_a_process_on_another_host_runs_while_it_writes() -> None:
     sources = (host(0, "elsewhere"), worker())
     assert status(*sources, later_s=30).state == "running"
     assert status(*sources, later_s=600).state == "incomplete"
@@ -53,7 +53,7 @@ def test_a_process_elsewhere_runs_as_long_as_it_writes() -> None:
                   later_s=600).state == "running"  # fmt: skip
 
 
-def test_a_process_elsewhere_that_ended_runs_no_more() -> None:
+def test_a_process_on_another_host_that_ended_does_not_run() -> None:
     sources = (host(0, "elsewhere", exited("finished")), worker(FINISHED))
     assert status(*sources).state == "finished"
     assert status(host(1, "elsewhere", exited("replaced"))).state != "finished"

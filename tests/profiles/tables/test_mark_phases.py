@@ -22,7 +22,7 @@ def step(**fields: Any) -> StepDone:
     return event
 
 
-def test_who_is_late_computes_and_the_others_wait() -> None:
+def test_a_late_replica_computes_while_the_others_wait() -> None:
     marks = [[0, 10 * MS, 42 * MS], [0, 40 * MS, 42 * MS]]
     split = split_step(step(wall_ms=45.0, input_ms=1.0, marks_ns=marks))
     assert split == [(10.0, 30.0, 2.0, 1.0, 2.0), (40.0, 0.0, 2.0, 1.0, 2.0)]

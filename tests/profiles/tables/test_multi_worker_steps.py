@@ -122,7 +122,7 @@ def test_thinned_steps_keep_the_rows_of_all_workers(tmp_path: Path) -> None:
     assert len(rows) <= OLD_ROWS + 100
 
 
-def test_a_capture_shows_every_replica_and_tells_wait_from_transfer(tmp_path: Path) -> None:
+def test_a_capture_shows_every_replica_and_separates_wait_from_transfer(tmp_path: Path) -> None:
     run = write_run(
         tmp_path / "run",
         replicas=2,

@@ -64,7 +64,7 @@ def test_without_a_known_clock_the_timeline_says_so(tmp_path: Path) -> None:
     assert "not compared with any other" in timeline.tracks[2].clock
 
 
-def test_where_nothing_was_captured_marks_show_all_ranks(tmp_path: Path) -> None:
+def test_without_captures_marks_show_all_ranks(tmp_path: Path) -> None:
     timeline = lay_out(load(tmp_path, windows=0))
     assert [track.is_marked for track in timeline.tracks] == [True] * 4
     assert len(timeline.steps["step"]) == 120

@@ -117,7 +117,9 @@ def test_a_quoted_value_is_short() -> None:
         ({"nope": 1}, "A run has no field 'nope'. Fields: bytes_per_pack, capture,"),
     ],
 )
-def test_a_wrong_field_is_told_with_its_value(document: dict[str, object], said: str) -> None:
+def test_an_error_names_the_wrong_field_and_its_value(
+    document: dict[str, object], said: str
+) -> None:
     with pytest.raises(SpecError) as refused:
         parse_spec(document)
     assert said in str(refused.value)

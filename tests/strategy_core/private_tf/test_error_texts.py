@@ -97,8 +97,8 @@ strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 def replica():
     context = tf.distribute.get_replica_context()
-    shape = [2] if context.replica_id_in_sync_group == 0 else [3]
-    return context.all_reduce("SUM", tf.zeros(shape))
+    length = tf.reshape(2 + context.replica_id_in_sync_group, [1])
+    return context.all_reduce("SUM", tf.zeros(length))
 
 try:
     tf.function(lambda: strategy.run(replica))()

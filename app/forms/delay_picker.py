@@ -1,6 +1,6 @@
 """A real delay inside a replica's step: one slider per replica, in milliseconds.
 
-A delay names a replica among those of its worker; a slider is for one of the whole run.
+A slider counts replicas over the whole run; the field `inject` counts them within each worker.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MAX_SLIDERS = 16
 MAX_MS = 100
 
 Place = tuple[int, int]
-"""A worker, and a replica among its own."""
+"""A worker's number, and the number of a replica within that worker."""
 OnMove = Callable[[str, Place], None]
-"""Called with a slider's key in the session and its place when somebody has moved it."""
+"""Called when a user moves a slider, with the slider's session key and its replica's place."""
 
 
 def pick_delays(
@@ -32,10 +32,11 @@ def pick_delays(
     shown_ms: Mapping[Place, float] | None = None,
     on_move: OnMove | None = None,
 ) -> list[dict[str, Any]]:
-    """Draw a slider per replica; what they show, as the field `inject`.
+    """Draw one slider per replica, and return their values as the spec's field `inject`.
 
-    `shown_ms` is what they are to show, 0 where it says nothing; without it they show what they
-    were last left at.
+    `shown_ms` sets the sliders: replicas it does not name are set to 0. Without it each slider
+    keeps the value that the user gave it. `key` distinguishes several groups of sliders on a page.
+    Only the first `MAX_SLIDERS` replicas have a slider.
     """
     per_worker = max(1, num_replicas // num_workers)
     process = "Host" if strategy_catalog.row(strategy).has_cores else "Worker"
@@ -44,6 +45,7 @@ def pick_delays(
         place = divmod(replica, per_worker)
         slider = f"{key}_delay_{replica}"
         wanted_ms = int(shown_ms.get(place, 0)) if shown_ms is not None else 0
+        # Streamlit takes a slider's value from the session, and warns if it gets one besides.
         if shown_ms is not None and st.session_state.get(slider) != wanted_ms:
             st.session_state[slider] = wanted_ms
         ms = st.slider(
@@ -51,7 +53,7 @@ def pick_delays(
             if num_workers > 1
             else f"Replica {replica}",
             0,
-            max(MAX_MS, wanted_ms),
+            max(MAX_MS, wanted_ms),  # a run from the command line may have a longer delay
             step=5,
             format="%d ms",
             key=slider,
@@ -66,7 +68,7 @@ def pick_delays(
 
 
 def by_place(delays: Iterable[Mapping[str, Any]]) -> dict[Place, float]:
-    """Milliseconds by place, of the field `inject`."""
+    """The delays of the field `inject`, in ms, by place."""
     return {
         (int(delay.get("worker", 0)), int(delay.get("replica", 0))): float(delay.get("ms", 0))
         for delay in delays
@@ -74,12 +76,12 @@ def by_place(delays: Iterable[Mapping[str, Any]]) -> dict[Place, float]:
 
 
 def as_field(ms_by_place: Mapping[Place, float]) -> list[dict[str, Any]]:
-    """The field `inject`, in order of the replicas."""
+    """The inverse of `by_place`: the field `inject`, in order of place, without delays of 0."""
     return [_delay(place, ms) for place, ms in sorted(ms_by_place.items()) if ms]
 
 
 def num_replicas(spec: Mapping[str, Any]) -> int:
-    """Replicas of a run as far as its fields tell; 1 where they do not."""
+    """The number of replicas in a run; 1 if only the machine's inventory determines it."""
     count = whole_or_none(str(spec["devices"]).rpartition(":")[2])
     cores: int = (spec.get("tpu") or {}).get("cores_per_replica", 1)
     row = strategy_catalog.row(spec["strategy"])

@@ -20,13 +20,13 @@ CONVERTING = "Converting the capture of {steps} while training continues."
 
 
 class Activity:
-    """Of one run; takes the leader's events in order."""
+    """What one run is busy with; `take` wants its events in order."""
 
     def __init__(self) -> None:
         self._is_traced = True
         self._has_graph = True
-        self._captured: list[int] = []
-        """First and last captured step whose window is not in its tables yet."""
+        self._unconverted: tuple[int, int] | None = None
+        """First and last captured step that no `WindowCaptured` has reported yet."""
         self._is_capturing = False
 
     @property
@@ -34,8 +34,8 @@ class Activity:
         """A sentence; None while there are only steps."""
         if not self._is_traced:
             return TRACING
-        if self._captured:
-            first, last = self._captured
+        if self._unconverted:
+            first, last = self._unconverted
             if self._is_capturing:
                 return CAPTURING.format(last=last)
             steps = f"step {last}" if first == last else f"steps {first} to {last}"
@@ -43,25 +43,26 @@ class Activity:
         return None if self._has_graph else READING_GRAPH
 
     def take(self, told: Told) -> None:
-        """Note an event; those of other workers than the leader say nothing of the run's."""
+        """Update from an event of worker 0, the leader; those of other workers are ignored."""
         if told.worker:
             return
         match told.event:
             case SegmentOpened():
                 self._is_traced = self._has_graph = False
-                self._captured = []
+                self._unconverted = None
             case StepDone(step=step, captured=captured):
                 self._is_traced = True
                 self._is_capturing = captured
                 if captured:
-                    self._captured = [self._captured[0] if self._captured else step, step]
+                    first = self._unconverted[0] if self._unconverted else step
+                    self._unconverted = (first, step)
             case PlacementRecorded():
                 self._has_graph = True
             case WindowCaptured(first_step=first, num_steps=number):
                 self._end_window(first + number)
 
     def _end_window(self, after: int) -> None:
-        """The steps before `after` are in their tables, or never will be."""
-        if self._captured:
-            first, last = self._captured
-            self._captured = [max(first, after), last] if last >= after else []
+        """Drop the steps before `after`: their conversion has ended, in tables or an error."""
+        if self._unconverted:
+            first, last = self._unconverted
+            self._unconverted = (max(first, after), last) if last >= after else None

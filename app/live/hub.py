@@ -56,9 +56,10 @@ class Hub:
         self._pumps: dict[LiveRun, _Pump] = {}
 
     def run(self, run_id: str) -> LiveRun:
-        """The followed run; raises RunFolderError if no run has that name.
+        """Return the run of that name, which all viewers share; raises RunFolderError if none.
 
-        A run that was deleted and recorded again under the same name is another run.
+        Follows the run from now on if it was not followed yet, and anew if the folder now holds
+        another run: one that was deleted and recorded again under the same name.
         """
         folder = run_folder(self.runs, run_id)
         with self._lock:
@@ -66,11 +67,11 @@ class Hub:
             if live is None or live.find_replaced():
                 live = self._followed[run_id] = LiveRun(folder)
             self._followed.move_to_end(run_id)
-            self._forget_oldest()
+            self._drop_oldest_idle()
             return live
 
     def current(self, run_id: str) -> LiveRun:
-        """The same, with everything that was written until now read."""
+        """Return the run as `run` does, after reading everything written so far."""
         live = self.run(run_id)
         live.advance()
         if live.is_replaced:
@@ -102,6 +103,10 @@ class Hub:
 
     @asynccontextmanager
     async def _pump_of(self, live: LiveRun) -> AsyncGenerator[_Pump, None]:
+        """Count one more viewer of a run in the block, and yield the pump that they share.
+
+        The first viewer creates the pump, the last one to leave removes it.
+        """
         pump = self._pumps.setdefault(live, _Pump(live, *self._pace))
         try:
             async with pump:
@@ -110,8 +115,8 @@ class Hub:
             if pump.num_viewers == 0:
                 self._pumps.pop(live, None)
 
-    def _forget_oldest(self) -> None:
-        """Keep the newest looked at; a run with viewers is kept by its pump in any case."""
+    def _drop_oldest_idle(self) -> None:
+        """Drop the runs without viewers that were used longest ago, beyond the limit."""
         watched = {live for live, pump in list(self._pumps.items()) if pump.num_viewers}
         idle = [name for name, live in self._followed.items() if live not in watched]
         for name in idle[: max(0, len(idle) - self._max_kept)]:
@@ -153,7 +158,7 @@ class _Pump:
     async def _poll(self) -> None:
         seen = -1
         while True:
-            # Counted, not told: a page that looks at the run reads its news as well.
+            # Compares counts: a page of the run may call `advance` too, and take the new events.
             changes = await asyncio.to_thread(self._live.advance)
             has_grown, seen = changes != seen, changes
             if has_grown or self._live.is_replaced:

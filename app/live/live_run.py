@@ -45,8 +45,8 @@ FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
 STATUS_EVERY_S = 0.5
 NUMBERS_EVERY_S = 0.2
 """Key numbers are computed once for all viewers, and no more often than people can read them."""
-JUDGED_WITHIN_S = 3.0
-"""So long may a launcher take, after a loss, to say who was lost or that the run begins again."""
+EXIT_REASON_WITHIN_S = 3.0
+"""Time for a launcher to write, after a process was lost, its exit reason or a restart."""
 TOLD: dict[str, tuple[str, ...]] = {
     "answer": ("number", "command", "status", "step", "message", "took_ms"),
     "failed": ("worker", "message", "detail", "follows"),
@@ -96,8 +96,8 @@ class LiveRun:
         self._clock = clock
         self._num_changes = 0
         self._status_at = -math.inf
-        self._lost_at: float | None = None
-        """Since when the run looks lost, and its launcher has yet to say so."""
+        self._seemed_lost_at: float | None = None
+        """When the run first looked lost; None unless its launcher's account is being awaited."""
         self._origin_ns: int | None = None
         self._across = AcrossWorkers()
         self._numbers = LiveNumbers(self._across.split)
@@ -108,25 +108,29 @@ class LiveRun:
         self._leader_generation: int | None = None
         self._numbers_text = "null"
         self._numbers_at = -math.inf
-        self._are_numbers_old = True
-        self._is_settled = False
-        """Whether the numbers of the whole run were asked for since its last event."""
+        self._are_numbers_stale = True
+        self._has_asked_for_whole = False
+        """Whether the numbers of the whole run were requested since its last event."""
         self._sources: dict[tuple[int | None, int | None], EventSource] = {}
 
     def advance(self) -> int:
         """Read new events. Returns the number of changes so far, by all readers."""
-        changes, is_over = self._advance()
-        if is_over:  # reads the whole run: not under the lock, which viewers wait for
+        changes, whole_is_due = self._advance()
+        if whole_is_due:  # reads the whole run: not under the lock, which viewers wait for
             whole = whole_numbers(self.folder)
             with self._lock:
                 self._numbers.settle(whole)
-                self._tell_numbers()
+                self._encode_numbers()
                 self._num_changes += 1
                 return self._num_changes
         return changes
 
     def _advance(self) -> tuple[int, bool]:
-        """The changes so far, and whether the numbers of the whole run are to be asked for now."""
+        """Read new events. Returns `(changes, whole_is_due)`.
+
+        `changes` counts the changes so far; `whole_is_due` says that the caller must now compute
+        the numbers of the whole run, see `_refresh_numbers`.
+        """
         with self._lock:
             if self._is_replaced:
                 return self._num_changes, False
@@ -139,8 +143,8 @@ class LiveRun:
             is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
             if self._refresh_status(force=is_news) or every:
                 self._num_changes += 1
-            is_over = self._refresh_numbers(has_grown=bool(every))
-            return self._num_changes, is_over
+            whole_is_due = self._refresh_numbers(has_grown=bool(every))
+            return self._num_changes, whole_is_due
 
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.
@@ -212,11 +216,11 @@ class LiveRun:
         self._across.take(told)
         self._numbers.take(told)
         if not isinstance(event, FREQUENT):
-            self._remember(told)
+            self._keep_for_status(told)
         if event.kind in TOLD and len(self._news) < MAX_NEWS:
-            self._tell(told)
+            self._append_news(told)
 
-    def _tell(self, told: Told) -> None:
+    def _append_news(self, told: Told) -> None:
         """Append an event to the news, with what it means."""
         event, document = told.event, told.to_json()
         news = {name: document.get(name) for name in TOLD[event.kind]}
@@ -241,24 +245,29 @@ class LiveRun:
         self._news.append(dumps({"kind": event.kind, "at_ms": at_ms} | plain(news)))
 
     def _refresh_numbers(self, *, has_grown: bool) -> bool:
-        """Update the key numbers after new steps. Returns True at the end of the run, when those
-        of the whole run are due, once."""
-        self._are_numbers_old |= has_grown
-        self._is_settled &= not has_grown
-        if self.status.is_over and not has_grown and not self._is_settled:
-            self._is_settled = True
+        """Update the key numbers from the newest steps, at most every `NUMBERS_EVERY_S`.
+
+        `has_grown` says whether this read brought events, which `_advance` counted as a change.
+        Returns True once after the run has ended and a read brought nothing more: the caller then
+        replaces these numbers by those of the whole run. An event after that, of a run that is
+        continued, allows it again.
+        """
+        self._are_numbers_stale |= has_grown
+        self._has_asked_for_whole &= not has_grown
+        if self.status.is_over and not has_grown and not self._has_asked_for_whole:
+            self._has_asked_for_whole = True
             return True
-        if self._are_numbers_old and self._clock() - self._numbers_at >= NUMBERS_EVERY_S:
-            self._tell_numbers()
-            self._num_changes += not has_grown
+        if self._are_numbers_stale and self._clock() - self._numbers_at >= NUMBERS_EVERY_S:
+            self._encode_numbers()
+            self._num_changes += not has_grown  # the numbers of an earlier read, delayed until now
         return False
 
-    def _tell_numbers(self) -> None:
-        self._numbers_at, self._are_numbers_old = self._clock(), False
+    def _encode_numbers(self) -> None:
+        self._numbers_at, self._are_numbers_stale = self._clock(), False
         told = self._numbers.told(self._group.titles, self._group.served.walls_ms())
         self._numbers_text = dumps(plain(told))
 
-    def _remember(self, told: Told) -> None:
+    def _keep_for_status(self, told: Told) -> None:
         """Keep what the status is derived from."""
         key = told.worker, told.generation
         if key not in self._sources:
@@ -284,19 +293,25 @@ class LiveRun:
         if self.spec is None:
             identity = read_run_file(self.folder)
             self.spec = identity.spec if identity else None
-        status = self._judged(derive_status(list(self._sources.values())))
+        status = self._confirmed(derive_status(list(self._sources.values())))
         changed, self.status = status != self.status, status
         return changed
 
-    def _judged(self, status: Status) -> Status:
-        """A run that was running is lost when its launcher has said so, or has had its time to."""
+    def _confirmed(self, status: Status) -> Status:
+        """Return `status`, or the previous "running" if the loss of a process is unconfirmed.
+
+        A process that fails is in its own log before the launcher has written its exit reason, or
+        has restarted the process. Until then, and for `EXIT_REASON_WITHIN_S` at most, the run
+        stays "running": otherwise viewers would see a run fail that recovers a moment later.
+        """
         looks_lost = status.state in ("failed", "incomplete") and self.status.state == "running"
-        if not looks_lost or self._group.is_judged:
-            self._lost_at = None
+        if not looks_lost or self._group.has_exit_reasons:
+            self._seemed_lost_at = None
             return status
-        if self._lost_at is None:
-            self._lost_at = self._clock()
-        return self.status if self._clock() - self._lost_at < JUDGED_WITHIN_S else status
+        if self._seemed_lost_at is None:
+            self._seemed_lost_at = self._clock()
+        waited_s = self._clock() - self._seemed_lost_at
+        return self.status if waited_s < EXIT_REASON_WITHIN_S else status
 
     def _status_text(self) -> str:
         spec = self.applied_spec or {}

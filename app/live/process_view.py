@@ -49,7 +49,7 @@ class ProcessView:
             elif isinstance(event, SegmentOpened):
                 self._segment = event
             elif isinstance(event, Exited):
-                # Told also when a fresh process has taken the lost one's place.
+                # Kept after a restart has replaced the lost process in `current`.
                 self._loss = find_loss(self._history.current(), self._segment) or self._loss
             self.version += 1
             self._text = None
@@ -60,8 +60,8 @@ class ProcessView:
         return self._history.titles()
 
     @property
-    def is_judged(self) -> bool:
-        """Whether no launcher has yet to say how one of its processes ended."""
+    def has_exit_reasons(self) -> bool:
+        """Whether the launchers have written the exit reason of every process they started."""
         return all(one.verdict for one in self._history.current() if one.is_launched)
 
     def text(self, seen: int) -> str:
@@ -81,7 +81,7 @@ class ProcessView:
         }
 
     def _story(self, current: list[Process]) -> list[str]:
-        """What followed the last loss, and that the lost one is back where it is."""
+        """Sentences on the last lost process: what followed, and its restart if it is back."""
         found = find_loss(current, self._segment)
         if found is not None:
             return found.sentences
@@ -96,6 +96,7 @@ class ProcessView:
 
 
 def _row(process: Process) -> dict[str, Any]:
+    """The fields of a process that `app/frontend/live` reads."""
     return {
         "worker": process.worker,
         "generation": process.generation,

@@ -119,7 +119,7 @@ def _waiting_for(state: Queued | Running) -> str:
 
 
 def show(key: Key) -> None:
-    """The recording of `key`, or what became of it."""
+    """Show a recording with its buttons; its progress while it runs, its error if it failed."""
     held, viewer = lab().recordings, current_viewer()
     state = held.state(viewer, key)
     if isinstance(state, Queued | Running):

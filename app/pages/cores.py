@@ -88,7 +88,7 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
 
 
 def show_times(found: Cores) -> None:
-    """Where the step of every core went."""
+    """Draw how each core's mean captured step divides into phases (`CATEGORIES`)."""
     timed = [item for item in found.cores if item.split]
     st.subheader("Step time of each core")
     if not timed:

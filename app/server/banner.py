@@ -48,7 +48,7 @@ def who_may(access: Access) -> str:
 
 def addresses(access: Access) -> list[str]:
     """URLs with the token, the one for this machine first."""
-    return [with_token(f"http://{name}:{access.port}", access) for name in _names(access)]
+    return [with_token(f"http://{name}:{access.port}", access) for name in _host_names(access)]
 
 
 def with_token(url: str, access: Access) -> str:
@@ -56,22 +56,26 @@ def with_token(url: str, access: Access) -> str:
     return url if access.token is None else f"{url}/?{urlencode({'token': access.token})}"
 
 
-def _names(access: Access) -> list[str]:
+def _host_names(access: Access) -> list[str]:
+    """The names of this host in a URL: the host that the server listens on, or, if it listens on
+    every interface, the loopback address followed by the addresses that others can reach."""
     if not is_any_address(access.host):
         return [bracketed(access.host)]
     names = [bracketed("127.0.0.1" if ":" not in access.host else "::1")]
-    outside = [
+    reachable = [
         bracketed(found.address)
         for addresses_of_one in psutil.net_if_addrs().values()
         for found in addresses_of_one
-        if found.family in (socket.AF_INET, socket.AF_INET6) and _is_outside(found.address)
+        if found.family in (socket.AF_INET, socket.AF_INET6) and _is_reachable(found.address)
     ]
-    return names + outside
+    return names + reachable
 
 
-def _is_outside(address: str) -> bool:
-    """Whether other machines can use it; an address that is valid on one link only cannot be put
-    into a URL."""
+def _is_reachable(address: str) -> bool:
+    """Whether other machines can open a URL with this address.
+
+    A link-local address is left out: it needs a zone (`%eth0`), which a URL cannot have.
+    """
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -80,9 +84,9 @@ def _is_outside(address: str) -> bool:
 
 
 def warn_of_folder(runs: Path) -> str | None:
-    """What others can do to the runs folder; None if only its owner can write there.
+    """A sentence on who else can change the runs; None if only this user can write to the folder.
 
-    A run is commanded by files in its folder.
+    Write access also controls running runs, which read commands from files in their folder.
     """
     found = runs.stat()
     own = found.st_uid in (os.getuid(), 0) if hasattr(os, "getuid") else True

@@ -95,92 +95,98 @@ class ContextRecordings:
         self._kept = kept, kept_bytes
         self._clock = clock
         self._tick_s = tick_s
-        """Between two calls of `tick` by a thread of this object's own; None: it has none."""
+        """Interval at which a thread calls `tick` while work is left; None: the caller does."""
         self._lock = threading.RLock()
-        self._looks: dict[str, tuple[Key, ...]] = {}
+        self._watched: dict[str, tuple[Key, ...]] = {}
+        """What each viewer looks at."""
         self._lost: dict[str, float] = {}
         """Viewers whose connection is lost, and since when."""
         self._stopped: set[tuple[str, Key]] = set()
+        """Viewers and the recordings that they stopped, for themselves only."""
         self._queue: list[Key] = []
         self._running: dict[Key, Recording] = {}
-        self._over: OrderedDict[Key, tuple[Done | Refused, int]] = OrderedDict()
-        """What became of recordings, the one asked for last at the end, each with its size."""
+        self._outcomes: OrderedDict[Key, tuple[Done | Refused, int]] = OrderedDict()
+        """Result or error of each ended recording with its size, least recently used first."""
         self._thread: threading.Thread | None = None
 
     def look(self, viewer: str, keys: Iterable[Key]) -> None:
-        """`viewer` looks at these from now on, and at nothing else; what is missing is recorded."""
+        """Replace what `viewer` looks at by `keys`, and queue those without a recording or result.
+
+        A recording that the viewer has stopped is not queued, unless the viewer looked elsewhere
+        since. Recordings that no viewer looks at any more end.
+        """
         with self._lock:
-            self._looks[viewer] = tuple(keys)
+            self._watched[viewer] = tuple(keys)
             self._lost.pop(viewer, None)
             self._stopped = {
-                each
-                for each in self._stopped
-                if each[0] != viewer or each[1] in self._looks[viewer]
+                (other, key)
+                for other, key in self._stopped
+                if other != viewer or key in self._watched[viewer]
             }
-            for key in self._looks[viewer]:
+            for key in self._watched[viewer]:
                 if (viewer, key) not in self._stopped:
-                    self._ask(key)
+                    self._enqueue(key)
         self.tick()
 
     def leave(self, viewer: str) -> None:
-        """`viewer` looks at another page."""
-        if viewer in self._looks:
+        """Note that `viewer` has left the page, and end what only this viewer looked at."""
+        if viewer in self._watched:
             self.look(viewer, ())
             with self._lock:
-                self._looks.pop(viewer, None)
+                self._watched.pop(viewer, None)
 
     def state(self, viewer: str, key: Key) -> State:
-        """What `viewer` is shown of a recording that it looks at."""
+        """The state of a recording for `viewer`. Queues the recording if there is none."""
         with self._lock:
             if (viewer, key) in self._stopped:
                 return Refused(STOPPED)
-            if key in self._over:
-                self._over.move_to_end(key)
-                return self._over[key][0]
+            if key in self._outcomes:
+                self._outcomes.move_to_end(key)
+                return self._outcomes[key][0]
             if key in self._running:
                 return Running()
             if key not in self._queue:
-                self._ask(key)
+                self._enqueue(key)
             return Queued(self._queue.index(key) + 1)
 
     def record_again(self, viewer: str, key: Key) -> None:
         """Discard the result of a recording and record again."""
         with self._lock:
             self._stopped.discard((viewer, key))
-            self._over.pop(key, None)
-            self._ask(key)
+            self._outcomes.pop(key, None)
+            self._enqueue(key)
         self.tick()
 
     def stop(self, viewer: str, key: Key) -> None:
-        """`viewer` waits no longer. Others who look at the same recording still get it."""
+        """Stop a recording for `viewer`. It ends unless another viewer looks at it."""
         with self._lock:
             self._stopped.add((viewer, key))
         self.tick()
 
     def tick(self) -> None:
-        """Take in what has ended, end what no viewer looks at, start what waits."""
+        """Keep the results of ended recordings, end unwatched ones and start queued ones."""
         ended: list[Recording] = []
         with self._lock:
-            self._notice_lost()
+            self._forget_lost_viewers()
             wanted = self._wanted()
             self._queue = [key for key in self._queue if key in wanted]
             for key, recording in list(self._running.items()):
                 if not recording.is_running:
-                    self._take_in(key, recording)
+                    self._keep_result(key, recording)
                 elif key in wanted:
                     continue
                 del self._running[key]
                 ended.append(recording)
             while self._queue and len(self._running) < self.max_running:
                 self._begin(self._queue.pop(0))
-            self._run_thread()
+            self._start_thread()
         for recording in ended:  # takes a moment, which no page should wait for
             recording.close()
 
     def close(self) -> None:
         """End every recording."""
         with self._lock:
-            self._looks.clear()
+            self._watched.clear()
         self.tick()
 
     @property
@@ -189,26 +195,26 @@ class ContextRecordings:
         with self._lock:
             return not self._running and not self._queue
 
-    def _ask(self, key: Key) -> None:
-        if key not in self._over and key not in self._running and key not in self._queue:
+    def _enqueue(self, key: Key) -> None:
+        if key not in self._outcomes and key not in self._running and key not in self._queue:
             self._queue.append(key)
 
     def _wanted(self) -> set[Key]:
         return {
             key
-            for viewer, keys in self._looks.items()
+            for viewer, keys in self._watched.items()
             for key in keys
             if (viewer, key) not in self._stopped
         }
 
-    def _notice_lost(self) -> None:
+    def _forget_lost_viewers(self) -> None:
         now = self._clock()
-        for viewer in list(self._looks):
+        for viewer in list(self._watched):
             if self._is_connected(viewer):
                 self._lost.pop(viewer, None)
             elif now - self._lost.setdefault(viewer, now) >= self._grace_s:
-                del self._looks[viewer], self._lost[viewer]
-                self._stopped = {each for each in self._stopped if each[0] != viewer}
+                del self._watched[viewer], self._lost[viewer]
+                self._stopped = {(other, key) for other, key in self._stopped if other != viewer}
 
     def _begin(self, key: Key) -> None:
         try:
@@ -216,22 +222,23 @@ class ContextRecordings:
         except LabError as error:
             self._keep(key, Refused(str(error)))
 
-    def _take_in(self, key: Key, recording: Recording) -> None:
+    def _keep_result(self, key: Key, recording: Recording) -> None:
         try:
             self._keep(key, Done(recording.result()), recording.num_bytes)
         except LabError as error:
             self._keep(key, Refused(str(error)))
 
     def _keep(self, key: Key, outcome: Done | Refused, num_bytes: int = 0) -> None:
-        self._over[key] = (outcome, num_bytes + len(key[0]))
-        self._over.move_to_end(key)
+        self._outcomes[key] = (outcome, num_bytes + len(key[0]))
+        self._outcomes.move_to_end(key)
         most, most_bytes = self._kept
-        while len(self._over) > 1 and (
-            len(self._over) > most or sum(size for _, size in self._over.values()) > most_bytes
+        while len(self._outcomes) > 1 and (
+            len(self._outcomes) > most
+            or sum(size for _, size in self._outcomes.values()) > most_bytes
         ):
-            self._over.popitem(last=False)
+            self._outcomes.popitem(last=False)
 
-    def _run_thread(self) -> None:
+    def _start_thread(self) -> None:
         if self._tick_s is None or self.is_idle or self._thread is not None:
             return
         self._thread = threading.Thread(target=self._tick_on, name="recordings", daemon=True)

@@ -27,26 +27,28 @@ async def healthz(_request: Request) -> Response:
 
 
 async def stream(socket: WebSocket) -> None:
-    """`/api/runs/{run}/stream?cursor=`: the messages of `LiveRun.message`, as they come.
+    """`/api/runs/{run}/stream?cursor=`: sends each message of `LiveRun.message` as it comes.
 
-    Closes with 4404 for a run that is not there, and with 4401 for a page without the token
-    (`app.access.gate`).
+    Closes with 4404 if the run does not exist or is deleted. A page without the token never gets
+    here: `app.access.gate` closes its connection with 4401.
     """
     await socket.accept()
     run_id = socket.path_params["run"]
     try:
         run_folder(state.lab().runs, run_id)
     except LabError as error:
+        # RFC 6455 limits the reason of a close to 123 bytes.
         await socket.close(CLOSE_NOT_FOUND, str(error)[:100])
         return
     sending = asyncio.create_task(_send(socket, run_id))
     try:
-        while True:  # nothing is expected: this is how a viewer's leaving is noticed
+        while True:  # the page sends nothing: reading is how its disconnection is noticed
             await socket.receive_text()
     except WebSocketDisconnect:
         pass
     finally:
         sending.cancel()
+        # Starlette raises RuntimeError for a message to a socket that is closed already.
         with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
             await sending
 

@@ -42,7 +42,10 @@ def links_of(profile: Profile, number: int) -> Links:
 
 
 def show_links(found: Links) -> None:
-    """The matrix of bytes between processes with its numbers beside it."""
+    """Show bytes per step between processes, as a matrix and a table, and per interface.
+
+    Draws nothing for a run of one process. Up to `MANY` processes fit side by side with the table.
+    """
     if len(found.names) < 2:
         return
     st.subheader("Between processes", help=DEFINITIONS["link_bytes"].text)

@@ -20,14 +20,18 @@ KEY = "segment"
 
 
 def segment_title(segment: SegmentOpened) -> str:
-    """What tells a segment from another: `mirrored ×4, batch 256`."""
+    """Strategy, replicas and batch of a segment: `mirrored ×4, batch 256`."""
     title = f"{segment.strategy} ×{segment.num_replicas}"
     batch = segment.global_batch_size
     return title if batch is None else f"{title}, batch {batch}"
 
 
 def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
-    """By number. One that looks like the one before it is called by what was changed."""
+    """Return the title of each segment, by its number.
+
+    Two segments in a row with equal `segment_title`s differ in another field: the later one is
+    titled by the fields that changed.
+    """
     titles: dict[int, str] = {}
     for number, segment in enumerate(segments):
         title = segment_title(segment)
@@ -45,9 +49,9 @@ def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
 
 
 def pick_segment(profile: Profile) -> SegmentOpened | None:
-    """The segment to look at; None where the run has none, and the page has said so.
+    """Return the segment to show, chosen with a control if the run has several.
 
-    A run that was never reconfigured has one, and nothing is asked.
+    Returns None if the run has no segment yet, after a message on the page.
     """
     segments = profile.segments
     if not segments:

@@ -185,7 +185,7 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     algbw, factor = _bandwidth(timed), bus_factor(op, size)
     sources = {source for source in texts(rows, "source") if source}
-    wait_ms, transfer_ms = _in_step(timed)
+    wait_ms, transfer_ms = _mean_wait_and_transfer(timed)
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
@@ -201,27 +201,31 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     )
 
 
-def _in_step(rows: pa.Table) -> tuple[float | None, float | None]:
-    """Wait and transfer of a mean replica's step, each the union over its calls, in ms."""
+def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]:
+    """Return `(wait, transfer)` of a replica in a step in ms, means over replicas and steps.
+
+    A call waits for `wait_ms` from its start, then transfers for `transfer_ms`. Calls that overlap
+    in one replica count once. Returns `(None, None)` without calls or if one has no times.
+    """
     wait, transfer = floats(rows, "wait_ms"), floats(rows, "transfer_ms")
     if not rows.num_rows or not np.isfinite(wait + transfer).all():
         return None, None
     start = ints(rows, "start_ns")
     keys = np.stack([ints(rows, name) for name in ("step", "worker", "replica")])
-    _members, member = np.unique(keys, axis=1, return_inverse=True)
-    member = member.ravel()
-    # Every member's times are moved to a stretch of their own: one union then serves all.
-    first = np.full(int(member.max()) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, member, start)
-    begin = start - first[member]
-    stretch = int((begin + np.rint((wait + transfer) * 1e6).astype(np.int64)).max()) + 1
-    begin += member * stretch
+    groups, group = np.unique(keys, axis=1, return_inverse=True)
+    group, num_groups = group.ravel(), groups.shape[1]
+    # Calls of different replicas or steps must not merge. Shift each group's times to a range of
+    # its own, then one vectorised union serves all groups.
+    first = np.full(num_groups, np.iinfo(np.int64).max)
+    np.minimum.at(first, group, start)
+    begin = start - first[group]
+    range_ns = int((begin + np.rint((wait + transfer) * 1e6).astype(np.int64)).max()) + 1
+    begin += group * range_ns
     moving = begin + np.rint(wait * 1e6).astype(np.int64)
     end = moving + np.rint(transfer * 1e6).astype(np.int64)
-    lengths = (Intervals.union((begin, moving)), Intervals.union((moving, end)))
-    waited, moved = (float((part.ends - part.starts).sum()) / 1e6 for part in lengths)
-    num_members = int(member.max()) + 1
-    return waited / num_members, moved / num_members
+    unions = (Intervals.union((begin, moving)), Intervals.union((moving, end)))
+    waited, moved = (float((union.ends - union.starts).sum()) / 1e6 for union in unions)
+    return waited / num_groups, moved / num_groups
 
 
 def _bandwidth(rows: pa.Table) -> float | None:

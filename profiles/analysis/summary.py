@@ -73,18 +73,18 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "strategy": segment.strategy,
         "num_replicas": segment.num_replicas,
         "num_workers": segment.num_workers,
-        **_missing({"global_batch_size": segment.global_batch_size}, "the program reported none"),
+        **_explain({"global_batch_size": segment.global_batch_size}, "the program reported none"),
         "cross_device_ops": segment.cross_device_ops,
         "headline": "".join(headline(profile, facts)),
         "key_numbers": [_key_number(item) for item in key_numbers(facts)],
         "first_step": segment.first_step,
         "moved": segment.moved,
-        **_missing({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
+        **_explain({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
         "steps": _steps(facts.steps),
         "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
         "cores": [_core(core) for core in cores(profile, segment).cores],
         **_tpu_check(profile, segment),
-        **_missing({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
+        **_explain({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
         "collectives": [_collective(use) for use in facts.communication.collectives],
         **_busbw(facts.communication),
         "bytes_per_step": _bytes_per_step(facts.communication),
@@ -92,11 +92,11 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         **serving_summary(profile, segment),
         "placement": _placement(placement(profile, segment.segment)),
         **_straggler(facts.stragglers),
-        "loss": _missing(
+        "loss": _explain(
             {"first": facts.steps.first_loss, "last": facts.steps.last_loss},
             "no step recorded a finite loss",
         ),
-        "input": _missing(
+        "input": _explain(
             {
                 "mean_ms": facts.input.mean_ms,
                 "median_ms": facts.input.median_ms,
@@ -104,7 +104,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             },
             facts.input.reason,
         ),
-        "efficiency": _missing(
+        "efficiency": _explain(
             {
                 "load_balance": pop.load_balance,
                 "communication": pop.communication,
@@ -123,7 +123,7 @@ def _key_number(item: KeyNumber) -> Json:
 
 def _environment(found: Environment | None) -> Json:
     if found is None:
-        return _missing({"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED)
+        return _explain({"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED)
     return {
         "tensorflow": found.tensorflow,
         "python": found.python,
@@ -148,8 +148,8 @@ def _steps(steps: StepTimes) -> Json:
         "count": steps.count,
         "warm_up": steps.num_warm_up,
         "timed": int(steps.timed.sum()),
-        "wall_ms": _missing(wall, why),
-        **_missing(rest, "no step recorded its examples" if steps.count else why),
+        "wall_ms": _explain(wall, why),
+        **_explain(rest, "no step recorded its examples" if steps.count else why),
     }
 
 
@@ -161,7 +161,7 @@ def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
         "worker": replica.worker,
         "device": replica.device,
         "num_steps": replica.num_steps,
-        **_missing(known, breakdown.reason or "not recorded for this replica"),
+        **_explain(known, breakdown.reason or "not recorded for this replica"),
     }
 
 
@@ -175,7 +175,7 @@ def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
         "lookup_ms": found.lookup_ms,
         "lowering_ms": found.lowering_ms,
     }
-    return _missing({"tpu_check": None if found.reason else known}, found.reason)
+    return _explain({"tpu_check": None if found.reason else known}, found.reason)
 
 
 def _core(core: Core) -> Json:
@@ -187,14 +187,14 @@ def _core(core: Core) -> Json:
         "worker": core.worker,
         "device": core.device,
         "num_steps": core.split.num_steps if core.split else 0,
-        **_missing(phases, NO_CORE_STEP),
+        **_explain(phases, NO_CORE_STEP),
     }
 
 
 def _collective(use: CollectiveUse) -> Json:
     known = asdict(use)
     busbw = {"busbw_gbps": known.pop("busbw_gbps")}
-    return {**_missing(known, UNKNOWN_USE), **_missing(busbw, use.why_no_busbw)}
+    return {**_explain(known, UNKNOWN_USE), **_explain(busbw, use.why_no_busbw)}
 
 
 def _busbw(found: Communication) -> Json:
@@ -203,7 +203,7 @@ def _busbw(found: Communication) -> Json:
         "main_collective": main.op if main else None,
         "busbw_gbps": main.busbw_gbps if main else None,
     }
-    return _missing(known, found.why_no_busbw)
+    return _explain(known, found.why_no_busbw)
 
 
 def _bytes_per_step(communication: Communication) -> Json:
@@ -211,19 +211,22 @@ def _bytes_per_step(communication: Communication) -> Json:
         "collective": communication.collective_bytes,
         "transfer": communication.transfer_bytes,
     }
-    return _missing(sizes, communication.reason or NO_WINDOW)
+    return _explain(sizes, communication.reason or NO_WINDOW)
 
 
 def _links(found: Links) -> Json:
-    """Bytes per step between processes; null for a run of one process."""
+    """Return the entry `links`: bytes per step between processes and over network interfaces.
+
+    The entry is null, with its reason, if there is no link, as in a run of one process.
+    """
     if not found.links:
-        return _missing({"links": None}, found.reason)
+        return _explain({"links": None}, found.reason)
     document: Json = {
         "processes": {str(number): name for number, name in found.names.items()},
         "steps": found.num_steps,
         "pairs": [_link(link, found) for link in found.links],
-        **_missing({"derived_from": found.derived_from}, NO_SIZES),
-        **_missing({"overhead": found.overhead}, "no link has a measured and a derived size"),
+        **_explain({"derived_from": found.derived_from}, NO_SIZES),
+        **_explain({"overhead": found.overhead}, "no link has a measured and a derived size"),
         "interfaces": [
             {**asdict(use), "header_bytes": use.header_bytes, "overhead": use.overhead}
             for use in found.interfaces
@@ -239,9 +242,9 @@ def _link(link: Link, found: Links) -> Json:
     return {
         "from": link.from_worker,
         "to": link.to_worker,
-        **_missing(measured, found.reason or "neither end counted this link"),
-        **_missing({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
-        **_missing(derived, no_need),
+        **_explain(measured, found.reason or "neither end counted this link"),
+        **_explain({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
+        **_explain(derived, no_need),
     }
 
 
@@ -249,7 +252,7 @@ def _placement(found: Placement) -> Json:
     ops = {item.device: item.num_ops for item in found.devices if item.num_ops}
     variables = {item.device: item.num_variables for item in found.devices if item.num_variables}
     if found.reason:
-        return _missing({"ops": None, "variables": None}, found.reason)
+        return _explain({"ops": None, "variables": None}, found.reason)
     return {"ops": ops, "variables": variables}
 
 
@@ -259,8 +262,8 @@ def _straggler(found: Stragglers) -> Json:
     document: Json = {
         "straggler": asdict(worst) if worst else None,
         "late": [asdict(item) for item in found.late],
-        **_missing({"lateness": asdict(latest) if latest else None}, found.why_no_what_if),
-        "what_if": _missing(
+        **_explain({"lateness": asdict(latest) if latest else None}, found.why_no_what_if),
+        "what_if": _explain(
             {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.why_no_what_if
         ),
     }
@@ -274,14 +277,14 @@ def _clock(found: ClockAnswer) -> Json:
     reason, check = document.pop("reason"), document.pop("check")
     needed = "needs a known clock and steps shared with the reference worker"
     is_one = "it uses the reference's clock"
-    return {**_missing(document, reason or is_one), **_missing({"check": check}, needed)}
+    return {**_explain(document, reason or is_one), **_explain({"check": check}, needed)}
 
 
 def _capture(cost: CaptureCost) -> Json:
     return {
         "windows": cost.num_windows,
         "steps": cost.num_steps,
-        **_missing({"overhead_ratio": cost.overhead_ratio}, cost.reason),
+        **_explain({"overhead_ratio": cost.overhead_ratio}, cost.reason),
         "errors": list(cost.errors),
     }
 
@@ -296,8 +299,8 @@ def _notes(profile: Profile) -> list[Json]:
     return own + [{"level": "warning", "message": note} for note in profile.notes]
 
 
-def _missing(values: Json, reason: str | None) -> Json:
-    """The values, each None followed by the reason for it."""
+def _explain(values: Json, reason: str | None) -> Json:
+    """Return `values` with an entry `NAME_reason` added for each NAME whose value is None."""
     document: Json = {}
     for name, value in values.items():
         document[name] = value

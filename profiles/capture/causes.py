@@ -86,22 +86,24 @@ def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
 
 
 def _new_functions(joined: Joined) -> dict[int, str]:
-    """Return, by step, a function that no earlier captured step calls under the same number.
+    """Return the function that a step is the first to call, by index of the step.
 
-    TensorFlow numbers each traced function, so a new number means a new trace.
+    TensorFlow calls a trace of `f` `__inference_f_123` and numbers each trace anew, so a full name
+    that has not occurred before in the capture means a new trace. If a step calls several, the last
+    one is named. Steps without a new trace are absent.
     """
     names, calls = joined.columns.names, joined.calls
     order = np.argsort(calls.start_ns, kind="stable")
-    found: dict[int, str] = {}
+    new_in_step: dict[int, str] = {}
     seen: set[int] = set()
     for step, name in zip(
         joined.steps.of(calls.start_ns)[order].tolist(), calls.name[order].tolist(), strict=True
     ):
         match = event_names.CALLED.match(names[name])
-        if name not in seen and match and step >= 0:
-            found[step] = match[1]
+        if name not in seen and match and step >= 0:  # -1: between two steps
+            new_in_step[step] = match[1]
         seen.add(name)
-    return found
+    return new_in_step
 
 
 def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[Row]:
@@ -115,12 +117,12 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
         of_stage.setdefault(names[index], []).append(index)
     rows: list[Row] = []
     wall = steps.end_ns - steps.start_ns
-    taken = _without(waiting, busy)
+    taken = _difference(waiting, busy)
     before = taken.length_within(steps.start_ns, steps.end_ns)
     for stage in sorted(of_stage, key=lambda name: -name.count("::")):
         own = events.take(np.isin(events.name, of_stage[stage]))
         at_work = Intervals.union((own.start_ns, own.end_ns))
-        taken = _without(taken, at_work)
+        taken = _difference(taken, at_work)
         left = taken.length_within(steps.start_ns, steps.end_ns)
         held, before = before - left, left
         mean_ns = float((own.end_ns - own.start_ns).mean())
@@ -202,11 +204,12 @@ def _both(first: Intervals, second: Intervals, starts: Ints, ends: Ints) -> Ints
     return shared
 
 
-def _without(first: Intervals, second: Intervals) -> Intervals:
+def _difference(first: Intervals, second: Intervals) -> Intervals:
     """Return the first set minus the second."""
     edges = np.unique(np.concatenate([first.starts, first.ends, second.starts, second.ends]))
     if not edges.size:
         return first
-    middles = edges[:-1]
-    keep = first.contains(middles) & ~second.contains(middles)
-    return Intervals.union((edges[:-1][keep], edges[1:][keep]))
+    # Neither set begins or ends between two neighbouring edges: the start decides for the piece.
+    starts, ends = edges[:-1], edges[1:]
+    keep = first.contains(starts) & ~second.contains(starts)
+    return Intervals.union((starts[keep], ends[keep]))

@@ -164,6 +164,7 @@ def _match_names(columns: XSpaceColumns, graph: Graph) -> tuple[Ints, NDArray[np
 
 
 def _steps(events: Events) -> Steps:
+    """Return each step once, in order of start, from the step annotations of a capture."""
     order = np.argsort(events.start_ns, kind="stable")
     start, end, number = events.start_ns[order], events.end_ns[order], events.key[order]
     # Both the program and the recorder may annotate a step; keep the outer annotation.

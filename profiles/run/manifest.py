@@ -91,9 +91,8 @@ def create_run_file(
         uid=uuid.uuid4().hex,
         parts=list(parts),
     )
-    draft = (
-        run / f".{RUN_FILE}.{uuid.uuid4().hex}"
-    )  # a pid is not unique across hosts that share the disk
+    # A process id would not be unique: hosts may share the disk.
+    draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"
     try:
         run.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(_text_of(msgspec.to_builtins(identity)))
@@ -112,7 +111,8 @@ def create_run_file(
 def rename_in_run_file(run: Path) -> None:
     """Write the folder's present name to `run.json`. Raises OSError if that fails.
 
-    Does nothing if `run.json` is missing or damaged.
+    Does nothing if `run.json` is missing or damaged. The file is replaced as a whole, so a reader
+    sees either the old name or the new one.
     """
     if read_run_file(run) is None:
         return

@@ -67,7 +67,7 @@ def read_columns(name: str, path: Path, num_rows: int | None = None) -> tuple[pa
             found = file.metadata.num_rows
             raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
         _check_size(name, file.metadata)
-        columns, lacking = _check_form(name, file.schema_arrow)
+        columns, lacking = _columns_to_read(name, file.schema_arrow)
         # For a small file, starting threads takes longer than reading it.
         use_threads = file.metadata.num_rows >= _MANY_ROWS
         return file.read(list(columns), use_threads=use_threads), list(lacking)
@@ -103,10 +103,12 @@ def _check_size(name: str, metadata: pq.FileMetaData) -> None:
         raise UnreadableTableError(f"has more than {LARGEST_BYTES >> 30} GiB in it")
 
 
-@functools.lru_cache(maxsize=64)  # a run has hundreds of files of one form
-def _check_form(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns to read, and a description of missing optional ones.
+@functools.lru_cache(maxsize=64)  # a run has hundreds of files with the same schema
+def _columns_to_read(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the columns to read, and a description of the missing optional ones.
 
+    `name` is the table, `schema` that of the file. The second tuple is empty or has one text.
+    Columns of the file that the table does not have are not read.
     Raises UnreadableTableError if a required column is missing, a column occurs twice, or has
     another type.
     """

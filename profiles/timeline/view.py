@@ -67,11 +67,13 @@ def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) ->
 
 _EMPTY = np.empty(0)
 _Columns = tuple[npt.NDArray[np.generic], ...]
+"""Rectangles of one row: start, duration, index, row, category and covered, as in `View`."""
 
 
 def _cut_row(
     timeline: Timeline, row: int, from_ns: float, to_ns: float, bin_ns: float, budget: int
 ) -> _Columns:
+    """Return the rectangles of one row: all spans if they fit the budget, else summaries too."""
     first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
     # Spans of a row do not overlap, so their ends are sorted like their starts.
     low = first + int(np.searchsorted(timeline.end[first:last], from_ns, side="right"))
@@ -100,23 +102,30 @@ def _singles(timeline: Timeline, inside: npt.NDArray[np.int64], row: int) -> _Co
 def _summaries(
     timeline: Timeline, inside: npt.NDArray[np.int64], row: int, from_ns: float, bin_ns: float
 ) -> _Columns:
-    """Return one rectangle per bin that has spans; a span counts for the bin it starts in."""
+    """Return one rectangle per bin that has spans; a span counts for the bin it starts in.
+
+    `inside` are the numbers of the spans, `from_ns` the start of the first bin. A rectangle has the
+    category that covers most of its bin.
+    """
     bins = np.maximum((timeline.start[inside] - from_ns) / bin_ns, 0).astype(np.int64)
     num_bins = int(bins.max()) + 1 if len(bins) else 0
     num_categories = len(timeline.categories)
-    lasting = timeline.end[inside] - timeline.start[inside]
+    length = timeline.end[inside] - timeline.start[inside]
     cells = bins * num_categories + timeline.category[inside]
-    busy = np.bincount(cells, weights=lasting + 1, minlength=num_bins * num_categories)
+    # 1 ns more: a bin whose spans all have length 0 is in use, too.
+    busy = np.bincount(cells, weights=length + 1, minlength=num_bins * num_categories)
     busy = busy.reshape(num_bins, num_categories)
     used = np.flatnonzero(busy.sum(axis=1))
+    # At least 15 %, so that a bin with little in it is visible. More than 100 % is possible: a span
+    # may end after its bin.
     covered = np.clip(busy[used].sum(axis=1) / bin_ns, 0.15, 1.0)
     return (
         from_ns + used * bin_ns,
         np.full(len(used), bin_ns),
-        np.full(len(used), -1),
+        np.full(len(used), -1),  # a summary, not a span
         np.full(len(used), row),
         busy[used].argmax(axis=1) if len(used) else used,
-        covered * 255,
+        covered * 255,  # stored in a byte
     )
 
 

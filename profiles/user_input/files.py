@@ -1,7 +1,7 @@
-"""Paths that a person gave: what is there, told without opening it, and small text files.
+"""Paths that a user gave: what is at them, found without opening it, and small text files.
 
-A path may be of any length, name the home of a user who does not exist, or lead to a pipe whose
-reader would wait for ever: each ends in a sentence.
+A path may be too long, name the home of a user who does not exist, or lead to a pipe whose reader
+would wait for ever. Each case raises SpecError with a message for the user.
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ class Found:
 
 
 def find(text: str | Path, what: str, field: str = "") -> Found:
-    """Find what is at a path, with `~` expanded. Raises SpecError, which names it `what`."""
+    """Return the kind and size of what is at a path, without opening it.
+
+    Expands `~` and follows links. Raises SpecError if nothing is there or the path cannot be used;
+    its message calls the path `what`, and it belongs to the spec's `field`.
+    """
     try:
         path = Path(text).expanduser()
         status = path.stat()
     except FileNotFoundError:
-        raise SpecError(f"{what} {shown(str(text))[1:-1]} does not exist", field=field) from None
+        raise SpecError(f"{what} {_unquoted(text)} does not exist", field=field) from None
     except (OSError, ValueError, RuntimeError) as error:
         # A null byte in a path is a ValueError, the home of an unknown user a RuntimeError.
         raise _unreadable(text, what, error, field) from None
@@ -57,7 +61,7 @@ def find_file(text: str | Path, what: str, field: str = "") -> Path:
     found = find(text, what, field)
     if found.kind != "file":
         kind = "a folder" if found.kind == "folder" else found.kind
-        raise SpecError(f"{what} {shown(str(text))[1:-1]} is {kind}, not a file", field=field)
+        raise SpecError(f"{what} {_unquoted(text)} is {kind}, not a file", field=field)
     return found.path
 
 
@@ -80,6 +84,11 @@ def read_text(path: Path, what: str, field: str = "") -> str:
         ) from None
 
 
+def _unquoted(text: str | Path) -> str:
+    """The path for a message: shortened and escaped as by `shown`, without its quotation marks."""
+    return shown(str(text))[1:-1]
+
+
 def _unreadable(text: str | Path, what: str, error: Exception, field: str) -> SpecError:
     why = (error.strerror if isinstance(error, OSError) else None) or first_line(error)
-    return SpecError(f"{what} {shown(str(text))[1:-1]} cannot be read: {why}", field=field)
+    return SpecError(f"{what} {_unquoted(text)} cannot be read: {why}", field=field)

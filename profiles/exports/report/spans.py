@@ -26,7 +26,7 @@ from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000
-"""Limit for a single stretch, needed if one step alone has more spans."""
+"""Limit for a single stretch, reached only if one step alone has more spans."""
 
 Entry = tuple[str, str, str]
 """Name, op and phase of a span."""
@@ -44,23 +44,26 @@ class Packed:
 
 
 def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence[int]]) -> Packed:
-    """Pack rows, steps and spans of every stretch, given by its step numbers."""
+    """Pack each stretch, given as the numbers of consecutive steps: its rows, steps and spans.
+
+    Every stretch needs at least one span. Names are stored once for all stretches.
+    """
     rows = np.repeat(np.arange(timeline.num_rows), np.diff(timeline.row_starts))
     waits = _waits(facts, timeline, [step for steps in stretches for step in steps])
     chosen = [np.flatnonzero(np.isin(timeline.step, steps)) for steps in stretches]
     kept = [_longest(timeline, spans) for spans in chosen]
     read = [_read(timeline, rows, spans, waits) for spans in kept]
     entries = sorted({entry for spans in read for *_, entry in spans})
-    number = {entry: index for index, entry in enumerate(entries)}
+    entry_index = {entry: index for index, entry in enumerate(entries)}
     ops = sorted({op for _, op, _ in entries})
     phases = sorted({phase for _, _, phase in entries})
     return Packed(
         document={
             "ops": ops,
             "categories": phases,
-            "names": _folded(entries, ops, phases),
+            "names": _encode_names(entries, ops, phases),
             "stretches": [
-                _stretch(facts, timeline, spans, steps, number)
+                _pack_stretch(facts, timeline, spans, steps, entry_index)
                 for spans, steps in zip(read, stretches, strict=True)
             ],
         },
@@ -109,21 +112,26 @@ def _read(
     return sorted(found)
 
 
-def _stretch(
+def _pack_stretch(
     facts: RunFacts,
     timeline: Timeline,
     spans: list[Span],
     steps: Sequence[int],
-    number: dict[Entry, int],
+    entry_index: dict[Entry, int],
 ) -> dict[str, Any]:
-    origin = spans[0][0]
+    """Return one stretch as the page reads it, with times relative to its first span.
+
+    Rows of the timeline that have no span in this stretch are left out; the others are numbered
+    from 0 as lanes. A track whose rows are all left out has no entry in `rows`.
+    """
+    origin = spans[0][0]  # the spans are in order of their start
     lane_of = {row: lane for lane, row in enumerate(sorted({row for _, _, row, _ in spans}))}
-    used = [(track, _num_used(track, lane_of)) for track in _in_order(timeline.tracks)]
+    lanes = [(track, _num_lanes(track, lane_of)) for track in _in_order(timeline.tracks)]
     return {
-        "rows": [_row(facts, track, lane_of, count) for track, count in used if count],
+        "rows": [_row(facts, track, lane_of, count) for track, count in lanes if count],
         "num_lanes": len(lane_of),
         "steps": _step_bounds(timeline, steps, origin),
-        "spans": _coded(spans, origin, lane_of, number),
+        "spans": _encode_spans(spans, origin, lane_of, entry_index),
     }
 
 
@@ -132,12 +140,14 @@ def _in_order(tracks: Sequence[Track]) -> list[Track]:
     return sorted(tracks, key=lambda track: (track.replica is None, track.replica, track.worker))
 
 
-def _num_used(track: Track, lane_of: dict[int, int]) -> int:
+def _num_lanes(track: Track, lane_of: dict[int, int]) -> int:
+    """Return how many of a track's rows have a lane."""
     rows = range(track.first_row, track.first_row + track.num_rows)
     return sum(row in lane_of for row in rows)
 
 
 def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> dict[str, Any]:
+    """Return label, device, colour and lanes of a track; `count` is the number of its lanes."""
     rows = range(track.first_row, track.first_row + track.num_rows)
     shared = track.replica is None
     device = facts.device(track.device) if not shared or track.device else "shared"
@@ -166,7 +176,7 @@ def _step_bounds(
     ]
 
 
-def _folded(entries: list[Entry], ops: list[str], phases: list[str]) -> list[list[Any]]:
+def _encode_names(entries: list[Entry], ops: list[str], phases: list[str]) -> list[list[Any]]:
     """Return `[length of the prefix shared with the previous name, rest, op, phase]` per entry."""
     op_at = {op: index for index, op in enumerate(ops)}
     phase_at = {phase: index for index, phase in enumerate(phases)}
@@ -182,20 +192,21 @@ def _num_shared(last: str, name: str) -> int:
     return next(differ, min(len(last), len(name)))
 
 
-def _coded(
-    spans: list[Span], origin: int, lane_of: dict[int, int], number: dict[Entry, int]
+def _encode_spans(
+    spans: list[Span], origin: int, lane_of: dict[int, int], entry_index: dict[Entry, int]
 ) -> str:
+    """Return the spans as varints (see the module), in base64."""
     data, last = bytearray(), 0
     for start_ns, end_ns, row, entry in spans:
         start = (start_ns - origin) // UNIT_NS
         length = max(1, round((end_ns - start_ns) / UNIT_NS))
-        for value in (start - last, length, lane_of[row], number[entry]):
-            _append(data, value)
+        for value in (start - last, length, lane_of[row], entry_index[entry]):
+            _append_varint(data, value)
         last = start
     return base64.b64encode(data).decode()
 
 
-def _append(data: bytearray, value: int) -> None:
+def _append_varint(data: bytearray, value: int) -> None:
     while value > 127:
         data.append(value & 127 | 128)
         value >>= 7

@@ -17,7 +17,7 @@ from strategy_lab.profiles.run.layout import launcher_file, worker_folder
 from strategy_lab.profiles.run.status import derive_status
 
 HELP = "change or stop a running run on several hosts, through its folder"
-_LOOK_EVERY_S = 0.1
+_POLL_EVERY_S = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 where the run did it, 1 where it refused or did not answer, 2 for a wrong request."""
+    """Return the exit code: 0 if the run applied the change, 1 if it refused or did not answer.
+
+    Raises SpecError or RunFolderError for a request that cannot be sent.
+    """
     if bool(args.changes) == args.stop:
         raise SpecError(
             "Both changes and --stop were given" if args.stop else "No change was given",
@@ -50,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     changes = read_changes(args.changes)
     _check(args.folder)
     number = leave_command(args.folder, "stop" if args.stop else "reconfigure", changes or None)
-    answer = _wait_for(args.folder, number, time.monotonic() + args.within)
+    answer = _wait_for_answer(args.folder, number, time.monotonic() + args.within)
     if answer is None:
         told = f"the run has not answered command {number} within {args.within:.0f} s"
         print(f"strategy-lab: {told}; it may still do so", file=sys.stderr)
@@ -78,17 +81,23 @@ def _check(run: Path) -> None:
         )
 
 
-def _wait_for(run: Path, number: int, until: float) -> CommandAnswered | None:
-    """The answer to a command: of worker 0, or of its launcher."""
-    files, is_over = {worker_folder(run, 0).events: 0, launcher_file(run): 0}, False
+def _wait_for_answer(run: Path, number: int, until: float) -> CommandAnswered | None:
+    """Return the answer to command `number`, which worker 0 or its launcher writes to its log.
+
+    Returns None if there is no answer at the monotonic time `until`, or when worker 0 has exited.
+    """
+    cursors = {worker_folder(run, 0).events: 0, launcher_file(run): 0}
+    has_exited = False
     while True:
-        was_over = is_over
-        for path, cursor in files.items():
-            events, files[path] = read_events(path, cursor)
+        # The launcher records the exit in the other file. An answer may have been written after the
+        # worker's file was read and before the exit, so both files are read once more.
+        is_last_read = has_exited
+        for path, cursor in cursors.items():
+            events, cursors[path] = read_events(path, cursor)
             for event in events:
                 if isinstance(event, CommandAnswered) and event.number == number:
                     return event
-                is_over |= isinstance(event, Exited) and event.worker == 0
-        if was_over or time.monotonic() > until:
+                has_exited |= isinstance(event, Exited) and event.worker == 0
+        if is_last_read or time.monotonic() > until:
             return None
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_POLL_EVERY_S)

@@ -89,15 +89,19 @@ def _program() -> argparse.ArgumentParser:
 def _verbs(
     parser: argparse.ArgumentParser, modules: dict[str, str]
 ) -> dict[str, argparse.ArgumentParser]:
-    """Add each verb, with the arguments that its module has."""
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
-    added: dict[str, argparse.ArgumentParser] = {}
+    """Add a subcommand per verb, and return their parsers by name.
+
+    `modules` names each verb's module in this package, which follows the protocol `Verb`. The
+    parsed arguments carry the module's `run` as `args.run`.
+    """
+    subcommands = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    parsers: dict[str, argparse.ArgumentParser] = {}
     for name, module in modules.items():
         verb = cast(Verb, importlib.import_module(f"strategy_core.cli.{module}"))
-        added[name] = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
-        verb.add_arguments(added[name])
-        added[name].set_defaults(run=verb.run)
-    return added
+        parsers[name] = subcommands.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.add_arguments(parsers[name])
+        parsers[name].set_defaults(run=verb.run)
+    return parsers
 
 
 class _Parser(argparse.ArgumentParser):

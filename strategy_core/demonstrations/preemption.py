@@ -117,7 +117,10 @@ def say(**what: int) -> None:
 
 @contextmanager
 def workers(num_workers: int, folder: Path) -> Iterator[list[subprocess.Popen[str]]]:
-    """A cluster of `train` on this host; all processes are gone at the end."""
+    """Start a cluster of `num_workers` processes that run `train` on this host, and yield them.
+
+    `folder` is where all of them keep checkpoints. On exit the processes are killed and waited for.
+    """
     with ExitStack() as stack:
         ports = stack.enter_context(reserved_ports(num_workers))
         cluster = Cluster(

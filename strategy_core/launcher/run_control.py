@@ -54,7 +54,7 @@ class RunControl:
         self.exit_code: int | None = None
         self.failure_detail = ""
         self.numbers = itertools.count(deployment.first_number)
-        """Of the commands that this launcher gives."""
+        """Numbers for the commands that this launcher sends."""
         self.machine = StateMachine("the run", RunState.STARTING, TRANSITIONS)
         self._spec = spec
         self._folder = folder
@@ -67,7 +67,7 @@ class RunControl:
         self._leaving: list[tuple[ProcessGroup, float]] = []
         """Replaced groups, each with its deadline."""
         self._held: list[protocol.Command] = []
-        """For whichever group goes on."""
+        """Commands received during a change, for the group that runs after it."""
         self._spare_timing = SpareTiming()
         self._restarts_left = spec.cluster.restarts
         self._log = deployment.launch_log(folder)
@@ -77,18 +77,22 @@ class RunControl:
 
     @property
     def groups(self) -> list[ProcessGroup]:
-        """Those that have not left."""
+        """The groups with processes: the current one, a candidate, and those that are leaving."""
         candidate = [self.candidate] if self.candidate else []
         return [self.group, *candidate, *(group for group, _ in self._leaving)]
 
     def take(self, sender: WorkerMonitor | None, message: Any, now: float) -> None:
-        """Act on one message: a caller's request (`sender` is None), or what a worker said."""
+        """Act on one message: a request to this run if `sender` is None, else from that worker.
+
+        `now` is the launcher's monotonic time. A worker's message is one of `processes.protocol`,
+        or `{"gone": True}` once its process has ended.
+        """
         if sender is None:
             self._take_request(message, now)
             return
         group = next((group for group in self.groups if sender in group.workers), None)
         if group is None:
-            return  # of a process that was restarted, or a group that was dropped
+            return  # the process was replaced by a fresh one, or its group dropped
         group.take_message(sender, message, now)
         if "gone" in message and self._has_restarted(group, sender):
             return
@@ -96,12 +100,12 @@ class RunControl:
             self._take_from_group(message, now)
         elif group is self.candidate:
             self._take_from_candidate(group, message, now)
-        elif group.is_gone:
-            self._leaving = [each for each in self._leaving if each[0] is not group]
+        elif group.is_gone:  # a replaced group whose last process has ended
+            self._leaving = [(other, by) for other, by in self._leaving if other is not group]
             self._log.exited(group)
 
     def check(self, now: float) -> None:
-        """Read new events; end what hangs, or is late."""
+        """Read new events, and end processes that hang or have missed their deadline."""
         if self.exit_reason is not None:
             return
         for command in self._deployment.check(self.group, self._log, now):
@@ -168,7 +172,7 @@ class RunControl:
             self._drop(candidate, now)
 
     def _has_restarted(self, group: ProcessGroup, lost: WorkerMonitor) -> bool:
-        """Put a fresh process in the place of one that has ended, if that is possible."""
+        """Start a fresh process in place of one that has ended. Returns False if not possible."""
         if self._restarts.replace_unused(group, lost):
             if group is not self.candidate:
                 self._log.launched(group)
@@ -197,7 +201,7 @@ class RunControl:
             self.group.send(protocol.Resume(next(self.numbers), str(error)))
 
     def _hand_over_to(self, candidate: ProcessGroup, now: float) -> None:
-        """The candidate has done a step: it is the current group, and the one before leaves."""
+        """Make the candidate, which has done a step, the current group; the old one leaves."""
         self.machine.advance(RunEvent.CANDIDATE_OPENED)
         old, self.candidate = self.group, None
         candidate.release_ports()
@@ -208,12 +212,13 @@ class RunControl:
         self._leaving.append((old, now + LEAVE_GRACE_S))
         self.group = candidate
         if self.stop_by is not None:
-            candidate.send(protocol.Stop(next(self.numbers)))  # the old one may have it
+            # A stop that came during the change may have gone to the old group.
+            candidate.send(protocol.Stop(next(self.numbers)))
         self._send_held()
         self._workers.refill()
 
     def _drop(self, candidate: ProcessGroup, now: float) -> None:
-        """The candidate ended before its first step: the current group goes on."""
+        """Resume the current group after the candidate ended before its first step."""
         self.machine.advance(RunEvent.CANDIDATE_LOST)
         self.candidate = None
         candidate.end(LEAVE_GRACE_S)
@@ -232,7 +237,7 @@ class RunControl:
             self.group.send(command)
 
     def _begin_stop(self, event: RunEvent, now: float) -> None:
-        """From here on the group has the grace time to end; a second Stop does not prolong it."""
+        """Start the grace time in which the group must end. A second Stop does not prolong it."""
         self.machine.advance(event)
         if self.stop_by is None:
             self.stop_by = now + self._stop_grace_s

@@ -76,21 +76,23 @@ class DevicePlan:
 
 
 def plan(spec: RunSpec, inventory: Inventory, local_rank: Seat | None = None) -> DevicePlan:
-    """The devices that `spec` asks for on a machine with `inventory`; raises SpecError.
+    """Return the devices that a run takes on a machine with `inventory`.
 
-    `local_rank` is a worker's among those of its run there; None: the machine has all of them.
+    `local_rank` is this worker's rank among the workers of its run on the machine. None means rank
+    0 with all workers on this machine. Raises SpecError if the machine or the strategy cannot
+    provide `spec.devices`.
     """
     row = strategy_catalog.row(spec.strategy)
     is_cluster = row.is_cluster(spec.workers)
     if row.has_cores:
-        return _pod(spec, inventory) if is_cluster else _tpu(spec, inventory)
+        return _tpu_pod(spec, inventory) if is_cluster else _tpu_cores(spec, inventory)
     if is_cluster:
-        return _of_each_worker(spec, inventory, local_rank or Seat(0, spec.workers))
-    return _plain(spec, inventory)
+        return _cluster_worker(spec, inventory, local_rank or Seat(0, spec.workers))
+    return _without_tpu(spec, inventory)
 
 
-def _of_each_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
-    """The devices of one worker of a cluster, which has as many workers alike."""
+def _cluster_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
+    """The devices of one worker of a cluster. All workers have the same number."""
     request, gpus = spec.device_request, inventory.count("GPU")
     in_sync = not strategy_catalog.row(spec.strategy).has_servers
     if not in_sync:
@@ -104,14 +106,14 @@ def _of_each_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> De
             advice="Choose cpu:1 and more workers",
             field="devices",
         )
-    found = _cards_of(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
+    found = _worker_gpus(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
     return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
 
 
-def _cards_of(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
-    """A worker's logical GPUs: it sees its own cards only, and counts from 0."""
+def _worker_gpus(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
+    """A worker's logical GPUs, numbered from 0 because the worker sees only its own GPUs."""
     if not inventory.count("GPU"):
-        return _plain(spec, inventory)
+        return _without_tpu(spec, inventory)
     share = share_out(spec, inventory.count("GPU"), local_rank)
     indices = tuple(range(share.count))
     return DevicePlan("GPU", indices, share.per_card, workers_per_card=share.workers_per_card)
@@ -126,7 +128,8 @@ def _check_served_on_cpu(spec: RunSpec) -> None:
         )
 
 
-def _plain(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+def _without_tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The CPUs or GPUs that one process takes; raises SpecError if `spec` asks for TPU cores."""
     request = spec.device_request
     if request.kind == "tpu":
         raise SpecError(
@@ -176,7 +179,7 @@ def _auto(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     return DevicePlan("GPU" if gpus else "CPU", tuple(range(count)))
 
 
-def _tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+def _tpu_cores(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     """The cores of a real TPU, or the logical devices that emulate them."""
     request, cores = spec.device_request, inventory.count("TPU")
     if request.kind == "tpu" and not cores:
@@ -196,14 +199,14 @@ def _tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
         count, kind = cores or EMULATED_CORES, "TPU" if cores else "CPU"
         found = DevicePlan(kind, tuple(range(count)))
     else:
-        found = _plain(spec, inventory)
+        found = _without_tpu(spec, inventory)
     check_cores(spec.tpu, len(found.indices), spec.workers)
     return replace(found, cores_per_replica=spec.tpu.cores_per_replica)
 
 
-def _pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
-    """The cores of a TPU over several hosts, a process each."""
-    whole = _tpu(spec, inventory)
+def _tpu_pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
+    """The cores of an emulated TPU pod: an equal part for each of its hosts, one process each."""
+    whole = _tpu_cores(spec, inventory)
     if whole.kind != "CPU":
         raise SpecError(
             f"devices={shown(spec.devices)} cannot be shared by {spec.workers} hosts: an "

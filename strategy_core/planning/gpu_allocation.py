@@ -16,7 +16,7 @@ from strategy_lab.profiles.user_input.text import shown
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a worker is among the workers of its run on one machine."""
+    """A worker's local rank, and the number of workers of its run on the same machine."""
 
     rank: int = 0
     count: int = 1
@@ -40,7 +40,11 @@ class Share:
 
 
 def share_out(spec: RunSpec, num_cards: int, local_rank: Seat) -> Share:
-    """The cards of the worker in `local_rank` of a machine with `num_cards`; raises SpecError."""
+    """The GPUs of one worker on a machine with `num_cards` GPUs; raises SpecError if too few.
+
+    Each worker gets GPUs of its own if there are enough. Otherwise, with `gpu_memory_mb`, its
+    logical GPUs are spread evenly over fewer GPUs of its own, or workers take turns in sharing one.
+    """
     request = spec.device_request
     if request.kind == "gpu" and len(request.indices) and local_rank.count > 1:
         raise SpecError(
@@ -63,9 +67,10 @@ def share_out(spec: RunSpec, num_cards: int, local_rank: Seat) -> Share:
             field="devices",
         )
     whole = num_cards // local_rank.count
-    if not whole:  # more workers than cards: in turn
+    if not whole:  # more workers than GPUs: GPU 0, 1, ... and then from 0 again
         workers = math.ceil(local_rank.count / num_cards)
         return Share((local_rank.rank % num_cards,), each, workers)
+    # The most GPUs that divide the logical ones evenly.
     own = next(n for n in range(min(whole, each), 0, -1) if each % n == 0)
     return Share(tuple(range(local_rank.rank * whole, local_rank.rank * whole + own)), each // own)
 

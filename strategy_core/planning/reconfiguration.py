@@ -20,14 +20,14 @@ from strategy_lab.profiles.spec.run_spec import Delay, RunSpec
 from strategy_lab.profiles.user_input.text import shown
 
 FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
-"""Change one of these, and the training state or its data is another one's."""
+"""Fields that the training state and its data depend on, so that no live change may touch them."""
 
 STEP_FIELDS = frozenset(
     ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps")
 )
 """Fields of a spec that neither its strategy nor its model depends on."""
 _REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))
-"""How gradients are reduced, which some strategies can change while they stay."""
+"""Fields on the reduction of gradients. Some strategies can change them without being rebuilt."""
 MAX_TRACED = 50
 """Step graphs traced in one process. A change leaves its graph behind (5 to 20 MB), and TensorFlow
 does not free it; a fresh process starts without them."""
@@ -36,15 +36,15 @@ HOSTS_ADVICE = "Stop the run, and start it again on every host with the new flag
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What decides how a running process can make a change."""
+    """The properties of a running process that decide how it can make a change."""
 
     logical: Mapping[str, int]
     """Logical devices by kind, which are fixed once TensorFlow's runtime has started."""
     num_cards: int = 0
-    """GPUs that it sees."""
+    """GPUs visible to the process."""
     is_in_cluster: bool = False
     num_traced: int = 0
-    """Step graphs that were traced in it."""
+    """Step graphs that the process has traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +56,28 @@ class Decision:
 
 
 def decide(before: RunSpec, after: RunSpec, wanted: DevicePlan, worker: WorkerState) -> Decision:
-    """How a worker makes the change from `before` to `after`, which takes the devices `wanted`."""
+    """Choose how `worker` makes the change to `after`, whose device plan is `wanted`."""
     if worker.num_traced > MAX_TRACED:
         return Decision("fresh-worker", f"this worker has traced {worker.num_traced} step graphs")
     rebuilt = why_rebuilt(before, after)
     row = strategy_catalog.row(after.strategy)
     if rebuilt and (worker.is_in_cluster or row.is_cluster(after.workers)):
-        return Decision("fresh-worker", f"{rebuilt[1]} needs new processes in a cluster")
+        return Decision("fresh-worker", f"{rebuilt} needs new processes in a cluster")
     lacking = _lacking_devices(after, wanted, worker)
     if lacking is not None:
         return Decision("fresh-worker", lacking)
-    return Decision("rebuild", rebuilt[1]) if rebuilt else Decision("adapt")
+    return Decision("rebuild", rebuilt) if rebuilt else Decision("adapt")
 
 
-def why_rebuilt(before: RunSpec, after: RunSpec) -> tuple[str, str] | None:
-    """The field and the reason for which strategy or variables are built again; None if kept."""
+def why_rebuilt(before: RunSpec, after: RunSpec) -> str | None:
+    """Why the change builds the strategy or the variables again, for a message; None if it keeps
+    both."""
     if before.loop == "fit":
-        return "loop", "a change under Keras fit"
+        return "a change under Keras fit"
     if strategy_catalog.row(before.strategy).has_cores:
-        return "strategy", "a change of a TPU program"
+        return "a change of a TPU program"
     fields = [name for name in fixed_fields(after) if getattr(before, name) != getattr(after, name)]
-    return (fields[0], f"a change of {', '.join(fields)}") if fields else None
+    return f"a change of {', '.join(fields)}" if fields else None
 
 
 def fixed_fields(spec: RunSpec) -> list[str]:
@@ -87,7 +88,7 @@ def fixed_fields(spec: RunSpec) -> list[str]:
 
 
 def _lacking_devices(spec: RunSpec, wanted: DevicePlan, worker: WorkerState) -> str | None:
-    """Which logical devices a worker lacks for `spec`; None if it has them."""
+    """A message on the logical devices that a worker lacks for `spec`; None if it has all."""
     count = worker.logical.get(wanted.kind, 0)
     if wanted.num_logical > count:
         return (
@@ -101,12 +102,12 @@ def _lacking_devices(spec: RunSpec, wanted: DevicePlan, worker: WorkerState) -> 
 
 
 def not_on_hosts(why: str) -> str:
-    """Why processes with launchers of their own do not make a change."""
+    """The error for a change that needs new processes, in a run with one launcher per host."""
     return f"A run on several hosts cannot start the new processes that the change needs: {why}"
 
 
 def check_planned_on_hosts(spec: RunSpec) -> None:
-    """Raise SpecError if a scripted change takes fresh processes, of a run with several launchers.
+    """Raise SpecError if a scripted change of a run on several hosts needs new processes.
 
     A fresh process would need its predecessor's port, at the same address on every host, before
     that one has left.
@@ -115,7 +116,7 @@ def check_planned_on_hosts(spec: RunSpec) -> None:
     for planned in sorted(spec.reconfigure, key=lambda change: change.step):
         after = changed_spec(now, planned.changes, planned.step)
         if rebuilt := why_rebuilt(now, after):
-            raise SpecError(not_on_hosts(rebuilt[1]), advice=HOSTS_ADVICE, field="reconfigure")
+            raise SpecError(not_on_hosts(rebuilt), advice=HOSTS_ADVICE, field="reconfigure")
         now = after
 
 
@@ -165,7 +166,7 @@ def _with_delays_that_can_stay(spec: RunSpec, changes: Mapping[str, Any]) -> Run
 
 
 def _has_replica(spec: RunSpec, delay: Delay) -> bool:
-    """Whether the text of a spec has a delay's replica; where the machine decides, it may."""
+    """Whether a delay's replica exists; True if only the machine's inventory can tell."""
     if delay.worker >= spec.workers:
         return False
     replicas = num_replicas(spec)

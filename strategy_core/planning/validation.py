@@ -1,7 +1,6 @@
-"""What can be known of a request before anything runs: asked by page, command line and worker.
+"""Checks a spec before anything runs, for the page, the command line and the worker.
 
-Free of TensorFlow. The text alone tells a part of it; the machine's inventory, once it is known,
-tells the rest.
+Free of TensorFlow. Some checks need the spec alone, others the machine's inventory as well.
 """
 
 from __future__ import annotations
@@ -31,9 +30,10 @@ MAX_WORKLOAD_BYTES = 10_000_000
 def check(
     spec: RunSpec, inventory: Inventory | None = None, local_rank: Seat | None = None
 ) -> None:
-    """Raise SpecError where the run, or a change that it plans, cannot be had here.
+    """Raise SpecError if the run, or one of its scripted changes, is not possible here.
 
-    `local_rank` is a worker's among those of its run on this machine; None: all of them are here.
+    Devices are checked only if `inventory` is given. `local_rank` is this worker's rank among the
+    workers of its run on this machine; None means that all of them are on it.
     """
     for planned in _with_planned_changes(spec):
         check_fields(planned)
@@ -43,7 +43,7 @@ def check(
 
 
 def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
-    """The spec, and what becomes of it with each scripted change; raises SpecError."""
+    """Yield the spec, then the spec after each scripted change in order; raises SpecError."""
     yield spec
     now = spec
     for planned in sorted(spec.reconfigure, key=lambda change: change.step):
@@ -66,7 +66,10 @@ def _check_files(spec: RunSpec) -> None:
 
 
 def _check_syntax(path: Path) -> None:
-    """Raise SpecError where a workload file is no Python; what it does, only its worker learns."""
+    """Raise SpecError if a workload file cannot be read, is too large or is not valid Python.
+
+    The file is parsed here and not run. The worker finds every other error in it.
+    """
     try:
         if path.stat().st_size > MAX_WORKLOAD_BYTES:
             raise SpecError(

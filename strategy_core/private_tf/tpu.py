@@ -105,7 +105,7 @@ def create_op(
 
 
 def find_function(name: str, graphs: Sequence[Any]) -> Any | None:
-    """The function called `name` that one of the graphs, or a graph around it, knows."""
+    """Return the function `name` known to one of `graphs` or to a graph that encloses it."""
     for graph in graphs:
         scope = graph
         while scope is not None:
@@ -116,7 +116,7 @@ def find_function(name: str, graphs: Sequence[Any]) -> Any | None:
 
 
 def body_of(function: Any) -> Any:
-    """Graph of a function's body; a new one at each call for a legacy function."""
+    """Return the graph of a function's body. For a legacy function it is built anew per call."""
     graph = getattr(function, "graph", None)
     if graph is not None:
         return graph
@@ -127,7 +127,7 @@ def body_of(function: Any) -> Any:
 
 @contextmanager
 def functions_known(definitions: Sequence[Any]) -> Iterator[None]:
-    """The runtime knows the functions `definitions` (FunctionDefs) in here, and nowhere else."""
+    """Register FunctionDefs with the eager runtime, and remove them at the end of the block."""
     added = []
     try:
         for definition in definitions:

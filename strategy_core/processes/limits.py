@@ -95,10 +95,11 @@ def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
 
 
 def memory_bytes(processes: Iterable[psutil.Process], enough: int) -> int:
-    """Resident memory of processes together.
+    """Return the resident memory of several processes, in bytes.
 
-    Forked processes share pages, which a sum of their sizes counts several times. Only if that sum
-    exceeds `enough` are shared pages shared out (PSS), which takes the kernel milliseconds.
+    The sum of their resident sizes (RSS) is cheap, but counts a page that forked processes share
+    once for each. Above `enough`, the sum of their proportional sizes (PSS) is returned instead: it
+    divides a page among the processes that share it, and takes the kernel milliseconds.
     """
     listed = list(processes)
     total = sum(_rss(process) for process in listed)
@@ -108,7 +109,7 @@ def memory_bytes(processes: Iterable[psutil.Process], enough: int) -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """What the files in a folder take on the disk."""
+    """Return the disk space that the files in a folder take, in bytes."""
     total = 0
     for parent, _names, files in os.walk(folder):
         for name in files:
@@ -118,7 +119,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def harden(pid: int, limits: Limits) -> None:
-    """Set the kernel's limits of a process that was just started, and of all that it starts."""
+    """Set kernel limits on a process that was just started. Its own children inherit them."""
     if sys.platform != "linux":
         return
     cpu_s = int(limits.cpu_s) + 1

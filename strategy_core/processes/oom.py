@@ -21,12 +21,12 @@ class MemoryReading:
 
 
 def read_memory(root: Path = Path("/")) -> MemoryReading:
-    """The counters now. `root` is where `/proc` and `/sys` hang, for tests."""
+    """Read the counters. `root` is the folder that contains `proc` and `sys`, for tests."""
     events, limit = _cgroup_files(root)
     return MemoryReading(
-        cgroup_oom_kills=_counter(events) if events else None,
-        machine_oom_kills=_counter(root / "proc/vmstat"),
-        limit_bytes=_number(limit) if limit else None,
+        cgroup_oom_kills=_oom_kills(events) if events else None,
+        machine_oom_kills=_oom_kills(root / "proc/vmstat"),
+        limit_bytes=_limit(limit) if limit else None,
     )
 
 
@@ -73,8 +73,8 @@ def _cgroup_files(root: Path) -> tuple[Path | None, Path | None]:
     return next((pair for pair in candidates if pair[0].exists()), (None, None))
 
 
-def _counter(path: Path) -> int | None:
-    """The value of the line `oom_kill N`."""
+def _oom_kills(path: Path) -> int | None:
+    """Return N of the line `oom_kill N` in a file; None if there is no such file or line."""
     try:
         for line in path.read_text().splitlines():
             name, _, value = line.partition(" ")
@@ -85,7 +85,8 @@ def _counter(path: Path) -> int | None:
     return None
 
 
-def _number(path: Path) -> int | None:
+def _limit(path: Path) -> int | None:
+    """Return the memory limit in a file, in bytes; None for `max`, no limit or no file."""
     try:
         value = int(path.read_text())
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 EVERY_S = 0.002
 SWITCH_S = 0.001
@@ -28,20 +28,30 @@ because a thread that runs Python delays the sampler until it releases the lock.
 """
 MOST_SAMPLES = 20_000
 _LINE_CHARACTERS = 100
-_DEEPEST = 200
+_MAX_FRAMES = 200
+"""Limit on the frames that one sample looks at, so that a deep recursion does not prolong it."""
 
 _LAB = tuple(str(Path(__file__).parents[2] / name) for name in ("strategy_core", "profiles", "app"))
 _PATHS = sysconfig.get_paths()
 _LIBRARIES = tuple(
     {_PATHS[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
 )
+# Methods that copy a tensor to the host.
 _READ_BACK = frozenset(
     {"numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__format__"}
 )
 _TRACING = "func_graph_from_py_func"
+"""TensorFlow's function that runs Python to build a graph."""
 
-Place = tuple[str, str, int]
-"""Kind (as in `profiles.tables.schema.CAUSES`), and file and line in the program."""
+
+class Place(NamedTuple):
+    """Where a sample found the thread."""
+
+    kind: str
+    """As in `profiles.tables.schema.CAUSES`."""
+    path: str
+    line: int
+    """Of the program, or of a library if no frame of the program was found."""
 
 
 class PythonSampler:
@@ -76,7 +86,7 @@ class PythonSampler:
         return {
             "at_ns": self._at_ns,
             "place": self._place,
-            "places": [_described(*place) for place in self._places],
+            "places": [_place_texts(*place) for place in self._places],
         }
 
     def _watch(self) -> None:
@@ -96,10 +106,14 @@ class PythonSampler:
 
 
 def place_of(frame: FrameType) -> Place:
-    """What a thread is doing, and the innermost line of the program itself on its stack."""
+    """Classify what a thread is doing, with the innermost line of the program on its stack.
+
+    The program is any code outside of Python's library, installed packages and the lab. A thread
+    that builds a graph is `tracing`; see `_kind` for the others.
+    """
     kind, innermost, program = "", frame, None
     current: FrameType | None = frame
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_FRAMES):  # to the outermost frame: tracing may have begun far out
         if current is None:
             break
         path, name = current.f_code.co_filename, current.f_code.co_name
@@ -111,10 +125,10 @@ def place_of(frame: FrameType) -> Place:
     if not kind:
         kind = _kind(innermost, program)
     shown = program or innermost
-    return kind, shown.f_code.co_filename, shown.f_lineno
+    return Place(kind, shown.f_code.co_filename, shown.f_lineno)
 
 
-def _described(kind: str, path: str, line: int) -> list[str]:
+def _place_texts(kind: str, path: str, line: int) -> list[str]:
     """The kind, `file.py:12`, and the source text of that line."""
     text = linecache.getline(path, line).strip()[:_LINE_CHARACTERS]
     return [kind, f"{Path(path).name}:{line}", text]

@@ -189,17 +189,20 @@ class Recorder:
         step.start_ns, step.begin_ns = time.time_ns(), now_ns
 
     def leave_step(self, step: RecordedStep, raised: tuple[Any, ...]) -> None:
-        """End the step and record it, unless it `raised` (type, value, traceback)."""
+        """End the step and record it. A step that raised is not recorded.
+
+        `raised` is the exception as `__exit__` receives it: type, value and traceback, or Nones.
+        """
         if step is self._attended:
             self._leave_attended(step, raised)
-        elif raised[0] is None:  # the path of most steps: do as little as possible
+        elif raised[0] is None:  # in a rest, like most steps: do as little as possible
             end_ns = step.end()
             self._next_step = step.step + 1
             self._rested_ns.append(end_ns - step.begin_ns)
             self._hand(self._step_writer.leave, step)
             if self._tracing is not None:
                 self._write_all(self._tracing.step_done(step.segment, step.step))
-            self._took_ns += time.monotonic_ns() - end_ns
+            self._took_ns += time.monotonic_ns() - end_ns  # what recording the step has cost
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the same batches. Each following step begins by fetching its batch."""

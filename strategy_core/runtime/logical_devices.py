@@ -26,10 +26,11 @@ A spare one takes no thread, no memory and no time: `python -m benchmarks.spare_
 """
 
 
-class _Here:
-    """This process on its machine."""
+class _Launch:
+    """What this process was started with, which later changes of the run keep."""
 
     local_rank: Seat | None = None
+    """Set by `create_logical_devices`, read by `planned`."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -47,36 +48,39 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
     """Create the logical devices of a run. Call it before TensorFlow's runtime starts.
 
     Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts. A
-    worker of a cluster sees only its own GPUs, which follow from its `local_rank` on the machine.
+    worker of a cluster sees only its own GPUs, which follow from its `local_rank` among the workers
+    on this machine; None if the run has one process. Also sizes TensorFlow's inter-op thread pool.
     Raises SpecError if the machine cannot provide the devices of the spec.
     """
-    _Here.local_rank = local_rank
+    _Launch.local_rank = local_rank
     wanted = planned(spec)
     row = strategy_catalog.row(spec.strategy)
     is_cluster = row.is_cluster(spec.workers)
-    spare = 1 if is_cluster else MIN_LOGICAL_CPUS
-    cpus = max(spare, wanted.num_logical if wanted.kind == "CPU" else 0)
+    # A change of devices in a cluster takes new processes, so its workers need no spare CPUs.
+    min_cpus = 1 if is_cluster else MIN_LOGICAL_CPUS
+    num_cpus = max(min_cpus, wanted.num_logical if wanted.kind == "CPU" else 0)
     cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cpus)
+    logical = [tf.config.LogicalDeviceConfiguration()] * num_cpus
+    tf.config.set_logical_device_configuration(cpu, logical)
     # A delayed replica sleeps on a thread of this pool, and a replica that fetches its batch inside
     # the step blocks one. Without spare threads the other replicas could not run.
-    threads = max(cpus + SPARE_THREADS, os.cpu_count() or 1)
+    threads = max(num_cpus + SPARE_THREADS, os.cpu_count() or 1)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
-    cards = tf.config.list_physical_devices("GPU")
-    if cards and is_cluster and not row.has_cores:
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus and is_cluster and not row.has_cores:
         # MultiWorkerMirroredStrategy and ParameterServerStrategy take every visible GPU.
-        own = (
-            share_out(spec, len(cards), local_rank or Seat()).cards if wanted.kind == "GPU" else ()
-        )
-        cards = [cards[number] for number in own]
-        tf.config.set_visible_devices(cards, "GPU")
-    for card in cards:
-        _prepare_card(card, wanted, spec.gpu_memory_mb)
+        own: tuple[int, ...] = ()
+        if wanted.kind == "GPU":
+            own = share_out(spec, len(gpus), local_rank or Seat()).cards
+        gpus = [gpus[number] for number in own]
+        tf.config.set_visible_devices(gpus, "GPU")
+    for gpu in gpus:
+        _configure_gpu(gpu, wanted, spec.gpu_memory_mb)
 
 
 def planned(spec: RunSpec) -> DevicePlan:
     """The devices that this process takes for `spec`; raises SpecError."""
-    return plan(spec, inventory(), _Here.local_rank)
+    return plan(spec, inventory(), _Launch.local_rank)
 
 
 def created() -> dict[str, int]:
@@ -84,16 +88,17 @@ def created() -> dict[str, int]:
     return {kind: len(tf.config.list_logical_devices(kind)) for kind in ("CPU", "GPU", "TPU")}
 
 
-def _prepare_card(
-    card: tf.config.PhysicalDevice, wanted: DevicePlan, memory_mb: int | None
+def _configure_gpu(
+    gpu: tf.config.PhysicalDevice, wanted: DevicePlan, memory_mb: int | None
 ) -> None:
     """Split a GPU's memory into fixed parts, or let the process allocate it on demand."""
     if wanted.kind == "GPU" and memory_mb is not None:
         part = tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)
-        tf.config.set_logical_device_configuration(card, [part] * wanted.per_card)
+        tf.config.set_logical_device_configuration(gpu, [part] * wanted.per_card)
         return
-    # A fresh worker starts on the GPU while the worker that it replaces still holds its state.
-    tf.config.experimental.set_memory_growth(card, True)
+    # Without growth TensorFlow takes nearly all of the memory at once. In a live change a fresh
+    # worker starts on the GPU while the worker that it replaces still holds its state there.
+    tf.config.experimental.set_memory_growth(gpu, True)
 
 
 def _description(device: tf.config.PhysicalDevice) -> str:

@@ -34,8 +34,14 @@ def build_model(*, parameters: int = 1_000_000, flops_per_example: int = 6_000_0
 
 
 def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
-    """An endless stream of (features, target), computed from the example's number."""
+    """Return an endless dataset of `(features, target)` batches.
+
+    An example is computed from its number, so any process makes the same one: features are sines
+    of the number at fixed random frequencies, the target is tanh of a fixed random linear map.
+    `seed` only shuffles; `first_example` is the position in the shuffled order to start from.
+    """
     frequencies = tf.random.stateless_uniform((NUM_FEATURES,), (0, 1), 0.1, 3.0)
+    # Scaled so that the map's values are of order 1, where tanh does not saturate.
     teacher = tf.random.stateless_normal((NUM_FEATURES, 1), (0, 2)) / NUM_FEATURES**0.5
 
     def examples(index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -12,12 +12,13 @@ from strategy_lab.profiles.errors import SpecError
 
 
 def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int:
-    """Index of this host's address; raises SpecError unless exactly one address is this host's.
+    """Return the index of this host's address among `addresses` (`host:port`).
 
-    `own` are this host's addresses; by default those of its interfaces.
+    `own` are this host's IP addresses; by default those of its interfaces. Raises SpecError unless
+    exactly one address is this host's.
     """
     here = set(own_addresses() if own is None else own)
-    found = [index for index, address in enumerate(addresses) if here & _numbers_of(address)]
+    found = [index for index, address in enumerate(addresses) if here & _ip_addresses_of(address)]
     if len(found) == 1:
         return found[0]
     what = "none is" if not found else f"{len(found)} are"
@@ -35,7 +36,7 @@ def own_addresses() -> set[str]:
     return {found.address.partition("%")[0] for every in interfaces for found in every}
 
 
-def _numbers_of(address: str) -> set[str]:
+def _ip_addresses_of(address: str) -> set[str]:
     """The IP addresses of the host of `host:port`; empty if its name cannot be resolved (yet)."""
     host, port = split_address(address)
     try:

@@ -33,22 +33,22 @@ EXITING_S = 30.0
 
 @dataclass
 class ProcessGroup:
-    """Driven by one thread, which passes the time in."""
+    """The processes of one generation. Used by one thread, which passes the time in."""
 
     workers: list[WorkerMonitor]
     cluster: Cluster | None = None
     network: Network | None = None
-    """Where the processes of a cluster are; kept until they have ended."""
+    """The network of a cluster; closed once all processes have ended."""
     has_remote_peers: bool = False
-    """Its cluster has processes on other hosts, which their own launchers watch."""
+    """Whether the cluster has processes on other hosts, which launchers there watch."""
     silent_peers: str = ""
-    """Those of them that did not answer when one of these lost a peer."""
+    """Names of remote peers that did not answer when a process here lost a peer."""
     first_loss_at: float | None = None
     """Monotonic seconds of the first loss."""
     diagnosis: HangDiagnosis | None = None
-    """In progress while a process gives no sign of life."""
+    """The diagnosis in progress while a process gives no sign of life."""
     was_killed: bool = False
-    """The launcher has ended all of them: an end after that is no loss."""
+    """Whether the launcher has killed all processes: an end after that is not a loss."""
 
     @property
     def leader(self) -> WorkerMonitor:
@@ -56,7 +56,7 @@ class ProcessGroup:
 
     @property
     def generation(self) -> int:
-        """The latest of its processes: one that was restarted has a later one."""
+        """The latest generation of a process; one that was restarted alone has a later one."""
         return max(worker.folder.generation for worker in self.workers)
 
     @property
@@ -65,14 +65,14 @@ class ProcessGroup:
 
     @property
     def is_done(self) -> bool:
-        """Whether all may leave. With a coordinator that depends on the coordinator alone."""
+        """Whether all processes may leave; with a coordinator, whether the coordinator may."""
         if self.has_coordinator:
             return self.leader.is_done
         return all(worker.is_done or worker.is_gone for worker in self.workers)
 
     @property
     def has_coordinator(self) -> bool:
-        """Whether the leader is a coordinator, and the others do what it sends them."""
+        """Whether the leader is a coordinator, which sends the other processes their work."""
         return self.cluster is not None and self.cluster.has_coordinator
 
     @property
@@ -80,11 +80,11 @@ class ProcessGroup:
         return [w.process.pid for w in self.workers if w.process.poll() is None]
 
     def hang_timeout_s(self, default: float) -> float:
-        """The limit in the current segment; `default` before a segment is open."""
+        """The spec's hang timeout in the current segment; `default` before the first segment."""
         return float((self.leader.spec or {}).get("hang_timeout_s", default))
 
     def title(self, worker: WorkerMonitor) -> str | None:
-        """The name of one of several: `worker 1`; None if it is the only one."""
+        """The name of a process in a cluster, such as `worker 1`; None outside of a cluster."""
         return self.cluster.tasks[worker.folder.worker].title if self.cluster else None
 
     def observe(self, now: float) -> None:
@@ -97,21 +97,21 @@ class ProcessGroup:
             worker.process.send(command)
 
     def leave(self, command: protocol.Leave) -> None:
-        """Let all leave; end those that were not ready in time to take part."""
+        """Let all processes leave. Kill those that were not ready before the run's end."""
         for worker in self.workers:
             if not (worker.is_done or worker.is_gone):
                 worker.dismiss()
         self.send(command)
 
     def kill(self, reason: KillReason, note: str = "") -> None:
-        """End every process."""
+        """Kill every process that has not ended."""
         self.was_killed = True
         for worker in self.workers:
             if not worker.is_gone:
                 worker.kill(reason, note)
 
     def end(self, timeout_s: float) -> None:
-        """Kill those that are left, and wait for their end."""
+        """Kill all processes, wait up to `timeout_s` for the end of each, and free the network."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
@@ -119,7 +119,7 @@ class ProcessGroup:
         self._close_network()
 
     def take_message(self, worker: WorkerMonitor, message: Mapping[str, Any], now: float) -> None:
-        """Act on what one of them said, or on its end."""
+        """Act on a message from a process, or on its end."""
         worker.take_message(message, now)
         if "failed" in message or worker.state is WorkerState.LOST:
             self._lose(worker, now)
@@ -127,7 +127,7 @@ class ProcessGroup:
             self._close_network()
 
     def replace(self, lost: WorkerMonitor, fresh: WorkerMonitor) -> None:
-        """Put another process in the place of a lost one, and forget the loss."""
+        """Replace a lost process by a fresh one, and drop the record of the loss."""
         self.workers[self.workers.index(lost)] = fresh
         losses = [worker.lost_at for worker in self.workers if worker.lost_at is not None]
         self.first_loss_at = min(losses, default=None)
@@ -138,10 +138,13 @@ class ProcessGroup:
             self.network.let_ports_go()
 
     def end_if_hung(self, now: float, timeout_s: float) -> None:
-        """Kill a process that gives no sign of life; of several, the one the others wait for."""
+        """Kill a process that gives no sign of life: in a cluster, the one the others wait for.
+
+        A diagnosis over some time finds it, so the first call after the timeout only begins one.
+        """
         is_known = any(w.killed_for is not None and not w.is_gone for w in self.workers)
         if is_known or self.first_loss_at is not None:
-            return  # the others wait because of that
+            return  # the other processes are silent because they wait for the one that ends
         alive = [w for w in self.workers if w.killed_for is None and not w.is_gone]
         hung = self._hung(alive, now, timeout_s)
         if not hung:
@@ -153,7 +156,7 @@ class ProcessGroup:
             self.diagnosis = None
 
     def end_if_lost(self, now: float) -> None:
-        """Once all had time to report, end those that still wait for the lost process."""
+        """Kill the processes that wait for a lost one, once all have had time to report."""
         if self.was_killed or self.first_loss_at is None:
             return
         if now > self.first_loss_at + self._evidence_s():
@@ -163,7 +166,7 @@ class ProcessGroup:
             self.kill("peer")
 
     def root_cause(self) -> WorkerMonitor:
-        """The process whose end is the run's: the leader unless one was lost before its end."""
+        """The process whose end explains the group's: the leader, unless one was lost earlier."""
         if self.first_loss_at is None or self.leader.finished is not None:
             return self.leader
         return min(self.workers, key=self._rank_of_cause)
@@ -230,11 +233,11 @@ class ProcessGroup:
         return EXITING_S if any(w.is_exiting for w in self.workers) else ROOT_CAUSE_S
 
     def _rank_of_cause(self, worker: WorkerMonitor) -> tuple[int, float]:
-        """How likely the process is the root cause of the group's end: the least is."""
+        """Sort key by which the root cause of the group's end comes first."""
         since = worker.lost_at if worker.lost_at is not None else math.inf
         if worker.killed_for == "peer":
-            # It said nothing while its peers failed. Servers take no part in steps, so their
-            # silence says nothing.
+            # It reported nothing while its peers failed, so they probably waited for it. Servers
+            # take no part in steps: their silence is no evidence.
             return (3 if self.has_coordinator and worker is not self.leader else 1), since
         if worker.failed is not None:
             return (2 if worker.lost_a_peer else 0), since

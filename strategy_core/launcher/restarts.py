@@ -23,11 +23,11 @@ from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.run.layout import worker_folder
 
 MAX_RESTARTS = 10
-"""Of one worker: a cause that ends it more often ends a fresh process, too."""
+"""Limit for one worker: a cause that recurs this often would end a fresh process, too."""
 
 
 class Restarts:
-    """Of one run. Driven by its thread."""
+    """Restarts the processes of one run, on the run's thread."""
 
     def __init__(self, workers: WorkerPool, inbox: Inbox, log: LaunchLog) -> None:
         self._workers = workers
@@ -36,7 +36,7 @@ class Restarts:
         self._num_restarts: Counter[int] = Counter()
 
     def replace_unused(self, group: ProcessGroup, lost: WorkerMonitor) -> bool:
-        """Replace a spare worker that had ended before it could begin; returns whether it did."""
+        """Replace a spare worker that ended before it began. Returns whether it was replaced."""
         has_begun = lost.last_state is not WorkerState.STARTING
         if group.was_killed or not lost.from_spare or has_begun or lost.killed_for is not None:
             return False
@@ -45,7 +45,7 @@ class Restarts:
         return True
 
     def restart(self, group: ProcessGroup, lost: WorkerMonitor, generation: int) -> bool:
-        """Replace a lost process that the others can do without; returns whether it did."""
+        """Replace a lost process if `may_restart`. Returns whether it was replaced."""
         number = lost.folder.worker
         if not may_restart(group, lost, self._num_restarts[number]):
             return False
@@ -80,7 +80,7 @@ def may_restart(group: ProcessGroup, lost: WorkerMonitor, num_restarts: int) -> 
 
 
 def note_of(group: ProcessGroup, lost: WorkerMonitor) -> Note:
-    """What the run records once a fresh process was started; `exited` says why the first ended."""
+    """The note that a fresh process replaces `lost`. The event `exited` says why `lost` ended."""
     return Note(
         "warning",
         f"Training continues without {group.title(lost)} until a new process replaces it, "
@@ -90,6 +90,6 @@ def note_of(group: ProcessGroup, lost: WorkerMonitor) -> Note:
 
 
 def last_checkpoint(run: Path, generation: int) -> Path | None:
-    """The newest one that a leader wrote, of this generation or one before."""
+    """The checkpoint of the newest generation up to `generation`; None if there is none."""
     found = (worker_folder(run, 0, number).checkpoint for number in range(generation, -1, -1))
     return next((path for path in found if path.is_dir()), None)

@@ -36,32 +36,35 @@ _COMPUTING_IS_PROGRESS = (WorkerState.STARTING, WorkerState.OPENING, WorkerState
 
 @dataclass
 class WorkerMonitor:
-    """A worker process that was given a run. Driven by one thread, which passes the time in."""
+    """A worker process that takes part in a run. Used by one thread, which passes the time in."""
 
     process: WorkerProcess
     folder: WorkerFolder
     from_spare: bool
     last_sign: float
-    """Monotonic seconds of its last event, or of its launch."""
+    """Monotonic seconds of the process's last event, or of its launch."""
     start: ProcessStart | None = None
-    """What it was started with."""
+    """The arguments of the process, to start another one in its place."""
     step: int | None = None
-    """The last step it finished."""
+    """The last finished step."""
     spec: dict[str, Any] | None = None
     """Of the current segment; None until one is open."""
     has_capture: bool = False
-    """Whether the tables of its first capture are there."""
+    """Whether the tables of the first capture are written."""
     finished: str | None = None
-    """Status of its `finished` record."""
+    """Status of the process's `finished` event; None without one."""
     failed: Failed | None = None
     killed_for: KillReason | None = None
     kill_note: str = ""
     kill_requested_at: float | None = None
-    """Monotonic seconds when a user had it killed: its peers can notice before it has ended."""
+    """Monotonic seconds of a user's request to kill the process.
+
+    The loss counts from here, because the peers can notice before the process has ended.
+    """
     lost_at: float | None = None
-    """Monotonic seconds when it failed, or ended before its work was done."""
+    """Monotonic seconds when the process failed, or ended before its work was done."""
     waits_since: float | None = None
-    """Since when it has waited for peers that other launchers watch, as far as is known."""
+    """Monotonic seconds since when the process presumably waits for peers on other hosts."""
     ended_in: WorkerState | None = None
     """The state in which its process ended."""
     memory_before: MemoryReading = field(default_factory=read_memory)
@@ -84,27 +87,27 @@ class WorkerMonitor:
 
     @property
     def last_state(self) -> WorkerState:
-        """Its state, or the one in which its process ended."""
+        """The current state, or the one in which the process ended."""
         return self.ended_in or self.state
 
     @property
     def is_done(self) -> bool:
-        """Whether it may leave at any time."""
+        """Whether the process may leave at any time: it serves, or has written its last record."""
         return self.last_state in (WorkerState.SERVING, WorkerState.DONE)
 
     @property
     def is_opening(self) -> bool:
-        """Whether it is on the way to its first step, or to serving."""
+        """Whether the process has yet to finish a step of its segment, or to serve."""
         return self.state in (WorkerState.STARTING, WorkerState.OPENING)
 
     @property
     def lost_a_peer(self) -> bool:
-        """Whether it failed because a peer had ended, by its own account."""
+        """Whether the process reported that it failed because a peer had ended."""
         return self.failed is not None and self.failed.follows
 
     @property
     def is_exiting(self) -> bool:
-        """Whether its process has ended without a word, and its launcher has yet to notice."""
+        """Whether the process has ended without reporting an error, and no `gone` has come yet."""
         return (
             not self.is_gone
             and self.failed is None
@@ -112,7 +115,7 @@ class WorkerMonitor:
         )
 
     def observe(self, now: float) -> None:
-        """Read its new events."""
+        """Read the process's new events. Any event is a sign of life."""
         before = self._cursor
         events, self._cursor = read_events(self.folder.events, before)
         if self._cursor > before:
@@ -123,7 +126,7 @@ class WorkerMonitor:
             self._take_event(event, now)
 
     def take_message(self, message: Mapping[str, Any], now: float) -> None:
-        """Act on what it said in its pipe, or on its end."""
+        """Act on a message from the process's pipe, or on `gone`, its end."""
         self.observe(now)
         if "failed" in message:
             self.failed = msgspec.convert(message["failed"], Failed)
@@ -134,29 +137,33 @@ class WorkerMonitor:
             self._advance(WorkerEvent.EXITED)
 
     def hand_over(self) -> None:
-        """Note that a fresh process has taken over its work."""
+        """Note that a fresh process has taken over the work of this one."""
         self._advance(WorkerEvent.HANDED_OVER)
         if self.is_gone:
             self.ended_in = WorkerState.REPLACED
 
     def dismiss(self) -> None:
-        """End it: the run is over before it was ready to take part."""
+        """Kill a process that was not ready before the run's end. This counts as a normal end."""
         self.finished = "finished"
         self._advance(WorkerEvent.NOT_NEEDED)
         self.process.kill()
 
     def kill(self, reason: KillReason, note: str = "") -> None:
-        """Kill it. The first reason counts, and none if it was already ending by itself."""
+        """Kill the process, and keep the reason for `exit_reason`.
+
+        Only the first reason is kept, and none if the process had failed or ended before.
+        """
         is_ending = self.failed is not None or self.process.poll() is not None
         if self.killed_for is None and not is_ending:
             self.killed_for, self.kill_note = reason, note
         self.process.kill()
 
     def why_hung(self, now: float, timeout_s: float, stopped_s: float = math.inf) -> str | None:
-        """Why it counts as hung; None if it does not.
+        """Return why the process counts as hung, for a message; None if it does not.
 
         A worker is hung after `timeout_s` without a sign of life, or `stopped_s` after SIGSTOP.
-        While a step is being built, computing is a sign of life too, for ten times as long.
+        Until the first step of a segment, and while it serves, computing is a sign of life too, but
+        no first step within `BUILDING_FACTOR * timeout_s` counts as hung.
         """
         if self.activity.sample(now) and self.state in _COMPUTING_IS_PROGRESS:
             self.last_sign = now
@@ -170,9 +177,10 @@ class WorkerMonitor:
         return None
 
     def why_late(self, now: float, stop_by: float, grace_s: float) -> str | None:
-        """Why it has not stopped in time, the `grace_s` until `stop_by`; None if it is not late.
+        """Return why the process counts as late in stopping, for a message; None if it does not.
 
-        Once it has obeyed Stop, converting its last captures may take longer.
+        It must stop by `stop_by`, which is `grace_s` after the request. A worker that has obeyed
+        Stop has `CLOSING_S` more to convert its last captures.
         """
         is_closing = self.state is WorkerState.CLOSING
         if not is_closing and now > stop_by:
@@ -182,7 +190,7 @@ class WorkerMonitor:
         return None
 
     def exit_reason(self) -> ExitReason:
-        """Why its process ended; only once it has."""
+        """Return why the process ended. Call this only after it has."""
         is_oom, note = oom_evidence(self.memory_before, read_memory(), self.process.peak_bytes)
         return exit_reason(
             ExitEvidence(
@@ -201,7 +209,10 @@ class WorkerMonitor:
         )
 
     def lost_ns(self, now: float, now_ns: int) -> int | None:
-        """Wall clock of its loss, given both clocks now; None if it was not lost."""
+        """Return the wall clock time of the loss in ns; None if the process was not lost.
+
+        `now` and `now_ns` are the monotonic and the wall clock at the same moment.
+        """
         at = self.lost_at if self.kill_requested_at is None else self.kill_requested_at
         return None if at is None else now_ns - round((now - at) * 1e9)
 

@@ -16,48 +16,48 @@ class WorkerState(StrEnum):
     """State of one worker process."""
 
     STARTING = auto()
-    """It was given the run and has written nothing: it imports TensorFlow."""
+    """The process has the run's spec and has written nothing yet: it imports TensorFlow."""
     OPENING = auto()
-    """It builds and traces the first step of a segment, or starts TensorFlow's server."""
+    """Building and tracing the first step of a segment, or starting TensorFlow's server."""
     RUNNING = auto()
-    """The first step of its segment is done."""
+    """The first step of the segment is done."""
     SERVING = auto()
-    """It executes what the coordinator sends, until it has to leave."""
+    """Executing what the coordinator sends, until Leave."""
     CLOSING = auto()
-    """It has obeyed Stop and converts its last captures."""
+    """Stop was applied; the last captures are being converted."""
     FINISHED = auto()
-    """It has written its last record."""
+    """The last record is written."""
     DONE = auto()
-    """It has written its last record, and waits for Leave because peers may still need it."""
+    """The last record is written. The process waits for Leave, since peers may still need it."""
     FAILED = auto()
-    """It has reported an error and is ending."""
+    """The process has reported an error and is ending."""
     REPLACED = auto()
-    """A fresh process has taken over from it."""
+    """A fresh process has taken over."""
     ENDED = auto()
-    """Its process has ended as it should."""
+    """The process has ended as expected."""
     LOST = auto()
-    """Its process has ended before its work was done."""
+    """The process has ended before its work was done."""
 
 
 class WorkerEvent(StrEnum):
-    """What the launcher can learn of a worker, or do to it."""
+    """An event of a worker process, or an action of the launcher on it."""
 
     WROTE = auto()
-    """Its first record, whatever that is."""
+    """The first record of any kind."""
     SEGMENT_OPENED = auto()
     STEP_DONE = auto()
     STOP_APPLIED = auto()
-    """Its answer to Stop."""
+    """The process answered that it has applied Stop."""
     WROTE_FINISHED = auto()
-    """Its `finished` record."""
+    """The `finished` record."""
     SAID_DONE = auto()
-    """Its message that it may leave at any time."""
+    """The message `done`: the process may leave at any time."""
     FAILURE = auto()
-    """Its message or record of an error."""
+    """A message or record of an error."""
     HANDED_OVER = auto()
-    """The launcher: a fresh process does its work."""
+    """The launcher has given the work to a fresh process."""
     NOT_NEEDED = auto()
-    """The launcher: the run is over before this process was ready to serve."""
+    """The launcher ends the process: the run is over before it was ready to serve."""
     EXITED = auto()
     """The operating system: the process and its descendants have ended."""
 

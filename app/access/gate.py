@@ -24,7 +24,7 @@ from strategy_lab.app.access.peer import uid_of
 from strategy_lab.app.access.policy import Access, cookie_name
 
 HEALTH = "/healthz"
-"""Asked by containers and load balancers, which have no token; says `ok` and nothing else."""
+"""Health check for containers and load balancers, which have no token. Answers `ok` alone."""
 CLOSE_REFUSED = 4403
 """WebSocket close code. Sent before the connection is accepted, the client sees HTTP 403."""
 CLOSE_NO_TOKEN = 4401

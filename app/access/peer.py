@@ -23,7 +23,7 @@ _HEADER = struct.Struct("=IHHII")
 _QUESTION = struct.Struct("=BBBxI")
 _ENDS = struct.Struct("!HH16s16s")
 _ANY = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
-"""Of an interface and a cookie: whichever."""
+"""Wildcards of the query: any interface, any cookie."""
 _ESTABLISHED = 1
 _STATE_AT = _HEADER.size + 1
 _UID_AT = _HEADER.size + 4 + _ENDS.size + len(_ANY) + 12

@@ -1,4 +1,4 @@
-"""Where a replica's step went: one bar per replica, its phases stacked in their fixed order."""
+"""Chart of the mean step of each replica: one bar, with the phases stacked in a fixed order."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MAX_ABOVE = 60
 
 @dataclass(frozen=True, slots=True)
 class SegmentMark:
-    """Where a segment begins, and what it is called on the chart."""
+    """The first step of a segment, and its title on the chart."""
 
     first_step: int
     title: str

@@ -26,7 +26,10 @@ class Controls(Protocol):
 
 
 class HostedControls:
-    """Of a run whose hosts have a launcher each; raises LabError where the folder takes nothing."""
+    """Controls a run with one launcher per host, through commands in the run's folder.
+
+    Commands raise LabError if the folder takes none.
+    """
 
     def __init__(self, live: LiveRun) -> None:
         self._live = live

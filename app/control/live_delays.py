@@ -34,14 +34,14 @@ class Wishes:
 
     ms_by_place: dict[Place, float] = field(default_factory=dict)
     asked: dict[Place, float] = field(default_factory=dict)
-    """Those that were sent, and are not answered yet."""
+    """Delays that were sent to the run and not answered yet."""
 
     def note(self, slider: str, place: Place) -> None:
-        """Somebody has moved a slider. Its value is taken now: the script may draw another one."""
+        """Keep the value of a moved slider now, before the script draws the slider anew."""
         self.ms_by_place[place] = float(st.session_state[slider])
 
     def answered(self) -> None:
-        """What was asked is in force, or rejected; what was wished since then is still to come."""
+        """Drop the delays that the run has applied or rejected, unless changed since."""
         asked, self.asked = self.asked, {}
         self.ms_by_place = {
             place: ms for place, ms in self.ms_by_place.items() if asked.get(place) != ms

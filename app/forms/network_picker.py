@@ -73,9 +73,9 @@ def pick_network(
 
 
 def _warn_of_open_ports() -> None:
-    """Where the processes cannot be kept apart from the rest of the machine, say what that means.
+    """Warn of open ports if the processes of the run cannot have a network of their own.
 
-    Emulated links need more than a network of its own, so where they work it works, too.
+    Emulated links need such a network and more, so if they work there is nothing to warn of.
     """
     if why_not_emulated() is None:
         return
@@ -90,6 +90,6 @@ def _warn_of_open_ports() -> None:
 
 
 def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as dotted paths of a RunSpec."""
+    """Return what the picker returned with dotted paths of a RunSpec as keys."""
     usual = NetworkOptions().model_dump()
     return {f"network.{name}": picked.get(name, usual[name]) for name in NOTHING}

@@ -77,5 +77,5 @@ def pick_partition(
 
 
 def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as dotted paths of a RunSpec."""
+    """Return what the picker returned with dotted paths of a RunSpec as keys."""
     return {f"parameter_server.{name}": value for name, value in picked.items()}

@@ -28,7 +28,7 @@ WHERE_SET = ("learning_rate", "bytes_per_pack", "network.", "cluster.", "paramet
 
 
 def asked(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """By name, in words, what a spec asks for: `network delay ms` -> 5.0."""
+    """Return the fields of a spec by readable name: `network delay ms` -> 5.0."""
     usual, flat = flatten(RunSpec().to_json()), flatten(spec)
     told = {
         name: spec[name]

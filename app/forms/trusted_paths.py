@@ -27,7 +27,7 @@ _NAMES = {"workload": "workload file", "data": "data"}
 
 
 def paths_of(workload: str, data: str | None) -> dict[str, str]:
-    """Those of a run that are not the lab's own, by field: `workload`, `data`."""
+    """Return the paths in a spec that are not built in, by field: `workload`, `data`."""
     is_built_in = workload in {item.name for item in available()}
     return ({} if is_built_in else {"workload": workload}) | ({"data": data} if data else {})
 
@@ -53,7 +53,7 @@ def is_trusted(field: str, path: str) -> bool:
 
 
 def ask(field: str, path: str, *, source: str = "the link that opened this page") -> None:
-    """Where a path is not trusted, show it with what it would do, and a button to use it."""
+    """Warn of a path that is not trusted yet, with what it would do and a button to trust it."""
     if is_trusted(field, path):
         return
     does = _DOES[field].format(user=getpass.getuser())

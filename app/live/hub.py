@@ -1,4 +1,4 @@
-"""Follows the runs in the runs folder: one tailer per run, however many look at it."""
+"""Follows the runs in the runs folder, with one reader per run for all its viewers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.user_input.text import shown
 
 POLL_S = 0.025
-"""Between two looks at a run that somebody watches: 40 updates a second at most."""
+"""Interval at which a run with viewers is read: at most 40 updates per second."""
 POLL_ENDED_S = 0.5
-"""The same once the run is over: nothing is expected, a run continued by hand is still seen."""
+"""Interval once the run is over; still read, because a run may be continued by hand."""
 MAX_KEPT = 8
 """Runs without a viewer that stay in memory, so that a viewer who comes back does not wait for
 them to be read. One of 20,000 steps on four replicas takes 7 MB."""
@@ -38,7 +38,7 @@ def run_folder(runs: Path, run_id: str) -> Path:
 
 
 class Hub:
-    """The runs that somebody looks at."""
+    """The runs that viewers look at, and those they looked at last."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Hub:
 
 
 class _Pump:
-    """Reads one run as long as somebody watches it, and wakes the watchers."""
+    """Reads one run while it has viewers, and wakes them when something is new."""
 
     def __init__(self, live: LiveRun, poll_s: float, poll_ended_s: float) -> None:
         self._live = live

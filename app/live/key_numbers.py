@@ -45,7 +45,7 @@ COMPARED = 50
 """Newest steps over which replicas are compared."""
 
 _COMPUTE, _WAIT = 0, 1
-"""Of a replica's phases, in their order (`schema.CATEGORIES`)."""
+"""Positions in a replica's phases, which are ordered as in `schema.CATEGORIES`."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class _Step:
     """What is known of a step so far."""
 
     event: StepDone | None = None
-    """As worker 0 told it."""
+    """The step as worker 0 recorded it."""
     phases: dict[int, Split] = field(default_factory=dict)
-    """By worker."""
+    """Each worker's phases of the step, by worker."""
     is_traced: bool = False
 
 
@@ -183,7 +183,7 @@ class LiveNumbers:
         )
 
     def _late(self, titles: Mapping[int, str], served_ms: Mapping[int, float]) -> Stragglers:
-        """Of the newest steps that all replicas have reported."""
+        """Return the lateness of replicas over the newest steps that all of them have reported."""
         if self._is_served:
             return slowest_served(served_ms, 0, titles)
         num_replicas = self._segment.num_replicas if self._segment else 0
@@ -208,7 +208,7 @@ class LiveNumbers:
         return lateness(work, self._segment.segment if self._segment else 0, titles)
 
     def _replicas(self, step: _Step) -> dict[int, tuple[int, float, float, float]]:
-        """By replica its worker, wait, compute and the step's length, in ms."""
+        """Return `(worker, wait, compute, step length)` by replica, with times in ms."""
         wall_ms = step.event.wall_ms if step.event else 0.0
         found = {}
         for worker, phases in step.phases.items():

@@ -1,4 +1,4 @@
-"""One run, followed: what its viewers need, already as JSON."""
+"""Follows one run, and encodes what its viewers need as JSON once for all of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TOLD: dict[str, tuple[str, ...]] = {
         "moved",
     ),
 }
-"""By kind of event the fields that go to viewers; steps go as rows, other kinds not at all."""
+"""Fields sent to viewers, by kind of event. Steps are sent as rows, other kinds not at all."""
 _COUNT = re.compile(r"[0-9]{1,18}")
 """Python refuses to read a number of thousands of digits, which a viewer may send."""
 
@@ -88,7 +88,7 @@ class LiveRun:
         self._is_replaced = False
         self.status = Status("incomplete")
         self.spec: dict[str, Any] | None = None
-        """What was asked; None where `run.json` does not say."""
+        """The requested spec; None if `run.json` has none."""
         self.segments: list[SegmentOpened] = []
         self.last_step: int | None = None
         self._tail = Tail(folder)
@@ -175,7 +175,7 @@ class LiveRun:
 
     @property
     def applied_spec(self) -> dict[str, Any] | None:
-        """The spec in force: the last segment's, or what was asked for before there is one."""
+        """The spec of the last segment, or the requested one before the first segment."""
         return self.segments[-1].spec if self.segments else self.spec
 
     @property
@@ -184,7 +184,7 @@ class LiveRun:
         return self._is_replaced
 
     def find_replaced(self) -> bool:
-        """The same, after a look at the folder."""
+        """Return `is_replaced` after checking the folder again."""
         with self._lock:
             return self._find_replaced()
 

@@ -36,7 +36,7 @@ class ServedView:
             self._newest.setdefault(worker, deque(maxlen=NEWEST + 1)).append(parts)
 
     def told(self) -> dict[str, dict[str, object]]:
-        """By process number: `steps` done, and `parts`, means in ms; None if they are unknown."""
+        """Return `steps` done and mean `parts` of a step in ms, if known, by process number."""
         return {
             str(worker): {"steps": count, "parts": self._means(worker)}
             for worker, count in sorted(self._num_steps.items())

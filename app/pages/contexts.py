@@ -157,9 +157,9 @@ def show_course() -> None:
 
 
 def first_step(key: Key) -> int:
-    """Where the picture of `key` opens: at the step of the address, the first time it is drawn.
+    """Return the step at which the page of `key` opens: the address's when it is first drawn.
 
-    Later the picture keeps the address up to date by itself and must not be redrawn for it.
+    Later the page updates the address itself. The value stays, or the page would be drawn anew.
     """
     opened: dict[Key, int] = st.session_state.setdefault("context_steps", {})
     if key not in opened:

@@ -30,7 +30,7 @@ NEEDED = {
     "/runs": (*HEAD, TABLES),
     "/timeline": (*HEAD, "BidiComponent"),
 }
-"""By a page's path what it is made of, as Streamlit names its modules; the largest last."""
+"""Streamlit's modules that each page needs, by the page's path; the largest is last."""
 
 _ASSET = re.compile(r"/static/(?:js|css|media)/[\w.-]+")
 _IMPORT = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
@@ -81,7 +81,10 @@ async def _send_with(link: str, send: Send, message: Message) -> None:
 
 
 def link_headers(static: Path, needed: Mapping[str, Iterable[str]] = NEEDED) -> dict[str, str]:
-    """By path the header that names the modules which `index.html` does not; none, none."""
+    """Return the `Link` header per path, with the modules that `index.html` does not name.
+
+    A path without such modules has no entry.
+    """
     modules = static / "static" / "js"
     try:
         named = set(_NAMED.findall((static / "index.html").read_text(encoding="utf-8")))

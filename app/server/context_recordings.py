@@ -21,7 +21,7 @@ MAX_RUNNING = 2
 GRACE_S = 6.0
 KEPT = 40
 KEPT_BYTES = 100_000_000
-"""Of all recordings that are kept, as JSON."""
+"""Limit for all kept recordings together, as JSON."""
 TICK_S = 0.25
 STOPPED = "You stopped the recording. Choose Record again to restart it"
 

@@ -16,11 +16,11 @@ from strategy_lab.profiles.timeline import Timeline, lay_out
 
 MAX_KEPT = 4
 MAX_SPANS = 8_000_000
-"""Of all timelines that are kept but for the one asked for last; a million take some 60 MB."""
+"""Limit for all kept timelines but the one used last; a million spans take some 60 MB."""
 
 
 class ReplacedRunError(LabError):
-    """A viewer asked for spans of a run whose name another run has by now."""
+    """A viewer requested spans of a run whose name another run has taken since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def show_status(profile: Profile) -> None:
 
 
 def _show_loss(profile: Profile) -> None:
-    """Of a run of several processes: who was lost, who noticed, and how."""
+    """List which process of a run was lost, which others noticed, and how."""
     found = loss(profile)
     if found is not None:
         st.markdown("\n".join(f"1. {as_markdown(line, 400)}" for line in found.sentences))

@@ -212,6 +212,6 @@ def _breakdown(side: Side, run: OpenRun) -> StepBreakdown | None:
 
 
 def breakdown_of(profile: Profile, number: int) -> StepBreakdown | None:
-    """None if the run has no such segment."""
+    """Return the breakdown of segment `number`; None if the run has no such segment."""
     segment = next((item for item in profile.segments if item.segment == number), None)
     return step_breakdown(profile, segment) if segment else None

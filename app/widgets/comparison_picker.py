@@ -18,7 +18,7 @@ from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 _MOST_READ = 20
-"""So many runs at most are read to find the default for B."""
+"""Limit on the runs that are read to find the default for B."""
 
 
 @dataclass(frozen=True, slots=True)

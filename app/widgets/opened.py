@@ -24,7 +24,7 @@ from strategy_lab.profiles.tables.store import Profile, load
 Answer = TypeVar("Answer")
 MAX_KEPT = 12
 MAX_KEPT_BYTES = 250_000_000
-"""Of the files that the runs were read from; in memory they take a multiple of it."""
+"""Limit for the files of all open runs; in memory the runs take a multiple of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class OpenRun:
     profile: Profile
     stamp: str
     num_bytes: int = 0
-    """Of the files behind it."""
+    """Size of the files that the profile was read from."""
     _answers: OnceEach[Any] = field(default_factory=OnceEach, repr=False, compare=False)
     _judged: OnceEach[OpenRun] = field(default_factory=OnceEach, repr=False, compare=False)
 

@@ -27,7 +27,7 @@ STATUS_MARKS = {
     "incomplete": "◌ incomplete",
 }
 DAMAGED = "✕ damaged"
-"""Its `run.json` cannot be read; the run's own pages show what is left."""
+"""Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
 COLUMNS = {
     "run": st.column_config.TextColumn("Run", width=270, pinned=True),
     "status": st.column_config.TextColumn("Status", width=95),

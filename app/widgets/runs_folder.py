@@ -20,7 +20,7 @@ class RunEntry:
     path: Path
     created_ns: int
     spec: dict[str, Any] | None
-    """None where `run.json` is missing or damaged, or no RunSpec was behind the run."""
+    """None if `run.json` is missing or damaged, or if the run was not started from a RunSpec."""
     is_damaged: bool = False
     """Whether there is a `run.json` that cannot be read."""
 

@@ -43,7 +43,7 @@ def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
 
 
 def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
-    """Where each segment begins on an axis of steps."""
+    """Return the marks of the segments for an axis of steps."""
     titles = segment_titles(segments)
     return [SegmentMark(item.first_step, titles[item.segment]) for item in segments]
 

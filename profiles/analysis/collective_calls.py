@@ -35,12 +35,12 @@ class CollectiveCall:
 
     op: str
     name: str
-    """Of the node in the graph; its replicas' nodes differ by a suffix and count as one."""
+    """The node's name in the graph. The replicas' nodes differ by a suffix and count as one."""
     place: int
-    """Its place among the calls of its kind in a step, from 1: the runtime's instance keys count
-    on from step to step, so they do not name an op."""
+    """Number of the call among those of its kind in a step, from 1. The runtime's instance keys
+    cannot name an op, because they continue to count from step to step."""
     instances: tuple[int, int] | None
-    """First and last instance key; None where the runtime gave none."""
+    """First and last instance key; None if the runtime gave none."""
     group_size: int | None
     per_step: float
     """Calls of a replica in a step."""

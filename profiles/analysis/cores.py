@@ -37,9 +37,9 @@ class Core:
     coordinates: tuple[int, ...] | None
     num_ops: int | None
     split: ReplicaBreakdown | None
-    """Where its typical step went, measured; None where none of its ops was captured."""
+    """Measured phases of the core's typical step; None if none of its ops was captured."""
     sent_bytes: float | None
-    """In a mean captured step; None where a size is known only when the step runs."""
+    """Bytes in a mean captured step; None if a size is known only when the step runs."""
     received_bytes: float | None
 
     def phase_ms(self, category: str) -> float | None:

@@ -30,9 +30,9 @@ TINY_BATCH = 8
 UNSTEADY = 2.0
 COSTLY_CAPTURE = 1.05
 LONG_FIRST_STEP = 0.3
-"""Of all the time in steps."""
+"""Share of all the time in steps."""
 WORTH_SAYING = 0.1
-"""A finding is named in a headline where it explains this share of a step."""
+"""Least share of a step that a finding must explain to be named in a headline."""
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:

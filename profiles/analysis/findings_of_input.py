@@ -32,7 +32,7 @@ _STAGES = {
     "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
     "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
 }
-"""By tf.data's name of a stage what it is in a program, and what to try."""
+"""Name of a stage in a program and advice on it, by tf.data's name of the stage."""
 _OF_DISTRIBUTE = (
     "Iterator::Root",
     "Iterator::Root::Prefetch",

@@ -20,10 +20,10 @@ class Glance:
 
     status: Status
     strategies: tuple[str, ...]
-    """Of each segment, with its replicas: `mirrored ×4`; repeats in a row left out."""
+    """Strategy and replicas of each segment: `mirrored ×4`; repeats in a row are left out."""
     workload: str | None
     num_replicas: int | None
-    """Of the last segment, as its workers are."""
+    """Replicas of the last segment; `num_workers` likewise."""
     num_workers: int | None
     num_steps: int
     step_ms: float | None

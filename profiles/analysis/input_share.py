@@ -25,7 +25,7 @@ class InputShare:
     num_steps: int
     mean_ms: float | None
     share: float | None
-    """Of all the time in these steps."""
+    """Share of all the time in these steps."""
     reason: str | None = None
     median_ms: float | None = None
     median_wall_ms: float | None = None

@@ -122,7 +122,7 @@ class Links:
 
     @property
     def overhead(self) -> float | None:
-        """The same as a link's, over all links that have both numbers."""
+        """Return `Link.overhead` over all links that have both numbers; None without one."""
         both = [link for link in self.links if link.overhead is not None]
         measured = sum(link.bytes or 0.0 for link in both)
         derived = sum(link.derived_bytes or 0.0 for link in both)

@@ -44,9 +44,9 @@ class Noticed:
 
     title: str
     after_ms: float | None
-    """Since the loss; None where the two times are not known."""
+    """Time since the loss in ms; None unless both times are known."""
     error: str | None
-    """What TensorFlow told it; None where it said nothing before it was ended."""
+    """The error that it reported; None if it reported none before it was ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,23 @@ class Loss:
 
     @property
     def sentences(self) -> list[str]:
-        """The story in words, one sentence a step."""
+        """The sequence of events, one sentence per event."""
         told = [f"{self.title.capitalize()} was lost. {_without_name(self.message, self.title)}"]
         told += map(_sentence, self.noticed)
         return [*told, self.why] if self.noticed and self.why else told
 
 
 def loss(profile: Profile) -> Loss | None:
-    """The loss that ended a run of several processes; None where nothing of the kind did."""
+    """Return the loss that ended a run of several processes; None if none did."""
     segment = profile.segments[-1] if profile.segments else None
     return find_loss(read_processes(profile.sources).current(), segment)
 
 
 def find_loss(processes: Sequence[Process], segment: SegmentOpened | None) -> Loss | None:
-    """The same among the processes of a segment; None where only one was there."""
+    """Return the first loss among the processes of a segment.
+
+    Returns None if no process was lost, or if the run has only one.
+    """
     lost = [process for process in processes if process.state == "lost"]
     if len(processes) < 2 or not lost:
         return None

@@ -12,7 +12,7 @@ from strategy_lab.profiles.tables.columns import Floats
 FEW = 4
 """With more lines, a chart shows a band instead."""
 OUTSTANDING = 1.05
-"""Of the middle peak: whose is higher is drawn by itself, and named."""
+"""Multiple of the middle peak above which a process is drawn by itself, with its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _COLUMNS = ("segment", "step", "replica", "category", "start_ns", "duration_ns")
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Of one replica, mean over its typical steps. `overlap` is None where nothing was sent."""
+    """Means over the typical steps of one replica. `overlap` is None if nothing was sent."""
 
     replica: int
     num_steps: int

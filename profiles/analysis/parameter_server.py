@@ -84,9 +84,9 @@ class Moments:
 
     at_s: Floats
     queued: Ints
-    """Scheduled, and begun by no worker yet."""
+    """Closures that are scheduled and not begun by a worker yet."""
     in_flight: Ints
-    """Begun by a worker, and not pushed yet."""
+    """Closures that a worker has begun and not pushed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Absence:
     message: str
     lost_s: float | None
     back_s: float | None
-    """When its next process began its first step; None where it never did."""
+    """When the process that replaced it began its first step; None if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ParameterServing:
     moments: Moments | None = None
     moments_reason: str | None = None
     finished_s: dict[int, Floats] | None = None
-    """When each worker's results were there."""
+    """When each worker's results arrived, in s."""
     absences: tuple[Absence, ...] = ()
     feed: str = "worker"
     reason: str | None = None
@@ -121,7 +121,7 @@ class ParameterServing:
 
 
 def parameter_serving(profile: Profile, segment: SegmentOpened) -> ParameterServing:
-    """Who did what and what sits where in a segment with parameter servers."""
+    """Return what each worker did and where variables are in a segment with parameter servers."""
     if not has_servers(segment):
         return ParameterServing(reason=f"{segment.strategy} has no parameter servers")
     rows = of_segment(profile.table("closures"), segment.segment)

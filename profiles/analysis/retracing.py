@@ -21,11 +21,11 @@ class Retracing:
 
     steps: tuple[int, ...]
     function: str | None
-    """The one that was traced most often."""
+    """The function that was traced most often."""
     num_traces: int
-    """Of that function."""
+    """Number of traces of `function`."""
     argument: str | None
-    """What changed from one trace of it to the next, in words; None where that is not known."""
+    """What changed from one trace of the function to the next, in words; None if unknown."""
 
 
 def retracing(profile: Profile, segment: int) -> Retracing:

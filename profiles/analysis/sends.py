@@ -21,7 +21,7 @@ class Send:
     recv_device: str
     per_step: float
     bytes: float | None
-    """Of one send."""
+    """Bytes of one send."""
     duration_ms: float | None
     """Mean from send to receipt, in the typical steps."""
     source: str | None

@@ -145,7 +145,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> dict[int, list[Node]]:
-        """By node, the nodes on its device that read its outputs or have a control edge from it."""
+        """Nodes that read a node's outputs or wait for it, on the same device, by node."""
         found: dict[int, list[Node]] = {}
         for node in self.nodes:
             for producer in self.producers(node):

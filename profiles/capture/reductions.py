@@ -45,7 +45,7 @@ class Reduction:
     bytes: int | None
     contributions: dict[str, Contribution]
     results: dict[str, int]
-    """By device, the index of the receive of the result."""
+    """Index of the node that receives the result, by device."""
 
 
 def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Reduction]:

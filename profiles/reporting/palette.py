@@ -19,7 +19,7 @@ SPAN_COLOURS = {
     "collective": "#E69F00",
     "other": PHASE_COLOURS["idle"],
 }
-"""By category of a span (`schema.TABLES["spans"]`)."""
+"""Colour by category of a span (`schema.TABLES["spans"]`)."""
 
 SERVING_COLOURS = {
     "input": PHASE_COLOURS["input"],
@@ -27,7 +27,7 @@ SERVING_COLOURS = {
     "compute": PHASE_COLOURS["compute"],
     "push": "#E69F00",
 }
-"""By part of a step on variables that live on parameter servers."""
+"""Colour by part of a step whose variables are on parameter servers."""
 
 REPLICA_COLOURS = (
     "#0072B2",

@@ -73,7 +73,7 @@ def share(ratio: float | None) -> str:
 
 
 def rate(per_second: float | None, what: str = "") -> str:
-    """So many things a second."""
+    """Return a rate in words: a number of `what` per second."""
     return _with_unit(per_second, f"{what}/s" if what else "/s")
 
 

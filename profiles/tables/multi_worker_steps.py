@@ -32,7 +32,7 @@ from strategy_lab.profiles.tables.schema import TABLES
 MAX_STEPS = 1_024
 """Steps that are kept for workers that report them later, and for their capture."""
 MAX_MEASUREMENTS = 32
-"""Of each worker's clock, the newest."""
+"""Newest measurements kept of each worker's clock."""
 
 _MOMENT = ("segment", "step")
 

@@ -38,7 +38,7 @@ class RecordedFile:
     table: str
     path: Path
     num_rows: int | None = None
-    """None if the event does not contain it."""
+    """Rows according to the event; None if the event does not contain the number."""
     crc32: int | None = None
     """Checksum of the whole file; None in runs of earlier versions."""
 

@@ -113,7 +113,7 @@ _ABOUT = {
     "name": "name in the graph",
     "bytes": "size",
 }
-"""Of columns with one meaning in every table; a column may say more."""
+"""Default descriptions by column name; a column's own description replaces them."""
 
 
 def _columns(*columns: _Row) -> tuple[Column, ...]:

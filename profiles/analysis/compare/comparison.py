@@ -57,7 +57,7 @@ class TimedRun:
 
     time: RunTime
     started_ns: int
-    """When its first step began, on its own machine's clock."""
+    """Start of the run's first step, on the clock of its machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class ComparedRun:
     segment: int
     timed: TimedRun
     state: str
-    """Of the run: `finished`, `stopped`, ..."""
+    """State of the run: `finished`, `stopped`, ..."""
     workload: str | None
     host: str | None
     global_batch_size: int | None
@@ -66,7 +66,10 @@ class RunComparison:
     b: tuple[ComparedRun, ...]
     times: Comparison
     spread: RunSpread | None
-    """Of one run a side: how much runs of these specs differ on this machine, if others tell it."""
+    """How much runs of these specs differ on this machine, known from other runs.
+
+    Only for one run a side; None if there are no other runs.
+    """
     warnings: tuple[str, ...]
 
     @property

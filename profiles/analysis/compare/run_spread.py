@@ -42,7 +42,7 @@ class RunSpread:
 
     @property
     def pair_spread(self) -> float:
-        """Of the difference of two single runs."""
+        """Spread of the difference of two single runs."""
         return math.sqrt(2) * self.spread
 
     @property

@@ -100,7 +100,7 @@ def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
 
 
 def _repeat(number: int) -> str:
-    """What it takes to find the difference that repetitions are planned for."""
+    """Return the advice on how many runs find the difference that repetitions are planned for."""
     if number > _TOO_MANY:
         return (
             f"To find {_AIM} with {_SURE} probability would take {number:,} runs of each. "

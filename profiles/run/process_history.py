@@ -41,25 +41,25 @@ class ProcessState(StrEnum):
 
     STARTING = auto()
     RUNNING = auto()
-    """It has written something that it writes only after its start."""
+    """The process has written something that it writes only after its start."""
     DONE = auto()
-    """It finished, or stopped on request."""
+    """The process finished, or stopped on request."""
     REPLACED = auto()
     LOST = auto()
-    """It failed, or was killed, by a cause of its own."""
+    """The process failed or was killed, and not because another one was lost."""
     ENDED = auto()
-    """It failed or was ended because another process was lost."""
+    """The process failed or was ended because another one was lost."""
 
 
 @dataclass(slots=True)
 class Process:
-    """What is known of one process."""
+    """What the events tell of one process."""
 
     worker: int
     """The process's number in the whole run."""
     generation: int
     task: str | None = None
-    """Its task in a cluster: `worker 1`, `parameter server 0`."""
+    """Task of the process in a cluster: `worker 1`, `parameter server 0`."""
     pid: int | None = None
     address: str | None = None
     host: str | None = None
@@ -68,12 +68,12 @@ class Process:
     finished: str | None = None
     failed_ns: int | None = None
     failed: str | None = None
-    """The error that it reported."""
+    """The error that the process reported."""
     lost_a_peer: bool = False
-    """That error only says that another process had ended."""
+    """Whether that error only says that another process had ended."""
     verdict: str | None = None
     message: str | None = None
-    """Why it ended, from its launcher."""
+    """Why the process ended, as its launcher wrote."""
     follows: int | None = None
     """Number of the process that was lost before it."""
     lost_ns: int | None = None

@@ -10,9 +10,9 @@ MOST_WORKERS = 4096
 MOST_REPLICAS = 65_536
 MOST_SEGMENTS = 1_000_000
 MOST_ITEMS = 1_000_000
-"""In any list of an event."""
+"""Limit for the entries of any list in an event."""
 LARGEST = 2**62 - 1
-"""Of counts, sizes in bytes and times in ns: the difference of two still fits into 64 bits."""
+"""Limit for counts, sizes in bytes and times in ns: the difference of two fits into 64 bits."""
 LONGEST_MS = LARGEST / 1e6
 LONGEST_NAME = 4096
 """Characters of a device, tensor, op or file name."""
@@ -21,8 +21,8 @@ LONGEST_TEXT = 1_000_000
 DEEPEST = 32
 """Levels of nesting in a free-form field (`spec`, `fields`)."""
 LONGEST_LINE_BYTES = 16 << 20
-"""Of a line of events."""
+"""Limit for a line of events."""
 LARGEST_RUN_FILE_BYTES = 16 << 20
-"""Of `run.json`."""
+"""Limit for `run.json`."""
 LONGEST_LENGTH_NS = 2**53
-"""Of a duration in a table of a capture: 104 days, a whole number for a 64-bit float."""
+"""Limit for a duration in a table of a capture: 104 days, an integer that a float64 holds."""

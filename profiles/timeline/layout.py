@@ -36,9 +36,9 @@ class Track:
     replica: int | None
     device: str
     clock: str
-    """The clock of its times, and how accurately its offset to the common clock is known."""
+    """The clock of the times, and how accurately its offset to the common clock is known."""
     is_marked: bool
-    """Whether its spans come from in-graph timestamps (marks) and not from op events."""
+    """Whether the spans come from in-graph timestamps (marks) and not from op events."""
     first_row: int
     num_rows: int
 

@@ -13,5 +13,5 @@ def plain(value: object) -> str:
 
 
 def plain_text(value: object, style: str = "") -> Text:
-    """The same for rich, which then reads no markup in it."""
+    """Return `plain(value)` as a rich Text, in which rich interprets no markup."""
     return Text(plain(value), style=style)

@@ -76,10 +76,10 @@ class Request:
     base: RunSpec
     """From the spec file, or the defaults."""
     changes: dict[str, Any]
-    """Of the flags, by dotted path."""
+    """Values given by flags, by dotted path."""
 
     def value(self, path: str) -> Any:
-        """What a field will be."""
+        """Return the value that a field of the spec will have."""
         if path in self.changes:
             return self.changes[path]
         return reduce(getattr, path.split("."), self.base)

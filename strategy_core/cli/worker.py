@@ -86,7 +86,7 @@ def request_of(args: argparse.Namespace) -> Request:
 
 
 def default_folder(place: Place, spec: RunSpec) -> Path:
-    """The same on every host."""
+    """Return the default run folder, which is the same on every host of the run."""
     return Path("runs") / f"{Path(spec.workload).stem}-{spec.strategy}-{place.run_id(spec)}"
 
 

@@ -40,7 +40,7 @@ class Task:
 
     @property
     def title(self) -> str:
-        """Its name for users: `worker 1`, `parameter server 0`, `host 1`, `coordinator`."""
+        """The task's name for users: `worker 1`, `parameter server 0`, `host 1`, `coordinator`."""
         return _TITLES[self.role] if self.role == "chief" else f"{_TITLES[self.role]} {self.index}"
 
 

@@ -1,4 +1,4 @@
-"""Where the processes of a run are: what differs between one host and a host of several.
+"""The difference between a run on one host and one host's part of a run on several.
 
 `RunControl` is handed one of these. `SingleHost` is here; `multi_host_run.MultiHost` is the other.
 """
@@ -21,9 +21,9 @@ class Deployment(Protocol):
     """Called by the thread of the run alone."""
 
     first_number: int
-    """Of the commands that this launcher gives."""
+    """Number of the first command that this launcher sends."""
     can_restart: bool
-    """Whether this launcher alone can begin the run again after a loss."""
+    """Whether this launcher can restart the run after a loss without other launchers."""
 
     def launch_log(self, run: Path) -> LaunchLog:
         """The event file that this launcher writes."""

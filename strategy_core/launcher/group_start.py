@@ -27,9 +27,9 @@ class GroupStart:
     spec: RunSpec
     generation: int = 0
     checkpoint: Path | None = None
-    """Where the training state to begin with is."""
+    """The checkpoint to start from; None for a new run."""
     replacement: protocol.Replacement | None = None
-    """The request that this generation is the answer to."""
+    """The request for fresh processes that this generation fulfils; None if there was none."""
 
     def command(self, number: int, process: int = 0, **fields: Any) -> protocol.Run:
         """What process `process` is asked to run; `number` is the command's."""

@@ -35,7 +35,7 @@ class HangDiagnosis:
                 stack_probe.ask(worker.process.pid)
 
     def is_over(self, now: float) -> bool:
-        """Whether all stacks have arrived, or the time for that is over."""
+        """Whether all stacks have arrived, or `ANSWER_S` have passed."""
         said = (_said_since(*log) for log in self._logs.values())
         return now > self._asked_at + ANSWER_S or all(map(stack_probe.is_whole, said))
 
@@ -47,13 +47,13 @@ class HangDiagnosis:
         *,
         has_coordinator: bool,
     ) -> tuple[WorkerMonitor, str] | None:
-        """The process that hangs, and why; None if all wait for one that makes progress.
+        """Return the process that hangs, and why; None if all wait for one that makes progress.
 
         Args:
           alive: the processes of the group that have not ended.
           hung: why each process that gives no sign of life counts as hung, by process number.
-          has_coordinator: one of them trains and the others do what it sends them: only its own
-            silence, or a server's own, says something.
+          has_coordinator: whether the first process runs the steps and sends the others their
+            work. Then only its own silence, or a server's own, is evidence.
         """
         at_work = [w for w in alive if w.is_opening and w.folder.worker not in hung]
         if has_coordinator and at_work:
@@ -67,13 +67,12 @@ class HangDiagnosis:
         return found, why if stack is None else f"{why[:-1]}; {stack}."
 
     def may_wait_for_peers(self, worker: WorkerMonitor) -> bool:
-        """Whether a worker whose peers are on other hosts is at a place where it may wait for
-        them."""
+        """Whether the stack of a worker allows that it waits for peers on other hosts."""
         stack = self._stack(worker)
         return stack is not None and stack.may_wait_for_others
 
     def _rank(self, worker: WorkerMonitor) -> tuple[bool, bool, int]:
-        """The least of several is the one that the others wait for."""
+        """Sort key by which the process that the others wait for comes first."""
         stack = self._stack(worker)
         return (
             worker.activity.stopped_since is None,
@@ -82,7 +81,7 @@ class HangDiagnosis:
         )
 
     def _stack(self, worker: WorkerMonitor) -> StackSample | None:
-        """What it answered; None for one that did not, or that was stopped meanwhile."""
+        """Return the stack that the process printed; None if it printed none or is stopped."""
         log = self._logs.get(worker.folder.worker)
         if log is None or worker.activity.stopped_since is not None:
             return None

@@ -53,7 +53,7 @@ class Part:
 
     place: Place
     checkpoint: Path | None = None
-    """Where the training state to begin with is, the same in all processes."""
+    """The checkpoint to start from, the same in all processes; None for a new run."""
     report: Callable[[str], None] = lambda _sentence: None
     """Called with a sentence about the peers that the process waits for."""
 

@@ -24,11 +24,11 @@ STOPPED_S = 3.0
 """Limit for a stopped process (SIGSTOP) of a cluster, which keeps its peers waiting."""
 IMPORT_TIMEOUT_S = 120.0
 EVIDENCE_S = 1.0
-"""How long the others may still report something once a process is lost."""
+"""Time for the other processes to report something after one was lost."""
 ROOT_CAUSE_S = 4.0
-"""The same when the lost processes only reported losing a peer: the root cause is unknown."""
+"""This time if the lost processes only reported losing a peer: the root cause is unknown."""
 EXITING_S = 30.0
-"""The same when a process is exiting: a busy machine takes its time to free what it holds."""
+"""This time if a process is exiting: on a busy machine, freeing its memory takes long."""
 
 
 @dataclass

@@ -20,9 +20,9 @@ class ProcessStart:
 
     @property
     def folder(self) -> WorkerFolder:
-        """Where it records."""
+        """The folder into which the process records."""
         return worker_folder(Path(self.command.run), self.command.worker, self.command.generation)
 
     def in_generation(self, generation: int) -> ProcessStart:
-        """The same for a later process, which records into a folder of its own."""
+        """Return the arguments for a later process, which records into a folder of its own."""
         return replace(self, command=replace(self.command, generation=generation))

@@ -205,7 +205,7 @@ def _signals(stop: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stores(folder: Path) -> Iterator[Path]:
-    """Where Ray Train keeps notes of its own while it runs: nothing that a run needs."""
+    """Yield a folder for Ray Train's own files, which the run does not need afterwards."""
     storage = folder.with_name(f".{folder.name}.ray")
     try:
         storage.mkdir(parents=True, exist_ok=True)

@@ -30,9 +30,9 @@ from strategy_lab.profiles.tables.store import Profile, load
 
 PLAN_VERSION = 1
 MOST_AUTO = 60
-"""Runs a side that an automatic number does not exceed."""
+"""Limit on the runs per side of an automatic number."""
 MOST_FAILURES = 3
-"""So many failed runs in a row end a repetition."""
+"""Number of failed runs in a row that ends a repetition."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Plan:
     folder: Path
     """What the run folders' names begin with: `runs/x` for `runs/x-a-1`."""
     specs: tuple[RunSpec, ...]
-    """Of A, and of B if two are interleaved."""
+    """The spec of A, and that of B if two are interleaved."""
     seed: int
-    """Of the order."""
+    """Seed of the order in which the runs are made."""
 
     @property
     def file(self) -> Path:
@@ -127,7 +127,7 @@ class Outcome:
     is_complete: bool
     """Whether all that was wanted is there, failed runs aside."""
     needed: int | None = None
-    """Of an automatic number: runs a side that it takes, even if they are too many to do."""
+    """Runs per side that an automatic number needs, even if that exceeds the limit."""
 
     def comparison(self) -> RunComparison | None:
         """B against A; None with one side, or if a side has no finished run."""
@@ -224,7 +224,7 @@ class Repetition:
 
 
 def _opened(folder: Path) -> Profile | None:
-    """None if there is no folder of that name; raises LabError if what is there is no run."""
+    """Open a run; None if the folder does not exist. Raises LabError if it is not a run."""
     return load(folder) if folder.exists() else None
 
 

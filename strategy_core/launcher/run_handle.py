@@ -65,7 +65,7 @@ class RunHandle:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, and why is known."""
+        """Whether the run has ended and its exit reason is known."""
         return self.exit_reason is not None
 
     @property
@@ -81,7 +81,7 @@ class RunHandle:
 
     @property
     def exit_code(self) -> int | None:
-        """Of the worker that was the cause of the run's end."""
+        """Exit code of the worker that caused the end of the run; None while it runs."""
         return self._control.exit_code
 
     @property

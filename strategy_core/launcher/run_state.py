@@ -9,15 +9,15 @@ class RunState(StrEnum):
     """State of a run: of its current process group, and of a fresh one that may replace it."""
 
     STARTING = auto()
-    """The first step of its processes is not done."""
+    """The processes have not finished a first step yet."""
     RUNNING = auto()
-    """Its processes do steps."""
+    """The processes train."""
     CHANGING = auto()
     """A change needs other processes: a fresh group opens while the current one waits."""
     STOPPING = auto()
-    """Stop was requested, or the last step is done: its processes have until a deadline to end."""
+    """Stop was requested or the last step is done: the processes must end by a deadline."""
     ENDED = auto()
-    """Its processes have ended, and why is known."""
+    """The processes have ended, and the exit reason is known."""
 
 
 class RunEvent(StrEnum):

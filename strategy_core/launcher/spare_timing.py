@@ -9,18 +9,18 @@ from __future__ import annotations
 from strategy_core.launcher.worker_monitor import WorkerMonitor
 
 WITHOUT_CAPTURE_S = 10.0
-"""How long after a run's first step the spare worker is started if there is no capture."""
+"""Delay of the spare worker after a run's first step if there is no capture."""
 
 
 class SpareTiming:
-    """Of one run. Driven by one thread, which passes the time in."""
+    """Decides when to start the next spare worker. Used by one thread, which passes the time."""
 
     def __init__(self) -> None:
         self._first_step_at: float | None = None
         self._is_over = False
 
     def is_due(self, leader: WorkerMonitor, now: float) -> bool:
-        """Whether the spare worker is to be started now; true once."""
+        """Return whether to start the spare worker now. Returns True once per run."""
         if self._is_over or leader.step is None:
             return False
         if self._first_step_at is None:

@@ -48,7 +48,7 @@ class WorkerMonitor:
     step: int | None = None
     """The last finished step."""
     spec: dict[str, Any] | None = None
-    """Of the current segment; None until one is open."""
+    """Spec of the current segment; None until one is open."""
     has_capture: bool = False
     """Whether the tables of the first capture are written."""
     finished: str | None = None
@@ -82,7 +82,7 @@ class WorkerMonitor:
 
     @property
     def is_gone(self) -> bool:
-        """Whether its process has ended, and the launcher has acted on that."""
+        """Whether the process has ended and the launcher has processed that."""
         return self.state in GONE
 
     @property

@@ -43,17 +43,17 @@ class StrategyRow:
     kinds: tuple[Literal["CPU", "GPU", "TPU"], ...] = ("CPU", "GPU", "TPU")
     """Kinds of device that it can run on."""
     runs_in: Literal["one", "several", "either"] = "one"
-    """Processes: `either` takes several where the spec has several workers."""
+    """Number of processes. `either` takes several if the spec has several workers."""
     has_coordinator: bool = False
-    """Of several processes the first does the steps and sends the others their part; without a
-    coordinator the processes are peers."""
+    """Whether the first of several processes runs the steps and sends the others their work.
+    Otherwise the processes are peers."""
     has_servers: bool = False
-    """Variables are on parameter servers, and each worker does steps of its own."""
+    """Whether variables are on parameter servers, and each worker does steps of its own."""
     has_cores: bool = False
-    """Its devices are TPU cores, real or emulated, in groups of `tpu.cores_per_replica`."""
+    """Whether devices are TPU cores, real or emulated, in groups of `tpu.cores_per_replica`."""
     has_one_replica: bool = False
     takes_first_device: bool = False
-    """TensorFlow places its ops, on the first device of the machine."""
+    """Whether TensorFlow places the ops itself, on the first device of the machine."""
     algorithms: tuple[str, ...] = ALGORITHMS
     """How gradients can cross its devices. With one of them, `cross_device_ops` has no effect."""
     no_choice: str = ""
@@ -62,7 +62,7 @@ class StrategyRow:
     """Class names, in part, by which `lab.record` recognises it, beside the title."""
 
     can_change_reduction: bool = False
-    """Its file has `reduce_by`: it can change how its steps reduce while it stays."""
+    """Whether the strategy can change how steps reduce without being rebuilt (`reduce_by`)."""
 
     @property
     def has_choice(self) -> bool:
@@ -71,7 +71,7 @@ class StrategyRow:
 
     @property
     def packs_by_size(self) -> bool:
-        """Whether it has collectives only, which take `bytes_per_pack` and no `num_packs`."""
+        """Whether all algorithms are collectives, which take `bytes_per_pack`, not `num_packs`."""
         return set(self.algorithms) <= set(COLLECTIVES)
 
     def is_cluster(self, num_workers: int) -> bool:

@@ -24,7 +24,7 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 MAX_WORKLOAD_BYTES = 10_000_000
-"""Of a workload file: Python's parser takes about a hundred times that in memory."""
+"""Limit for a workload file. Python's parser takes about 100 times its size in memory."""
 
 
 def check(

@@ -203,7 +203,7 @@ def profiler_session() -> Any:
 
 
 class _PublicSession:
-    """The same calls by way of the public profiler."""
+    """A profiler session through TensorFlow's public API."""
 
     def start(self, folder: str, options: dict[str, Any]) -> None:
         del options

@@ -14,9 +14,9 @@ LABEL_OUT_OF_RANGE = re.compile(
 INDEX_OUT_OF_RANGE = re.compile(r"indices\[[\d,]*\] = (-?\d+) is not in \[0, (\d+)\)")
 NO_GRADIENTS = "No gradients provided"
 PYTHON_TRACEBACK = "Traceback (most recent call last)"
-"""Of an error that Python code raised inside an op."""
+"""Occurs in the message of an error that Python code raised inside an op."""
 ABOUT_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective")
-"""An op that ended because another process, or another op, had failed."""
+"""Matches the error of an op that ended because another process or op had failed."""
 
 NOT_THE_CAUSE = re.compile(
     r"Graph execution error:|Exception encountered when calling |Detected at node|"

@@ -33,7 +33,7 @@ class ExitEvidence:
     """See `stderr_summary`."""
     last_step: int | None = None
     serves: bool = False
-    """It executed what a coordinator sent, and counts no steps."""
+    """Whether the process executed what a coordinator sent, so that it counted no steps."""
 
 
 @dataclass(frozen=True, slots=True)

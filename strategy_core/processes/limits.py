@@ -32,12 +32,12 @@ class Limits:
     wall_s: float = 180.0
     """Counts the start of TensorFlow too, which alone can take a minute on a busy machine."""
     cpu_s: float = 600.0
-    """Of all processor cores together."""
+    """Processor time on all cores together."""
     memory_bytes: int = 4 * GIB
     """Resident memory."""
     num_processes: int = 32
     disk_bytes: int = GIB // 2
-    """Of all files in its folder, and of each file elsewhere."""
+    """Limit for all files in the folder together, and for each file elsewhere."""
 
     def exceeded(self, use: Use) -> str | None:
         """What to tell the user about the first limit that `use` exceeds; None if it fits."""

@@ -40,7 +40,7 @@ class Run:
     """The tasks of the run's cluster by process number, `worker` being this one's; None where one
     process is the whole run."""
     has_own_launcher: bool = False
-    """Its peers have other launchers, which do not get the commands of this one."""
+    """Whether peers have other launchers, which do not get the commands of this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Replacement:
     """A worker requests a fresh one: a change needs devices that it cannot have."""
 
     number: int
-    """Of the command; 0 for a change that the spec scripts."""
+    """Number of the command; 0 for a scripted change."""
     step: int
     spec: dict[str, Any]
     """The spec with the change made."""

@@ -29,7 +29,7 @@ def stderr_summary(stderr: str) -> str:
 
 
 def _place(dump: list[str]) -> list[str]:
-    """Where the thread that crashed was, out of Python's stacks of all threads."""
+    """Return the crashed thread's innermost frame, out of Python's dump of all threads, if any."""
     current = next((i for i, line in enumerate(dump) if _CURRENT.match(line)), None)
     if current is None:
         return []

@@ -31,10 +31,10 @@ class WorkerProcess:
         self, popen: subprocess.Popen[bytes], stderr: BinaryIO, mark: str, pid: int | None = None
     ) -> None:
         self.pid = pid or popen.pid
-        """Of the worker itself; `popen` is its reaper if it has one."""
+        """Process id of the worker; `popen` is its reaper if it has one."""
         self.started_ns = process_started_ns(self.pid) or 0
         self.ready: Message | None = None
-        """Its message that TensorFlow is imported; None until then."""
+        """The message that TensorFlow is imported; None until it comes."""
         self.said_ready = threading.Event()
         self.peak_bytes: int | None = None
         """Largest resident memory seen by `sample_memory`."""

@@ -26,7 +26,7 @@ def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
 
 
 def said(path: Path, error: BaseException) -> str:
-    """Where in the user's file an error came from, and its message."""
+    """Return the line of the user's file that an error came from, and its message."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

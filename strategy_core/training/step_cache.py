@@ -36,9 +36,9 @@ class TracedStep:
 
     step: Step
     delays_ms: dict[int, float]
-    """By replica; read whenever the step runs."""
+    """Delay by replica; read whenever the step runs."""
     recorded: dict[int, int] = field(default_factory=dict)
-    """By global batch size: the segment in whose first step it was traced and recorded."""
+    """The segment whose first step was traced and recorded, by global batch size."""
 
 
 Build = Callable[[Mapping[int, float]], Step]

@@ -41,7 +41,7 @@ class Workload:
     build_model: Function
     build_dataset: Function
     is_built_in: bool
-    """Whether it is one of the lab's own workloads, whose data needs no check."""
+    """Whether the workload is one of the lab's own, whose data needs no check."""
     can_start_anywhere: bool
     """Whether `build_dataset` takes `first_example`."""
     build_optimizer: Function

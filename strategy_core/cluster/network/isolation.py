@@ -48,7 +48,7 @@ class Network:
 
     addresses: list[str]
     entrances: list[NamespaceHandle | None]
-    """None: the process stays in the launcher's network."""
+    """Each process's namespace; None if it runs in the launcher's network."""
     profilers: list[str] = field(default_factory=list)
     """A second address for each process."""
     notes: list[Note] = field(default_factory=list)

@@ -46,7 +46,7 @@ class Connection:
     """Segments as sent on the wire, including those without payload."""
     received_packets: int
     retransmitted_bytes: int | None
-    """None if the kernel does not count them."""
+    """Bytes sent again; None if the kernel does not count them."""
     rtt_ms: float
     """Smoothed round trip of its acknowledgements."""
 

@@ -1,9 +1,9 @@
 """The outermost layer of the server: every request and WebSocket passes it, Streamlit's included.
 
-1. A Host that is not the lab's own is refused (DNS rebinding), then an Origin that is not, then
-   whatever a browser says was caused by another site or port, unless a person followed a link.
-2. The token is asked for: from the cookie, the Authorization header, or `?token=` in the address.
-3. Every answer gets the headers that forbid framing, sniffing and telling the address to others.
+1. Refuse a Host that is not the lab's own (DNS rebinding), then an Origin that is not, then every
+   request that, by the browser's headers, another site or port caused, except a followed link.
+2. Require the token, from the cookie, the Authorization header, or `?token=` in the address.
+3. Add headers to every response that forbid framing, content sniffing and sending the address on.
 
 Streamlit's own Origin check is not enough: it ignores the port, and lets a missing Origin pass.
 """
@@ -53,7 +53,7 @@ class Verdict(enum.Enum):
 
 
 class Gate:
-    """ASGI middleware. `entered` is called when somebody has come in with the token's address."""
+    """ASGI middleware. Calls `entered` when a user has opened the address with the token."""
 
     def __init__(
         self, app: ASGIApp, access: Access, entered: Callable[[], object] = lambda: None

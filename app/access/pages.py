@@ -39,7 +39,7 @@ def again() -> Response:
 
 
 def no_token(connection: HTTPConnection, *, is_wrong: bool, page: bool) -> Response:
-    """401, with a form that takes the token; JSON for whatever is no browser's page."""
+    """Return status 401: a page with a form for the token if `page`, otherwise JSON."""
     said = (
         "This token is not valid for the running Strategy Lab."
         if is_wrong

@@ -12,7 +12,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import ink_on
 
 SHORT = 14
-"""A name of so many characters stays on one line."""
+"""Length up to which a name stays on one line."""
 ONE_LINE_PX, TWO_LINES_PX = 34, 40
 PALE, DEEP = "#CFE3F3", "#0B3C6F"
 

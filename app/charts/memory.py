@@ -29,7 +29,7 @@ def memory(lines: Lines) -> go.Figure:
 
 
 def _add_spread(chart: go.Figure, lines: Lines) -> None:
-    """From the least to the most, the median in it, and who stands out above."""
+    """Add the range of all lines as a band with its median, and each line far above it."""
     spread = memory_spread(list(lines.values()))
     low, high = (thin.band(spread.step, edge) for edge in (spread.low, spread.high))
     chart.add_scatter(

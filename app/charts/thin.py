@@ -31,8 +31,8 @@ class Band:
 def band(x: Array, y: Array, *, num_buckets: int = 400, num_odd: int = 60) -> Band:
     """Buckets of equal count over `x` (ascending). `y` may hold NaN, which no bucket counts.
 
-    A point is odd where it lies more than five times the bucket's own 10-to-50 % spread above
-    its 90th percentile; the `num_odd` furthest are kept.
+    A point is odd if it is more than five times the bucket's own 10-to-50 % spread above its 90th
+    percentile; the `num_odd` furthest are kept.
     """
     keep = np.isfinite(y)
     x, y = x[keep], y[keep]

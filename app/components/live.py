@@ -1,4 +1,4 @@
-"""The live view of one run: a canvas that follows the run by itself, whatever the page does."""
+"""The live view of one run: a canvas that follows the run without reruns of the page."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class HostedControls:
 
 
 def controls_of(live: LiveRun, handle: RunHandle | None) -> Controls | None:
-    """How to command a run from here; None where it is over, or was started elsewhere."""
+    """Return the controls of a run; None if the run is over or takes no commands from here."""
     if handle is not None:
         return None if handle.is_over else handle
     if live.status.is_over or why_unheard(live.folder) is not None:

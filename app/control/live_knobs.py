@@ -86,7 +86,7 @@ def _send(
 def _revision(run_id: str, applied: Mapping[str, Any], commands: list[Command]) -> str:
     """Changes whenever the knobs must show again what is in force: applied, or rejected.
 
-    Not with a delay: a knob that somebody has turned meanwhile, and not applied yet, stays so.
+    A delay does not change it, so that a knob keeps a value that the user has not applied yet.
     """
     knobs = {name: value for name, value in applied.items() if name not in _NO_KNOBS}
     rejected = sum(command.is_rejected for command in commands)

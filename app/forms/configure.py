@@ -28,7 +28,7 @@ from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 CONFIGURING = "configuring"
-"""Session key: a new run is being configured, whatever ran last."""
+"""Session key: whether a new run is being configured, even if another one ran last."""
 
 
 def configure_page() -> None:

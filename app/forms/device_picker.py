@@ -1,4 +1,4 @@
-"""Which devices a run gets: so many virtual CPUs, or GPUs, several on one card where wished."""
+"""Picks the devices of a run: a number of virtual CPUs or GPUs, or several per physical GPU."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: b
 
 
 def _count_before(before: Mapping[str, Any]) -> int | None:
-    """Devices of the run as it is; one per worker where it is a cluster's."""
+    """Return the number of devices in the current spec, per worker in a cluster."""
     count = _asked(before)[1]
     if count is None or not _is_for_each_worker(before.get("strategy")):
         return count

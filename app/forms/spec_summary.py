@@ -1,4 +1,4 @@
-"""What a run was asked: the fields that say what it is, and whatever was set apart from them."""
+"""Summary of a spec: the fields that identify the run, and those that differ from defaults."""
 
 from __future__ import annotations
 

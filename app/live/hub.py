@@ -167,6 +167,7 @@ class _Pump:
                     self._changed.notify_all()
             if self._live.is_replaced:
                 return
-            # One that grows is alive, whatever its status says (a run copied in, another host's).
+            # A run that grows is alive even if its status says otherwise: one that is being copied
+            # here, or another host's.
             is_quiet = self._live.status.is_over and not has_grown
             await asyncio.sleep(self._poll_ended_s if is_quiet else self._poll_s)

@@ -1,4 +1,4 @@
-"""The steps of a run as rows of JSON text, the oldest thinned out: as much as a screen can show.
+"""The steps of a run as rows of JSON text. Old steps are thinned out to what a screen can show.
 
 A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases, others]`; its times
 count from the run's first event, and `phases` holds five numbers per replica of that worker
@@ -24,7 +24,7 @@ Splitter = Callable[[int, StepDone], tuple[Split, list[tuple[int, Split]]]]
 
 
 class StepRows:
-    """All of the newest `recent` rows; of the steps before, every so many."""
+    """Keeps the newest `recent` rows, and of earlier steps one in several."""
 
     def __init__(self, split: Splitter, recent: int = RECENT_ROWS) -> None:
         self.total = 0

@@ -35,7 +35,7 @@ def choose() -> list[Key]:
     left, middle, right, beside = st.columns([4, 3, 2, 3], vertical_alignment="bottom")
     asked = st.query_params.get("demo")
     if asked in items and asked != st.session_state.get("demo_shown"):
-        st.session_state["demo"] = asked  # the address leads: a link opens its demonstration
+        st.session_state["demo"] = asked  # a link wins over the last choice
     name = left.selectbox(
         "Demonstration", list(items), format_func=lambda each: items[each].title, key="demo"
     )

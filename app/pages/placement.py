@@ -1,4 +1,4 @@
-"""Placement: which op and which variable really sits on which device."""
+"""Placement: the devices on which ops and variables actually are."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
 
 
 def _sentence(placed: Placement) -> str:
-    """What sits where, as HTML."""
+    """Return the placement in one sentence, as HTML."""
     num_ops = sum(item.num_ops for item in placed.devices)
     devices = units.counted(sum(item.num_ops > 0 for item in placed.devices), "device")
     copied = [item for item in placed.variables if len(item.devices) > 1]

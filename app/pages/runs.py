@@ -69,7 +69,7 @@ def _choose(clicked: RunEntry) -> None:
 
 
 def _show_run(entry: RunEntry) -> None:
-    # Before the run is read: whatever that brings, it can be deleted.
+    # Drawn before the run is read, so that a run whose reading fails can be deleted.
     with st.container(horizontal=True, vertical_alignment="center"):
         links = st.container(horizontal=True, vertical_alignment="center", width="content")
         offer_rename(entry)

@@ -1,4 +1,4 @@
-"""Parameter servers: each worker's steps, what waits, what sits on which server, what moves."""
+"""Parameter servers: each worker's steps, the queue, variables per server, and bytes moved."""
 
 from __future__ import annotations
 

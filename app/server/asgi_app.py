@@ -41,7 +41,7 @@ def server_options(host: str, port: int) -> dict[str, Any]:
         "browser.gatherUsageStats": False,
         # A full collection after every script run costs more than everything the page does.
         "runner.postScriptGC": False,
-        # A page shows what it is asked to, not the value of every expression statement in its file.
+        # Streamlit would show the value of every expression statement in a page's file.
         "runner.magicEnabled": False,
         "client.toolbarMode": "minimal",
         "client.showErrorLinks": False,
@@ -77,7 +77,7 @@ def create_app(access: Access, opening: Opening | None = None) -> GuardedApp:
 
 
 def free_port(host: str, port: int) -> int:
-    """`port`, or for 0 one that is free; raises SpecError where it is taken or not allowed."""
+    """Return `port`, or a free one for 0. Raises SpecError if it is taken or not allowed."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
 """Open the lab in the person's browser, once the server answers.
 
 A browser is started with the address on its command line, which every user of the machine can read
-(`ps`). So it gets the path of a file that only this user may read, and the file leads to the lab.
+(`ps`). So it gets the path of a file that only this user may read, which redirects to the lab.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEEP_S = 120.0
 
 
 class Opening:
-    """Shows the lab once. `address` is where its health is asked, `url` what is opened."""
+    """Opens `url` in a browser once, after the server at `address` answers its health check."""
 
     def __init__(
         self, address: str, url: str, show: Callable[[str], object] = webbrowser.open
@@ -39,11 +39,11 @@ class Opening:
         self._thread.start()
 
     def entered(self) -> None:
-        """Somebody came in with the token: the file has done its work."""
+        """Note that a user has entered with the token, so that the file is not needed any more."""
         self._entered.set()
 
     def close(self) -> None:
-        """Take the file away, whatever came of it."""
+        """Remove the file, opened or not."""
         self._entered.set()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -71,7 +71,7 @@ class Opening:
 
 
 def redirect_file(folder: Path, url: str) -> Path:
-    """A page in `folder` that leads to `url`; only its owner may read it."""
+    """Write a page to `folder` that redirects to `url`, readable by its owner only."""
     path = folder / "open.html"
     text = (
         '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
@@ -85,6 +85,6 @@ def redirect_file(folder: Path, url: str) -> Path:
 
 
 def _runtime_folder() -> str | None:
-    """The folder that the system keeps for this user alone, where it has one."""
+    """Return the user's private runtime folder; None if the system has none."""
     folder = os.environ.get("XDG_RUNTIME_DIR")
     return folder if folder and os.access(folder, os.W_OK) else None

@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class OnceEach(Generic[Value]):
-    """Values by key, each computed once, however many threads ask for it at the same time."""
+    """Values by key, each computed once even if several threads request it at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,7 +23,7 @@ class OnceEach(Generic[Value]):
         self._values: dict[Hashable, Value] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """The value of `key`; raises what `compute` raises, which is then asked again next time."""
+        """Return the value of `key`, computed if needed. Errors of `compute` are raised, not kept."""
         with self._lock:
             own = self._locks.setdefault(key, threading.Lock())
         with own:
@@ -40,9 +40,9 @@ class _Entry(Generic[Value]):
 
 
 class KeptNewest(Generic[Value]):
-    """One value per name, in its newest version; those asked for last, as many as fit.
+    """Keeps the newest version of each name's value, and drops the least recently used ones.
 
-    `size` says how much a value counts. One value is always kept, whatever its size.
+    `size` returns what a value counts against `max_size`. The last value is kept at any size.
     """
 
     def __init__(self, size: Callable[[Value], int], max_values: int, max_size: int) -> None:
@@ -52,7 +52,7 @@ class KeptNewest(Generic[Value]):
         self._kept: OrderedDict[str, _Entry[Value]] = OrderedDict()
 
     def get(self, name: str, version: str, compute: Callable[[], Value]) -> Value:
-        """The value of `name` in this version; any other version of it is forgotten."""
+        """Return the value of `name` in this version, and drop any other version of it."""
         with self._lock:
             entry = self._kept.get(name)
             if entry is None or entry.version != version:

@@ -1,4 +1,4 @@
-"""Timelines of the runs that somebody looks at, laid out once per state of their files."""
+"""Timelines of the runs in view, laid out once per state of their files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The page's frame: title, navigation, and the page that was asked for.
+"""The page's frame: title, navigation, and the requested page.
 
-It lies apart from the pages: beside a folder named `pages`, Streamlit would serve a deep link
-without this frame.
+It is in a folder apart from the pages: beside a folder named `pages`, Streamlit would serve a deep
+link without this frame.
 """
 
 from __future__ import annotations

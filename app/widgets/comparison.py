@@ -119,7 +119,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def show_metrics(compared: RunComparison) -> None:
-    """Every number of both; where one is missing, why."""
+    """Show a table of all metrics of both runs, with the reason for each missing value."""
     rows = [
         {
             "metric": metric_title(item.metric),
@@ -159,7 +159,7 @@ def metric_title(metric: str) -> str:
 
 
 def change_text(item: MetricChange) -> str:
-    """`+4.2 %`, or how many times as much where it is beyond ten."""
+    """Return the change as `+4.2 %`, or as a factor if it exceeds ten."""
     if item.change is None or item.a is None or item.b is None:
         return units.MISSING
     if abs(item.change) >= 10:

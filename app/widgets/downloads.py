@@ -1,4 +1,4 @@
-"""Every export of a run as a download, made when it is asked for."""
+"""Every export of a run as a download, made on request."""
 
 from __future__ import annotations
 

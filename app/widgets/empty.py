@@ -9,7 +9,7 @@ from strategy_lab.app.widgets.text import as_markdown
 
 
 def empty(missing: str, next_step: str = "", *, page: str = "", link: str = "") -> None:
-    """One calm box: what is not there, what to do, and a link to the page where it is done.
+    """Draw a box that says what is missing, what to do, and links to the page where to do it.
 
     `page` is the page's name in its address; `missing` and `next_step` may hold
     text from a run.

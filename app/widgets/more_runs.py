@@ -21,7 +21,7 @@ def pick_more(runs: Sequence[RunEntry], side: str, first: OpenRun) -> tuple[Open
     key, widget = f"more_{side.lower()}", f"pick_more_{side.lower()}"
     names = [entry.name for entry in runs if entry.path != first.profile.path]
     asked = [name for name in st.query_params.get_all(key) if name in names]
-    # The address leads, as it does for the first run.
+    # The address wins over the session, as for the first run.
     st.session_state[widget] = asked
     chosen = st.multiselect(
         f"More runs of {side}",

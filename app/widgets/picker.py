@@ -14,7 +14,7 @@ from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.errors import LabError
 
 LAST_RUN = "last_run"
-"""Session key: the run that was looked at last, on whatever page."""
+"""Session key: the run that was shown last, on any page."""
 
 
 def run_page(title: str) -> OpenRun | None:
@@ -62,7 +62,7 @@ def pick_run(
     else:
         index = names.index(asked) if asked in by_name else min(default, len(names) - 1)
     if not unknown and st.session_state.get(widget) not in (None, names[index or 0]):
-        # The address leads: a link to another run wins over what the widget showed before.
+        # The address, such as a link to another run, wins over the widget's last value.
         st.session_state[widget] = names[index or 0]
     chosen = st.selectbox(
         label,

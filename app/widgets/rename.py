@@ -1,4 +1,4 @@
-"""Rename a run: its new name is asked for, and refused with a reason where it cannot be."""
+"""Dialog to rename a run. Refuses a name that cannot be used, with the reason."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Answer:
 
 
 def show_sql(profile: Profile) -> None:
-    """The box; a query runs when it is asked to, over what the run holds right now."""
+    """Draw the form. A query runs when it is submitted, on the current tables of the run."""
     example = st.pills("Examples", list(EXAMPLES), key="sql_example", default="Slowest steps")
     text = EXAMPLES.get(example or "", "")
     with st.form("sql", border=False):

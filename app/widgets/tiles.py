@@ -70,7 +70,7 @@ STYLE = """<style>
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One number. `value` is None where it could not be had; `reason` then says why."""
+    """One number. If `value` is None, `reason` says why."""
 
     label: str
     value: str | None

@@ -1,4 +1,4 @@
-"""Where does a replica's step go? Its five phases, which add up to its wall time.
+"""Breaks a replica's step down into five phases, which add up to its wall time.
 
 From full captures where the segment has any, else from the light marks of every step. Means over
 the middle half of those steps by wall time: one hiccup moves them little, and they add up.
@@ -36,7 +36,7 @@ NO_PARTS = "no worker of the parameter servers did three steps with recorded par
 
 @dataclass(frozen=True, slots=True)
 class ReplicaBreakdown:
-    """Mean milliseconds of each phase of a replica's step; None where it could not be had."""
+    """Mean milliseconds of each phase of a replica's step; None if not recorded."""
 
     replica: int
     worker: int

@@ -1,4 +1,4 @@
-"""The cores of a TPU program: where each sits, how busy it was, what it moved, what fell back."""
+"""The cores of a TPU program: place in the mesh, phases, bytes moved, and ops not partitioned."""
 
 from __future__ import annotations
 

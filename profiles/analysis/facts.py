@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason. `share` is the part of a step it explains, None where that is not a share."""
+    """One finding. `share` is the share of a step that it explains; None if it is not a share."""
 
     key: str
     segment: int

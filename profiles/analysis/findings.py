@@ -207,7 +207,7 @@ def _costly_capture(facts: Facts) -> Iterator[Finding]:
 
 
 def _lost_loss(facts: Facts) -> Iterator[Finding]:
-    """Every step of the lab's own runs tells its loss, where it is a number."""
+    """Yield a finding if steps of the lab's own runs have no finite loss."""
     steps = facts.steps
     lost = np.flatnonzero(~np.isfinite(steps.loss))
     if not facts.segment.spec or not lost.size:

@@ -126,7 +126,8 @@ def idle(facts: Facts) -> Iterator[Finding]:
     calls = facts.held_up.of_kind("call")
     calls_ms = facts.held_up.held_ms("call")
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
-    if calls_ms / wall >= IDLE_SHARE and not is_tracing:  # else it prepares what was traced
+    # While a function is traced, the calls prepare it.
+    if calls_ms / wall >= IDLE_SHARE and not is_tracing:
         yield _dispatch(facts, calls, calls_ms, wall)
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
     left_ms = idle_ms - known_ms

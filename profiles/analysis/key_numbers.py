@@ -77,7 +77,7 @@ def throughput(steps: StepTimes) -> KeyNumber:
 
 
 def slowest(found: Stragglers) -> KeyNumber:
-    """How late the latest replica is; `none` if no replica stands out."""
+    """Return the lateness of the slowest replica; `none` if no replica is slow."""
     if found.straggler is None:
         text = MISSING if found.reason else "none"
         note, source = found.reason or "no replica stands out", found.source

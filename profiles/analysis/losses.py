@@ -29,7 +29,7 @@ WHY_HOSTS = (
     "a step without the others."
 )
 AT_ONCE_MS = 100.0
-"""A process may be seen to be gone so long after its connections are."""
+"""Time by which the end of a process may be noticed after the end of its connections."""
 _KNOWN_ERRORS = {
     "UnavailableError": "its connection was gone",
     "DeadlineExceededError": "its answer took too long",

@@ -1,4 +1,4 @@
-"""Parameter servers: who did how many steps and how, what waits, what sits where, what moves.
+"""Parameter servers: steps of each worker, the queue, where variables are, and bytes moved.
 
 Workers do not wait for each other, so the question is not who holds the others up, but how much
 each one contributes, and what its steps spend on variables that live elsewhere.
@@ -65,7 +65,7 @@ class ParameterServer:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A variable, or a part of one, where it sits."""
+    """A variable, or a shard of one, on one process."""
 
     name: str
     role: str

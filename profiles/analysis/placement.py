@@ -1,4 +1,4 @@
-"""What sits where: ops per device, and every variable with its kind, copies and bytes."""
+"""Placement: ops per device, and every variable with its kind, copies and bytes."""
 
 from __future__ import annotations
 

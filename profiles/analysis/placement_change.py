@@ -27,10 +27,10 @@ _COUNTER = re.compile(r"_\d+(?=_|/|$)")
 
 @dataclass(frozen=True, slots=True)
 class VariableMove:
-    """A variable that does not sit where it did. No device: it is not there."""
+    """A variable that changed devices. A segment without the variable has no devices here."""
 
     name: str
-    """As the later segment calls it, where it has it."""
+    """Name in the later segment if it is there, otherwise in the earlier one."""
     how: How
     before: tuple[str, ...]
     after: tuple[str, ...]

@@ -11,8 +11,8 @@ S = T / T_ideal, where ideally every replica works as long as the typical one (t
 so that of two replicas the quicker one is typical); S_r is the same with replica r alone as it
 was. Always read with the replay error |T_replay - T| / T.
 
-Workers of parameter servers do not wait for each other. Of them the slowest is the one whose steps
-take longest, late by as much as they are longer than the median of the others'.
+Workers of parameter servers do not wait for each other. The slowest of them is the one with the
+longest steps; its lateness is the difference to the median of the others' steps.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Request:
         return reduce(getattr, path.split("."), self.base)
 
     def spec(self, given: Mapping[str, Any] | None = None) -> RunSpec:
-        """The spec that was asked for; raises SpecError where it cannot be had.
+        """Return the requested spec. Raises SpecError if it is not valid.
 
         `given` are fields known from elsewhere: the request must not contradict them.
         """

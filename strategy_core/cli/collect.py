@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 where the run is whole, 1 where a process's records are missing, 2 where none is made."""
+    """Return the exit code: 0 if the run is complete, 1 if records of a process are missing."""
     collected = collect(args.folders, args.output)
     print_summary(profiles.load(collected.folder).summary())
     print(f"\nCollected in {collected.folder}")

@@ -1,4 +1,4 @@
-"""`strategy-lab export`: a run in somebody else's format."""
+"""`strategy-lab export`: convert a run to the format of another tool."""
 
 from __future__ import annotations
 

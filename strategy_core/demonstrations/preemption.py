@@ -5,7 +5,7 @@
 Two workers train. One gets SIGTERM, as a cloud or a batch system sends it some seconds before it
 takes a machine. The handler tells the others, all of them save after the same step and leave with
 its restart code. Started again, all go on from that step: they have to be given the same folder,
-or each would go on from wherever it was without a word of it.
+or each would continue from its own last step without an error.
 """
 
 from __future__ import annotations
@@ -154,12 +154,12 @@ def _start(tf_config: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def read_step(worker: subprocess.Popen[str], *, at_least: int) -> int:
-    """Read what a worker says until it has done so many steps; raises RuntimeError if it ends."""
+    """Read a worker's output until it has done `at_least` steps. Raises RuntimeError if it ends."""
     return next(said["step"] for said in _said(worker) if said.get("step", -1) >= at_least)
 
 
 def last_step(worker: subprocess.Popen[str]) -> int:
-    """Steps a worker says it had done when it left; raises RuntimeError where it does not."""
+    """Return the steps that a worker had done when it left. Raises RuntimeError without them."""
     return next(said["left"] for said in _said(worker) if "left" in said)
 
 

@@ -32,7 +32,7 @@ class GroupStart:
     """The request for fresh processes that this generation fulfils; None if there was none."""
 
     def command(self, number: int, process: int = 0, **fields: Any) -> protocol.Run:
-        """What process `process` is asked to run; `number` is the command's."""
+        """Return the command, with number `number`, that starts the run in process `process`."""
         return protocol.Run(
             number,
             str(self.run.resolve()),

@@ -30,7 +30,7 @@ def check_fields(spec: RunSpec) -> None:
 
 
 def num_replicas(spec: RunSpec) -> int | None:
-    """Replicas as far as the text tells; None where the machine decides."""
+    """Return the replicas of a spec; None if they depend on the machine's inventory."""
     row, count = strategy_catalog.row(spec.strategy), spec.device_request.count
     return replicas_of(row, count, spec.workers, spec.tpu.cores_per_replica)
 
@@ -38,7 +38,7 @@ def num_replicas(spec: RunSpec) -> int | None:
 def replicas_of(
     row: StrategyRow, num_devices: int | None, num_workers: int, cores_per_replica: int
 ) -> int | None:
-    """Replicas on so many devices; None if that number is not known and counts."""
+    """Return the number of replicas; None if it depends on `num_devices`, which is unknown."""
     if row.has_one_replica:
         return 1
     if num_devices is None:

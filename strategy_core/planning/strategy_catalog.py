@@ -75,13 +75,13 @@ class StrategyRow:
         return set(self.algorithms) <= set(COLLECTIVES)
 
     def is_cluster(self, num_workers: int) -> bool:
-        """Whether a run with so many workers takes several processes."""
+        """Whether a run with `num_workers` workers takes several processes."""
         return self.runs_in == "several" or (self.runs_in == "either" and num_workers > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A row, and whether it can be had here: `reason` says why not."""
+    """A strategy of the catalog; `reason` says why it is not available here, if so."""
 
     row: StrategyRow
     reason: str | None
@@ -92,12 +92,12 @@ class Offer:
 
 
 def offers(inventory: Inventory) -> list[Offer]:
-    """Every strategy, judged by the devices that are there."""
+    """Return every strategy, with whether the devices of the inventory suffice."""
     return [Offer(row, why_not(row, inventory)) for row in rows()]
 
 
 def why_not(row: StrategyRow, inventory: Inventory) -> str | None:
-    """Why a strategy cannot run on the devices that are there; None where it can."""
+    """Return why a strategy cannot run on the devices of the inventory; None if it can."""
     if any(inventory.count(kind) for kind in row.kinds):
         return None
     return f"it needs {row.needs}, and this machine has no {' and no '.join(row.kinds)}"

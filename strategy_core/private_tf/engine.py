@@ -242,7 +242,7 @@ _THREAD_POOL_CATEGORIES = (0, 1)
 
 @cache
 def _set_event_collector() -> Any:
-    """`tsl::tracing::SetEventCollector(category, collector)`; None where it is not to be had."""
+    """`tsl::tracing::SetEventCollector(category, collector)`; None if it is not available."""
     for name in ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib"):
         try:
             library = ctypes.CDLL(str(Path(tf.__file__).parent / name))

@@ -1,4 +1,4 @@
-"""What a program that somebody typed into a page may use, and what it uses.
+"""Limits on the resources of a program that a user typed into a page, and their measurement.
 
 A limit covers the program's process and every process below it. Most of what a program uses is
 measured from outside, because the kernel's own limits do not fit: TensorFlow reserves far more

@@ -1,4 +1,4 @@
-"""Worker: end when the launcher ends, whatever ends the launcher.
+"""Ends a worker when its launcher ends, however that happens.
 
 Three mechanisms together, because each fails alone:
 

@@ -28,7 +28,7 @@ def adopt_orphans() -> None:
 
 
 def descendants() -> list[psutil.Process]:
-    """The living processes below this one, whatever their session."""
+    """Return the living descendants of this process, in any session."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

@@ -1,4 +1,4 @@
-"""Dial the size: so many parameters to all-reduce, so many FLOPs per example to compute.
+"""A workload of chosen size: parameters to all-reduce, and FLOPs per example to compute.
 
 A stack of square dense layers, each applied as often as the FLOPs ask for, learns to imitate a
 fixed random linear map. An application of a layer of w x w weights costs 6 w^2 FLOPs per example

@@ -55,7 +55,7 @@ def runs_assumed(pair_spread: float) -> int:
 
 
 def difference_found(pair_spread: float, num_runs: int, *, power: float = POWER) -> float:
-    """The smallest relative difference that so many runs a side find with probability `power`."""
+    """The least relative difference that `num_runs` per side find with probability `power`."""
     reach = _reach(num_runs - 1, power) * pair_spread / math.sqrt(num_runs)
     return math.expm1(reach)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 MOST_RUNS = 24
-"""The newest so many other runs are read; each takes some tens of milliseconds."""
+"""Limit on the other runs that are read, newest first; each takes some tens of milliseconds."""
 _MIN_FREEDOM = 2
 
 

@@ -22,7 +22,7 @@ STATISTIC = "the median of its steady steps: without warm-up, traced and capture
 
 
 def answer(compared: RunComparison) -> tuple[str, str]:
-    """The verdict in a few words, and its evidence as a sentence that goes on from there."""
+    """Return the verdict in a few words, and the sentence with its evidence that continues it."""
     times = compared.times
     difference = f"{_differs(times.ratio)}, {_lengths(times)}"
     if times.unit == "step":

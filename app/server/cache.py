@@ -23,7 +23,7 @@ class OnceEach(Generic[Value]):
         self._values: dict[Hashable, Value] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the value of `key`, computed if needed. Errors of `compute` are raised, not kept."""
+        """Return the value of `key`, computed once. Errors of `compute` are raised and not kept."""
         with self._lock:
             own = self._locks.setdefault(key, threading.Lock())
         with own:

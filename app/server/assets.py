@@ -59,7 +59,7 @@ class Assets:
         await self._app(scope, receive, partial(_send_with, link, send) if link else send)
 
     def _whole(self, path: str, headers: Headers) -> Response | None:
-        """Return a hashed file of Streamlit; None for other paths and conditional requests."""
+        """Return a hashed file of Streamlit; None for other, partial or conditional requests."""
         kind = KINDS.get(Path(path).suffix)
         if kind is None or not _ASSET.fullmatch(path) or any(map(headers.get, _CONDITIONS)):
             return None

@@ -140,6 +140,7 @@ def workers(num_workers: int, folder: Path) -> Iterator[list[subprocess.Popen[st
 
 
 def _start(tf_config: str, folder: Path) -> subprocess.Popen[str]:
+    """Start `train` in a process that ends with this one, its output in the pipe `stdout`."""
     module = "strategy_core.demonstrations.preemption"
     command = [sys.executable, "-m", module, "--train", str(folder), "--parent", str(os.getpid())]
     environment = {**os.environ, **REUSE_PORT, "TF_CONFIG": tf_config, "TF_CPP_MIN_LOG_LEVEL": "3"}

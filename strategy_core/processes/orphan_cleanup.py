@@ -20,7 +20,7 @@ _CLOSING_S = 10.0
 
 
 class OrphanCleanup:
-    """Launcher: starts that process, and ends it."""
+    """Starts and ends the cleanup process, for the launcher."""
 
     def __init__(self, mark: str) -> None:
         self._process = subprocess.Popen(

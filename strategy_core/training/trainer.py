@@ -237,10 +237,10 @@ class Training:
                 self._recorder.write(event)
 
     def _is_shared(self, error: Exception) -> bool:
-        """Whether an error occurred while workers were in a step together.
+        """Whether an error occurred inside a step that several workers run together.
 
-        Its peers are then still in the step, so no worker can return to the previous segment alone.
-        An error before the step occurs in all workers alike.
+        The other workers are then still in the step, so this one cannot return to the previous
+        segment alone. An error before the step occurs in all workers alike.
         """
         raised = error.__cause__ if isinstance(error, LabError) else error
         return self._agreement is not None and isinstance(raised, tf.errors.OpError)

@@ -93,37 +93,43 @@ class Switch:
         self._port = {tap: port for port, tap in enumerate(self._taps)}
         self._fabric = Fabric(len(self._taps), rate_mbit, delay_ms)
         self._clock = clock
-        self._home: dict[bytes, int] = {}
+        self._port_of_address: dict[bytes, int] = {}
         """Port behind which an Ethernet address was last seen."""
-        self._on_the_way: list[tuple[float, int, int, bytes]] = []
+        self._in_flight: list[tuple[float, int, int, bytes]] = []
+        """Heap of `(due, number, port, frame)`. The number keeps frames due together in order."""
         self._num_frames = 0
 
     def run_until_closed(self, control: socket.socket) -> None:
         """Forward frames until the other end of `control` is closed, or its process is gone."""
         while True:
             asked = [control.fileno(), *self._taps]
-            ready, _, _ = select.select(asked, [], [], self._patience_s())
+            ready, _, _ = select.select(asked, [], [], self._wait_s())
             if asked[0] in ready:
                 return
             for tap in ready:
-                self._take(tap)
+                self._read_frames(tap)
             self._deliver()
 
-    def _patience_s(self) -> float | None:
-        if not self._on_the_way:
+    def _wait_s(self) -> float | None:
+        """Return the time until the next frame is due, for `select`; None without frames."""
+        if not self._in_flight:
             return None
-        return max(0.0, self._on_the_way[0][0] - self._clock())
+        return max(0.0, self._in_flight[0][0] - self._clock())
 
-    def _take(self, tap: int) -> None:
-        """Take the frames that a port sends."""
+    def _read_frames(self, tap: int) -> None:
+        """Read the frames that a port sends, and schedule their delivery.
+
+        A frame that does not fit into the port's queue is lost, as in a switch.
+        """
         port = self._port[tap]
         for _ in range(_MANY):
             try:
                 frame = os.read(tap, _MAX_FRAME_BYTES)
             except OSError:  # no more frames, or the interface is down
                 return
+            # Destination and source address, behind the virtio-net header of 10 bytes.
             target, source = frame[10:16], frame[16:22]
-            self._home[source] = port
+            self._port_of_address[source] = port
             size = len(frame) - _VNET_HEADER_BYTES
             left = self._fabric.send(self._clock(), port, size)
             if left is None:
@@ -131,17 +137,22 @@ class Switch:
             for other in self._targets(target, port):
                 due = self._fabric.receive(left, other, size)
                 self._num_frames += 1
-                heapq.heappush(self._on_the_way, (due, self._num_frames, other, frame))
+                heapq.heappush(self._in_flight, (due, self._num_frames, other, frame))
 
     def _targets(self, target: bytes, port: int) -> list[int]:
-        home = None if target[0] & 1 else self._home.get(target)
+        """Return the ports to which a frame from `port` to the Ethernet address `target` goes.
+
+        These are all other ports for a multicast (lowest bit of the first byte) or unknown address.
+        """
+        home = None if target[0] & 1 else self._port_of_address.get(target)
         if home is not None:
             return [home] if home != port else []
         return [other for other in range(len(self._taps)) if other != port]
 
     def _deliver(self) -> None:
+        """Write the frames that are due to their ports."""
         now = self._clock()
-        while self._on_the_way and self._on_the_way[0][0] <= now:
-            _, _, port, frame = heapq.heappop(self._on_the_way)
+        while self._in_flight and self._in_flight[0][0] <= now:
+            _, _, port, frame = heapq.heappop(self._in_flight)
             with contextlib.suppress(OSError):  # a full or closed interface loses the frame
                 os.write(self._taps[port], frame)

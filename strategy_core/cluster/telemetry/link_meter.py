@@ -43,22 +43,26 @@ class LinkMeter:
             threading.Thread(target=self._resolve_names, name="peers", daemon=True).start()
 
     def count(self, segment: int | None, step: int | None) -> LinkBytes:
-        """The bytes exchanged so far, or the reason why the system does not provide them."""
+        """Return the bytes exchanged so far by peer and opener, or the reason why they are unknown.
+
+        The last counts of a connection are kept after it has closed.
+        """
         reason = self.why_not()
         if reason is not None:
             return LinkBytes(segment, step, [], own_interface(), reason)
         self._last.update({connection.cookie: connection for connection in self.read()})
         together: dict[tuple[int | None, bool], list[Connection]] = {}
         for connection in self._last.values():
-            together.setdefault(self._end(connection), []).append(connection)
+            together.setdefault(self._peer_of(connection), []).append(connection)
         links = [
             LinkCounts(peer=peer, opened=opened, **_sums(found))
             for (peer, opened), found in sorted(together.items(), key=lambda item: str(item[0]))
         ]
         return LinkBytes(segment, step, links, own_interface())
 
-    def _end(self, connection: Connection) -> tuple[int | None, bool]:
-        """The peer of a connection, and whether this process opened it."""
+    def _peer_of(self, connection: Connection) -> tuple[int | None, bool]:
+        """Return `(peer, opened)`: the peer's process number, if known, and whether this process
+        opened the connection."""
         called = self._peers.get(connection.remote)
         if called is not None:
             return called, True

@@ -82,8 +82,8 @@ class PartedModel:
         self._pattern = (model, optimizer)
         partitioner = _partitioner(spec.parameter_server, spec.parameter_servers)
         with strategy.scope():
-            weights = [_parts(variable, partitioner) for variable in model.trainable_variables]
-            states = [_like(variable) for variable in model.non_trainable_variables]
+            weights = [_shards(variable, partitioner) for variable in model.trainable_variables]
+            states = [_copy_of(variable) for variable in model.non_trainable_variables]
             own = work.build_optimizer()
             _check_elementwise(own)
             if spec.learning_rate is not None:
@@ -177,14 +177,17 @@ def _partitioner(options: ParameterServerOptions, num_servers: int) -> Callable[
     return partitioners.MaxSizePartitioner(options.part_bytes)
 
 
-def _parts(variable: Any, partitioner: Callable[..., list[int]]) -> list[Any]:
-    """The variable's shards under the strategy in scope."""
+def _shards(variable: Any, partitioner: Callable[..., list[int]]) -> list[Any]:
+    """Create the shards of a weight, split along its first axis, under the strategy in scope.
+
+    Returns a single copy if the partitioner does not split the weight.
+    """
     shape = tf.TensorShape(variable.shape)
     count = partitioner(shape, tf.as_dtype(variable.dtype))[0] if shape.rank else 1
     count = min(count, shape[0]) if shape.rank else 1
     whole = np.asarray(variable.value)
     if count == 1:
-        return [_like(variable)]
+        return [_copy_of(variable)]
     name = variable.path.replace("/", "_")
     return [
         keras.Variable(part, dtype=variable.dtype, trainable=True, name=f"{name}_part_{number}")
@@ -192,8 +195,8 @@ def _parts(variable: Any, partitioner: Callable[..., list[int]]) -> list[Any]:
     ]
 
 
-def _like(variable: Any) -> Any:
-    """A variable of the same kind on a server."""
+def _copy_of(variable: Any) -> Any:
+    """Create a variable with the same value, type and name under the strategy in scope."""
     name = variable.path.replace("/", "_")
     value, dtype = np.asarray(variable.value), variable.dtype
     return keras.Variable(value, dtype=dtype, trainable=variable.trainable, name=name)

@@ -25,11 +25,11 @@ class ProcessView:
 
     def __init__(self) -> None:
         self.version = 0
-        """Counts the changes: what a viewer's cursor remembers."""
+        """Number of changes so far. A viewer sends back the last one that it has seen."""
         self.memory: dict[str, int] = {}
-        """Resident bytes by process number, the newest sample of each."""
+        """Resident bytes of the newest sample, by the number of the process in the run."""
         self.served = ServedView()
-        """What workers of parameter servers do."""
+        """Pull, compute and push of the workers of parameter servers."""
         self._history = ProcessHistory()
         self._segment: SegmentOpened | None = None
         self._loss: Loss | None = None

@@ -65,7 +65,10 @@ def choose() -> list[Key]:
 
 
 def edit(name: str, source: str) -> str:
-    """The program, changed in the editor where the lab was started for that."""
+    """Show an editor for the program of context demonstration `name` and return its text.
+
+    Returns `source` unchanged, with the reason, if this lab does not run its users' code.
+    """
     with st.expander("Change the program"):
         if refusal := lab().access.why_no_own_code:
             st.info(refusal)

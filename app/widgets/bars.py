@@ -15,7 +15,10 @@ STYLE = """<style>
 
 
 def show_bars(chart: go.Figure, *, key: str, alt: str) -> None:
-    """Draw the chart below a legend of its traces, whose names are escaped already."""
+    """Draw the chart below a legend in HTML, which wraps long names and takes no room from bars.
+
+    The caller has escaped the names of the traces. Each trace has one colour for all its bars.
+    """
     entries = "".join(
         f'<span><i style="background:{html.escape(bar.marker.color)}"></i>{bar.name}</span>'
         for bar in chart.data

@@ -169,12 +169,13 @@ def _readable(num_bytes: float | None) -> float | None:
 
 
 def _show_interfaces(found: Links) -> None:
+    """Show the bytes of the links beside what the network interfaces counted for them."""
     if not found.interfaces:
         return
     # One unit for all of it, so that its columns can be compared digit by digit.
     scale, unit = units.size_unit(max(use.bytes for use in found.interfaces))
     with st.expander(
-        "Compared with the network interfaces, including Ethernet, IP and TCP headers"
+        "Links compared with the network interfaces, which count Ethernet, IP and TCP headers"
     ):
         st.dataframe(
             pd.DataFrame([_interface_row(found, use, scale) for use in found.interfaces]),

@@ -93,14 +93,19 @@ def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:
     rows = profile.mark_rows.only(~np.isin(profile.mark_rows.segment, apart))
     titles = profile.process_titles
     return tuple(
-        _answer(clock, titles.get(number, f"worker {number}"), _check(clock, clocks, rows))
+        _clock_answer(clock, titles.get(number, f"worker {number}"), _check(clock, clocks, rows))
         for number, clock in sorted(clocks.workers.items())
     )
 
 
-def _answer(clock: WorkerClock, title: str, check: CollectiveCheck | None) -> ClockAnswer:
+def _clock_answer(clock: WorkerClock, title: str, check: CollectiveCheck | None) -> ClockAnswer:
+    """Return what is known of one worker's clock, in ms and ppm; None where it is not known.
+
+    `clock.offset_ns` is the offset from the reference's clock that tables are corrected by;
+    `clock.measured` is the estimate from the messages of this run.
+    """
     line, measured = clock.line, clock.measured
-    drift_wrong = line.drift_uncertainty if line else None
+    drift_uncertainty = line.drift_uncertainty if line else None
     return ClockAnswer(
         worker=clock.worker,
         title=title,
@@ -108,7 +113,7 @@ def _answer(clock: WorkerClock, title: str, check: CollectiveCheck | None) -> Cl
         offset_ms=_scaled(clock.offset_ns, 1e-6),
         uncertainty_ms=_scaled(clock.uncertainty_ns, 1e-6),
         drift_ppm=_scaled(clock.drift, 1e6),
-        drift_uncertainty_ppm=_scaled(drift_wrong, 1e6),
+        drift_uncertainty_ppm=_scaled(drift_uncertainty, 1e6),
         num_measurements=measured.num_measurements if measured else 0,
         measured_ms=_scaled(measured.offset_ns if measured else None, 1e-6),
         measured_uncertainty_ms=_scaled(measured.uncertainty_ns if measured else None, 1e-6),

@@ -159,6 +159,10 @@ def write_tables(tables: dict[str, pa.Table], folder: Path) -> dict[str, dict[st
 
 
 def _table(name: str, columns: dict[str, Any], window: WindowOf) -> pa.Table:
+    """Return the table `name` from its columns, the window's segment, and each row's worker.
+
+    A transfer belongs to the worker that sends.
+    """
     schema = TABLES[name]
     length = len(columns["step"])
     device = "device" if "device" in schema.names else "send_device"

@@ -38,6 +38,7 @@ def rename_run(run: Path, name: str) -> Path:
 
 
 def _check_name(name: str) -> None:
+    """Raise RunFolderError unless `name` can be the name of a run's folder."""
     is_one_part = Path(name).name == name and "/" not in name and "\\" not in name
     if not name or name.startswith(".") or not is_one_part or not name.isprintable():
         raise RunFolderError(

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
             advice="Give either changes as KEY=VALUE or --stop",
         )
     changes = read_changes(args.changes)
-    _check(args.folder)
+    _check_takes_commands(args.folder)
     number = leave_command(args.folder, "stop" if args.stop else "reconfigure", changes or None)
     answer = _wait_for_answer(args.folder, number, time.monotonic() + args.within)
     if answer is None:
@@ -66,13 +66,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(run: Path) -> None:
-    """Raise RunFolderError if no launcher would read the command."""
+def _check_takes_commands(run: Path) -> None:
+    """Raise RunFolderError if the run is over or its launcher reads no commands from its folder."""
     reason = why_unheard(run)
     if reason is not None:
         raise RunFolderError(
             f"The run in {run} takes no commands from its folder: {reason}",
-            advice="Change it where it was started",
+            advice="Change it on the page that started it, or plan the change with run --reconfigure",
         )
     status = derive_status(read_sources(run))
     if status.is_over:

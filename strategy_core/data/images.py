@@ -81,8 +81,8 @@ def _check_files(names: Sequence[str], limit_s: float) -> None:
 
 
 def _why_undecoded(file: Path) -> str | None:
-    """Why a file must not be decoded: opening a pipe would block, a huge image would fill
-    memory."""
+    """Why a file must not be decoded, or None: opening a pipe would block, and a huge image would
+    fill the memory. The decoder rejects a file whose size in pixels cannot be read."""
     if not file.is_file():
         return "it is not a file"
     if file.stat().st_size > MAX_BYTES:

@@ -180,7 +180,7 @@ def _fit(trainer: Any, stop: Callable[[], object]) -> Exception | None:
         except Exception as error:
             errors.append(error)
 
-    with _signals(stop):
+    with _stop_on_signals(stop):
         thread = threading.Thread(target=fit, name="ray", daemon=True)
         thread.start()
         while thread.is_alive():
@@ -189,8 +189,11 @@ def _fit(trainer: Any, stop: Callable[[], object]) -> Exception | None:
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[], object]) -> Iterator[None]:
-    """Stop where a signal asks for it; a thread that may not listen to signals hears none."""
+def _stop_on_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` on SIGINT and SIGTERM inside the block.
+
+    Does nothing outside the main thread, where Python does not allow signal handlers.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -49,7 +49,7 @@ class Window:
         self.error: str | None = None
 
     def start(self) -> None:
-        """Start the profiler. Sets `error` if that fails."""
+        """Start the profiler. Sets `start_ms`, how long that took, and `error` if it fails."""
         begin = time.perf_counter_ns()
         try:
             tf.profiler.experimental.start(str(self._own_scratch))

@@ -27,10 +27,10 @@ NAMES_KEPT = 20
 
 
 def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
-    """The strategy of `spec`, with one core on each of the devices.
+    """The strategy of `spec`: on a TPU, or on emulated cores, each on one of the `devices`.
 
-    The hosts of a pod are those in `TF_CONFIG`. Raises SpecError if the devices do not fit the
-    spec.
+    `devices` are those of all hosts. The hosts of an emulated pod are those in `TF_CONFIG`. Raises
+    SpecError if the devices do not fit the spec.
     """
     return tpu.build(
         len(devices) // spec.tpu.cores_per_replica,

@@ -66,10 +66,10 @@ def initialize_tpu_system(resolver: Any = None) -> Any:
 
 
 def shutdown_tpu_system(resolver: Any = None) -> None:
-    """Like `tf.tpu.experimental.shutdown_tpu_system`.
+    """Like `tf.tpu.experimental.shutdown_tpu_system`, which a resolver of a real TPU goes to.
 
-    Emulated cores hold no resources, so variables keep their values. The next step warns that it
-    would fail on a TPU.
+    Emulated cores hold no resources, so variables keep their values, and a later step works. It
+    warns that it would fail on a TPU.
     """
     resolver = TPUClusterResolver("") if resolver is None else resolver
     if not isinstance(resolver, TPUClusterResolver):

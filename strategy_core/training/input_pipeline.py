@@ -105,14 +105,17 @@ def with_shares(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def _checked(dataset: tf.data.Dataset, first: Any) -> tf.data.Dataset:
-    """The same batches, with the rank of the first; reading one fails if it holds NaN or
-    infinity."""
+    """The same batches, checked when they are read: a batch with NaN or infinity raises.
+
+    Keras needs the rank of each part, so parts of unknown rank get that of the `first` batch.
+    Sparse and ragged parts are not checked.
+    """
 
     def check(part: Any, seen: Any) -> Any:
         if part.shape.rank is None:
             part = tf.ensure_shape(part, [None] * len(seen.shape))
-        is_numbers = isinstance(part, tf.Tensor) and part.dtype.is_floating
-        return tf.debugging.check_numerics(part, FINITE) if is_numbers else part
+        is_dense_float = isinstance(part, tf.Tensor) and part.dtype.is_floating
+        return tf.debugging.check_numerics(part, FINITE) if is_dense_float else part
 
     def check_batch(*parts: Any) -> Any:
         batch = parts if isinstance(dataset.element_spec, tuple) else parts[0]

@@ -70,13 +70,14 @@ def _matrix(facts: RunFacts, item: Facts) -> tuple[Ints, Floats]:
 
 
 def _shortened(number: Ints, values: Floats, budget: int) -> tuple[Ints, Floats]:
-    """Return at most `budget` rows: the median of each stretch of steps, per replica."""
+    """Return at most `budget` rows: for each stretch of steps its first step's number and, per
+    replica, the median. `values` has a row per step and a column per replica."""
     size = -(-len(number) // budget)
     if size <= 1:
         return number, values
     starts = range(0, len(number), size)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # a replica without a value there
         medians = [np.nanmedian(values[start : start + size], axis=0) for start in starts]
     return number[::size], np.stack(medians)
 

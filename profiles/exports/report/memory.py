@@ -31,7 +31,10 @@ BAND, OUTSTANDING = "#7F8790", "#D55E00"
 
 
 def memory(facts: RunFacts) -> Section | None:
-    """Return the section, or None for a run without a segment. It says if there are no samples."""
+    """The memory that processes and accelerators held over the steps: a chart and a table.
+
+    None for a run that never opened a segment. Without samples the section only says so.
+    """
     if not facts.segments:
         return None
     used = memory_use(facts.profile)
@@ -51,7 +54,9 @@ def memory(facts: RunFacts) -> Section | None:
     }
     body = join(
         chart("memory", "Memory in use over steps"),
-        note(f"The band covers the range of all {len(used)}.") if len(used) > FEW else None,
+        note(f"The band covers the range of all {len(used)} devices and processes.")
+        if len(used) > FEW
+        else None,
         _table(names, used),
         formulas("bytes_in_use", "peak_bytes"),
     )

@@ -50,7 +50,7 @@ def test_retracing_is_told_with_the_argument_and_its_length(recorded: Recorded) 
     assert re.match(
         r"train_step is traced again in 23 of the 23 steps after the first", told.sentence
     )
-    assert "argument `scale` is a Python value, and a new one each time (1.0" in told.sentence
+    assert "argument `scale` is a Python value that changes (1.0" in told.sentence
     assert re.search(r"Building its graph takes \d+ % of a typical captured step \(", told.sentence)
 
 

@@ -43,7 +43,7 @@ def test_tracing_a_changed_step_is_told_and_then_a_capture(
     write(run, StepDone(1, 12, 0, 10.0, 0.5, 256, False), StepDone(1, 13, 0, 9.0, 0.5, 256, True))
     expect(doing).to_have_text("Capturing step 13 in full.")
     write(run, StepDone(1, 14, 0, 10.0, 0.5, 256, False))
-    expect(doing).to_have_text("Converting the capture of step 13 beside the training.")
+    expect(doing).to_have_text("Converting the capture of step 13 while training continues.")
 
 
 def shoot(page: Page, name: str) -> None:

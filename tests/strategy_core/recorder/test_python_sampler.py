@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from strategy_core.recorder.python_sampler import PythonSampler, place_of
@@ -47,6 +47,13 @@ def test_tracing_is_recognised_at_any_depth_of_the_stack() -> None:
     source = "def func_graph_from_py_func():\n    return body()\n"
     outer = _as_if_in(graph, source, body=body["body"])
     assert place_of(outer["func_graph_from_py_func"]()) == ("tracing", "/work/train.py", 2)
+
+
+def test_a_thread_between_two_lines_counts_for_the_first_line_of_its_function() -> None:
+    """CPython gives such a frame no line number; the recorder must not end the training for it."""
+    code = _as_if_in("/work/train.py", "\n\ndef step():\n    pass\n")["step"].__code__
+    between: Any = SimpleNamespace(f_code=code, f_lineno=None, f_back=None)
+    assert place_of(between) == ("python", "/work/train.py", 3)
 
 
 def test_samples_are_in_order_and_name_places_once() -> None:

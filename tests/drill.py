@@ -129,7 +129,8 @@ def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
         _, began = wait_for_launch(process, run)
         wait_for_the_moment(run, chance)
         module = "orphan_cleanup" if victim == "orphan cleanup" else "capture.helper"
-        wait_until(lambda: bool(running(module, mark)))
+        wait_until(lambda: bool(running(module, mark)) or process.poll() is not None)
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
         after_s = time.monotonic() - began
         for pid in running(module, mark):
             os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)

@@ -37,7 +37,7 @@ class Wishes:
     """Delays that were sent to the run and not answered yet."""
 
     def note(self, slider: str, place: Place) -> None:
-        """Keep the value of a moved slider now, before the script draws the slider anew."""
+        """Keep the value of a moved slider now, before the script draws the slider again."""
         self.ms_by_place[place] = float(st.session_state[slider])
 
     def answered(self) -> None:

@@ -58,7 +58,7 @@ class Hub:
     def run(self, run_id: str) -> LiveRun:
         """Return the run of that name, which all viewers share; raises RunFolderError if none.
 
-        Follows the run from now on if it was not followed yet, and anew if the folder now holds
+        Follows the run from now on if it was not followed yet, and again if the folder now holds
         another run: one that was deleted and recorded again under the same name.
         """
         folder = run_folder(self.runs, run_id)

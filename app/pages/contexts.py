@@ -162,7 +162,7 @@ def show_course() -> None:
 def first_step(key: Key) -> int:
     """Return the step at which the page of `key` opens: the address's when it is first drawn.
 
-    Later the page updates the address itself. The value stays, or the page would be drawn anew.
+    Later the page updates the address itself. The value stays, or the page would be drawn again.
     """
     opened: dict[Key, int] = st.session_state.setdefault("context_steps", {})
     if key not in opened:

@@ -88,7 +88,7 @@ def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
 def _new_functions(joined: Joined) -> dict[int, str]:
     """Return the function that a step is the first to call, by index of the step.
 
-    TensorFlow calls a trace of `f` `__inference_f_123` and numbers each trace anew, so a full name
+    TensorFlow calls a trace of `f` `__inference_f_123` and numbers each trace again, so a full name
     that has not occurred before in the capture means a new trace. If a step calls several, the last
     one is named. Steps without a new trace are absent.
     """

@@ -53,7 +53,7 @@ class ProcessState(StrEnum):
 
 @dataclass(slots=True)
 class Process:
-    """What the events tell of one process."""
+    """What the events record about one process."""
 
     worker: int
     """The process's number in the whole run."""

@@ -116,7 +116,7 @@ def find_function(name: str, graphs: Sequence[Any]) -> Any | None:
 
 
 def body_of(function: Any) -> Any:
-    """Return the graph of a function's body. For a legacy function it is built anew per call."""
+    """Return the graph of a function's body. For a legacy function it is built again per call."""
     graph = getattr(function, "graph", None)
     if graph is not None:
         return graph

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -215,6 +218,11 @@ def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) ->
     for worker in range(2):
         told = run / f"worker-{worker}-0/events.jsonl"
         told.write_text(told.read_text().replace("/job:worker/", "/job:host/"))
+    for file in run.glob("worker-*/window-*/replica_steps.parquet"):  # host N is process N + 1
+        rows = pq.read_table(file)
+        at = rows.schema.get_field_index("worker")
+        process = pc.add(rows["worker"], pa.scalar(1, pa.int32()))
+        pq.write_table(rows.set_column(at, rows.schema.field("worker"), process), file)
     page = open_page(watched.address(run="pod"))
     expect(page.locator(".live .what")).to_contain_text("4 replicas of 2 hosts")
     expect(page.locator("[data-tile=slowest] .note")).to_contain_text("replica 1 of worker 1")

@@ -71,9 +71,12 @@ def reduce_by(strategy: Any, cross_device_ops: Any, options: Any) -> None:
     """Have a strategy from `mirrored_strategy` reduce as if it had been made with these.
 
     What was traced before stays as it is. A stock strategy is given its algorithm once, and model
-    and optimizer belong to it: for another one, all of their variables would be made again.
+    and optimizer belong to it: for another one, all of their variables would be made again. Raises
+    LabError for a strategy that `mirrored_strategy` could not prepare for this.
     """
     extended = strategy.extended
+    if not hasattr(extended, "_stock_communication_options"):
+        raise unavailable("Another algorithm in a running MirroredStrategy", "its private options")
     extended._cross_device_ops = cross_device_ops or extended._collective_ops
     stock = extended._stock_communication_options
     extended._communication_options = stock if options is None else stock.merge(options)
@@ -147,7 +150,7 @@ def replace_all_reduce(optimizer: Any, all_reduce: Callable[[list[Pair]], Sequen
 
     It is given the (gradient, variable) pairs in a replica's context and returns them reduced.
     Keras 3 dropped `skip_gradients_aggregation`: without this, an all-reduce in the open, the
-    lesson of `step.py`, would be done twice, and a delay could not come before it. As a bonus,
+    lesson of `train_step.py`, would be done twice, and a delay could not come before it. Also,
     clipping acts on the gradient of the global batch, as it does on one device.
 
     Returns whether it could be done. If not, `apply` reduces by itself.

@@ -61,6 +61,16 @@ def test_without_its_key_base_a_mirrored_strategy_is_tensorflows_own(
     assert "_collective_key_base: a second MirroredStrategy" in the_loss()
 
 
+def test_without_its_private_options_a_strategy_refuses_another_algorithm() -> None:
+    import tensorflow as tf
+
+    from strategy_core.private_tf import engine
+
+    stock = tf.distribute.MirroredStrategy(["CPU:0"])
+    with pytest.raises(LabError, match="Another algorithm in a running MirroredStrategy needs"):
+        engine.reduce_by(stock, None, None)
+
+
 def test_without_the_hook_in_optimizers_steps_train_alike_and_have_no_timestamps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

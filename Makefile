@@ -6,7 +6,7 @@
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
 # make figures  the README's figures, measured anew
-# make check  style, types, architecture and the fast tests, in under a minute
+# make check  style, types, architecture and the fast tests: about two minutes on two cores
 # Each one installs what it needs into .venv first.
 
 VENV := .venv

@@ -14,7 +14,7 @@ from tests.synthetic import write_run
 
 def begin_run(folder: Path, steps: int) -> Path:
     """Write a run without an ending whose worker is this process."""
-    # The environment would name another host, whose processes nobody here could see.
+    # Without the environment: it names another host, so this process would not count as alive.
     missing = ("launcher", "environment")
     run = write_run(folder, steps=steps, windows=0, ending=None, missing=missing)
     started_ns = process_started_ns(os.getpid())

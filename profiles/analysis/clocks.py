@@ -99,10 +99,10 @@ def worker_clocks(profile: Profile) -> tuple[ClockAnswer, ...]:
 
 
 def _clock_answer(clock: WorkerClock, title: str, check: CollectiveCheck | None) -> ClockAnswer:
-    """Return what is known of one worker's clock, in ms and ppm; None where it is not known.
+    """Return what is known of one worker's clock, in ms and ppm; unknown values are None.
 
     `clock.offset_ns` is the offset from the reference's clock that tables are corrected by;
-    `clock.measured` is the estimate from the messages of this run.
+    `clock.measured` is what the worker's own messages give, used or not.
     """
     line, measured = clock.line, clock.measured
     drift_uncertainty = line.drift_uncertainty if line else None

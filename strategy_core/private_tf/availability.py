@@ -27,7 +27,7 @@ def private(path: str, cost: str) -> Any:
 
 
 def required(path: str, feature: str) -> Any:
-    """The object at `path`; raises LabError if it is gone, for `feature` is impossible without."""
+    """The object at `path`; raises LabError if it is gone, because `feature` cannot do without."""
     found = _find(path)
     if found is None:
         raise unavailable(feature, path)

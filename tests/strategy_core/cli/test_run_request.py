@@ -59,7 +59,7 @@ WRONG = {
         "global_batch_size=64 cannot be shared equally among 3 replicas",
     ),
     "no steps": (["--steps", "0"], "steps"),
-    "a delay of nobody": (
+    "a delay of a replica that does not exist": (
         ["--devices", "cpu:2", "--inject", "delay:replica=2,ms=3"],
         "replica=2, but each worker has replicas 0 to 1",
     ),

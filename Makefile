@@ -3,8 +3,10 @@
 # make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
 # make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
+# make test-mlflow  the export to MLflow, with its server in a venv of its own
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
+# make recordings  the recordings of the Contexts page's demonstrations, recorded anew
 # make figures  the README's figures, measured anew
 # make check  style, types, architecture and the fast tests: about two minutes on two cores
 # Each one installs what it needs into .venv first.
@@ -17,21 +19,37 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-oldest test-nightly test-ray check docs reference figures lock clean
+# Without cached bytecode every test process compiles the tests anew and rewrites their asserts,
+# 5 s each, and every worker process compiles the lab.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: run test together test-oldest test-nightly test-ray test-mlflow check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# What `check` ran is not run again.
-QUICK := not tf and not run and not browser and not slow
-test: check
-	$(BIN)/python -m pytest -m "not ($(QUICK))"
+# Tests that neither run TensorFlow, nor start workers or a browser, run side by side. The others
+# use all cores already, and many measure time.
+ALONE := tf or run or browser
+QUICK := not ($(ALONE)) and not slow
+test: $(VENV)/.tests
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint together
+	$(BIN)/python -m pytest -m "$(ALONE)"
 
+together: $(VENV)/.tests
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not ($(ALONE))"
+
+# Side by side, because mypy without its cache takes half as long as the tests.
 check: $(VENV)/.tests
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
+
+lint: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+quick: $(VENV)/.tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "$(QUICK)"
 
 # Its versions are those of the lower end, and of today where that does not say.
@@ -72,16 +90,34 @@ $(RAY)/.tests: pyproject.toml requirements-ray.lock requirements-test.lock
 		--no-build-isolation --editable .
 	@touch $@
 
+# MLflow's server brings another forty packages, and needs an older pyarrow.
+MLFLOW := .venv-mlflow
+test-mlflow: $(MLFLOW)/.tests
+	$(MLFLOW)/bin/python -m pytest tests/engines/mlflow_check.py
+
+$(MLFLOW)/.tests: pyproject.toml requirements-mlflow.lock
+	$(PYTHON) -m venv $(MLFLOW)
+	$(MLFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-mlflow.lock
+	$(MLFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--no-build-isolation --editable .
+	@touch $@
+
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The pages that the code writes.
 reference: $(VENV)/.runs
 	$(BIN)/python -m strategy_core.cli._reference > docs/cli.md
+	$(BIN)/python -m strategy_lab.profiles.analysis.advice.reference > docs/advice.md
 	$(BIN)/python -m strategy_lab.profiles.reporting.glossary > docs/glossary.md
 	$(BIN)/python -m strategy_lab.profiles.run.reference > docs/run-folder.md
 	$(BIN)/python -m strategy_lab.profiles.spec.reference > docs/run-spec.md
 	$(BIN)/python -m strategy_lab.profiles.tables.reference > docs/tables.md
+
+# What the Contexts page shows without TensorFlow.
+recordings: $(VENV)/.runs
+	$(BIN)/python -m strategy_core.contexts.ship
 
 $(VENV)/.docs: $(VENV)/.runs requirements-docs.lock
 	$(INSTALL) --require-hashes -r requirements-docs.lock
@@ -108,13 +144,14 @@ $(VENV)/.tests: $(VENV)/.runs requirements-test.lock
 
 # The lock files name no index; renewing them needs uv (pip install uv).
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-annotate --no-header --no-emit-index-url pyproject.toml
+	--no-annotate --no-header --no-emit-index-url --group build pyproject.toml
 lock:
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --extra test --constraint requirements.lock --output-file requirements-test.lock
 	$(LOCK) --extra docs --constraint requirements-test.lock --output-file requirements-docs.lock
 	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
 	$(LOCK) --extra ray --constraint requirements-test.lock --output-file requirements-ray.lock
+	$(LOCK) --extra test --extra mlflow --group mlflow-server --output-file requirements-mlflow.lock
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -31,8 +31,11 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until interrupted; 2 where the request was wrong."""
     arguments = parse_arguments(argv)
+    from starlette.middleware import Middleware
+
     from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, choose_token, parse_hosts
     from strategy_lab.app.server.asgi_app import serve
+    from strategy_lab.app.shell.read_ahead import ReadAhead
 
     try:
         token = None if arguments.no_token else choose_token(os.environ)
@@ -40,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.pop(TOKEN_VARIABLE, None)
         allowed = parse_hosts(arguments.allow_host)
         access = Access(arguments.host, arguments.port, token, allowed)
-        serve(access, arguments.runs, open_browser=arguments.open_browser)
+        ahead = [Middleware(ReadAhead)]
+        serve(access, arguments.runs, open_browser=arguments.open_browser, middleware=ahead)
     except LabError as error:
         print(f"strategy-lab: {error}", file=sys.stderr)
         return 2

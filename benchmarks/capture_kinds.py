@@ -234,7 +234,8 @@ def _recorded(
     graphs: dict[bool, Path],
 ) -> tuple[Side, Cost]:
     """Steps through a recorder of their own, as the lab's loop does them; and its opening."""
-    from strategy_core.recorder import Recorder, converter
+    from strategy_core.recorder import converter
+    from strategy_core.recorder.recorder import Recorder
     from strategy_core.training.custom_loop import CustomLoop
 
     capture = kind.capture

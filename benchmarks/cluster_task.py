@@ -82,7 +82,7 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
     from strategy_core.cluster.tasks import cluster_of
     from strategy_core.cluster.telemetry.clock import join_clock
     from strategy_core.cluster.telemetry.link_meter import LinkMeter
-    from strategy_core.recorder import Recorder
+    from strategy_core.recorder.recorder import Recorder
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment, state
     from strategy_lab.profiles.run.layout import worker_folder

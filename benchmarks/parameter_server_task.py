@@ -61,7 +61,7 @@ def recording(folder: Path, rounds: int, steps: int, pids: list[int]) -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     from strategy_core.cluster.telemetry.clock import join_clock
     from strategy_core.cluster.telemetry.link_meter import LinkMeter
-    from strategy_core.recorder import Recorder
+    from strategy_core.recorder.recorder import Recorder
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment, state
     from strategy_lab.profiles.run.layout import worker_folder

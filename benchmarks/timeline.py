@@ -4,7 +4,8 @@
 
 Ready is from opening the address of the timeline, the page being loaded already, to the frame
 after the first drawing that has spans: reading the files, laying out, cutting, sending, drawing.
-The server has not seen the run before. Panning is by drag, across the whole run and close up.
+The server has not seen the run before. Panning is by Shift and drag, across the whole run and close
+up.
 Bounds: ready within 1.5 s, at least 30 frames a second.
 """
 
@@ -121,11 +122,13 @@ def report_pan(page: Page, what: str) -> None:
     y = box["y"] + 90
     page.evaluate(f"() => {{ window.watched = ({FRAMES})(3); }}")
     page.mouse.move(box["x"] + 900, y)
+    page.keyboard.down("Shift")
     page.mouse.down()
     begun = time.perf_counter()
     while (now := time.perf_counter() - begun) < 3:
         page.mouse.move(box["x"] + 700 + 400 * np.sin(2 * now), y)
     page.mouse.up()
+    page.keyboard.up("Shift")
     between = np.diff(np.array(page.evaluate("() => window.watched")))
     print(
         f"panning, {what}: {1000 / between.mean():.0f} frames/s "

@@ -2,6 +2,7 @@
 
     profile = profiles.load("runs/mine")
     profile.table("steps"), profile.sql("select ..."), profile.summary()
+    profile                     # in a notebook: the report, below the cell
 
 The analyses read `store.Profile`; only here do the two meet.
 """
@@ -14,6 +15,8 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.tables.store import Profile
+
+_FRAME_HEIGHT_PX = 720
 
 
 class AnalysedProfile(Profile):
@@ -28,6 +31,22 @@ class AnalysedProfile(Profile):
     def summary(self) -> dict[str, Any]:
         """The run in one JSON-ready mapping; see `profiles.analysis.summary`."""
         return summarize(self)
+
+    def _repr_html_(self) -> str:
+        """The report, as a notebook shows a profile that is the last value of a cell.
+
+        A frame keeps the report's styles and scripts apart from the notebook: sandboxed, it reaches
+        neither the notebook nor the network.
+        """
+        from html import escape
+
+        from strategy_lab.profiles.exports.html import report
+
+        return (
+            f'<iframe title="Report of {escape(self.name)}" sandbox="allow-scripts '
+            f'allow-downloads" style="width:100%;height:{_FRAME_HEIGHT_PX}px;border:0" '
+            f'srcdoc="{escape(report(self))}"></iframe>'
+        )
 
 
 load = AnalysedProfile.load

@@ -24,10 +24,16 @@ class LabError(Exception):
 
 
 class SpecError(LabError):
-    """The request was wrong: `field` is the dotted path of the RunSpec field it is about."""
+    """The request was wrong: `field` is the dotted path of the RunSpec field it is about.
 
-    def __init__(self, problem: str, *, advice: str = "", field: str = "") -> None:
+    `offers` is a value of that field that would be right, for a page that can set it.
+    """
+
+    def __init__(
+        self, problem: str, *, advice: str = "", field: str = "", offers: int | None = None
+    ) -> None:
         self.field = field
+        self.offers = offers
         super().__init__(problem, advice=advice)
 
 

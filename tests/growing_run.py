@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Launched, StepDone
+from strategy_lab.profiles.run.events import Event, Launched, StepDone
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from strategy_lab.profiles.run.liveness import process_started_ns
 from tests.synthetic import write_run
+from tests.synthetic_recipe import EPOCH_NS
 
 
 def begin_run(folder: Path, steps: int) -> Path:
     """Write a run without an ending whose worker is this process."""
     # Without the environment: it names another host, so this process would not count as alive.
     missing = ("launcher", "environment")
-    run = write_run(folder, steps=steps, windows=0, ending=None, missing=missing)
+    begins_s = time.time() - EPOCH_NS / 1e9
+    run = write_run(folder, steps=steps, windows=0, ending=None, missing=missing, begins_s=begins_s)
     started_ns = process_started_ns(os.getpid())
     assert started_ns is not None
-    log = EventLog(run / LAUNCHER_EVENTS)
-    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
-    log.close()
+    write_by_launcher(run, Launched(0, 0, os.getpid(), started_ns, from_spare=False))
     return run
+
+
+def write_by_launcher(run: Path, event: Event) -> None:
+    log = EventLog(run / LAUNCHER_EVENTS)
+    log.write(event)
+    log.close()
 
 
 def add_step(run: Path, step: int) -> None:
     log = EventLog(worker_folder(run, 0).events)
-    log.write(StepDone(0, step, 0, 10.0, 0.5, 256, captured=False))
+    log.write(StepDone(0, step, time.time_ns(), 10.0, 0.5, 256, captured=False))
     log.close()
 
 

@@ -6,7 +6,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,22 +36,27 @@ def server_process(
     log: Path,
     *arguments: str,
     module: str = "strategy_lab.app",
+    program: Sequence[str] = (),
+    folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     timeout_s: float = PATIENCE_S,
 ) -> Iterator[ServerProcess]:
     """Start `python -m module --port N`, wait until it answers, and end it as a user would.
 
+    A `program` is started in place of Python and the module; `folder` is its current folder.
+
     Without an `environment` its token is that of `lab_access`.
     """
     port = free_port("127.0.0.1", 0)
-    command = [*module_command(module), "--port", str(port), *arguments]
+    command = [*(program or module_command(module)), "--port", str(port), *arguments]
     inherited = lab_access.environment() if environment is None else environment
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=with_own_code(inherited),
+            env=dict(inherited) if program else with_own_code(inherited),
+            cwd=folder,
             start_new_session=True,
         )
     server = ServerProcess(process.pid, port, log)

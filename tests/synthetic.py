@@ -236,7 +236,7 @@ def _marks(made: tables.Segment) -> list[list[list[int]]]:
     """Per step and local replica: inputs ready, gradients ready, reduced."""
     phases = made.phases
     ready = made.starts_ns[:, None] + (phases["input"] * 1e6).astype(np.int64)
-    gradients = ready + (phases["compute"] * 1e6).astype(np.int64)
+    gradients = ready + ((phases["compute"] + phases["delay"]) * 1e6).astype(np.int64)
     reduced = gradients + ((phases["wait"] + phases["transfer"]) * 1e6).astype(np.int64)
     every: list[list[list[int]]] = np.stack([ready, gradients, reduced], axis=-1)[
         :, list(made.local)
@@ -283,7 +283,7 @@ def _write_clock(folder: WorkerFolder, log: _Clocked, recipe: Recipe, since_ns: 
 def _seen_alone(made: tables.Segment) -> dict[str, np.ndarray]:
     """What one worker's capture shows: waiting for other workers looks like transfer."""
     phases, mine = dict(made.phases), list(made.local)
-    own = phases["compute"][:, mine]
+    own = phases["compute"][:, mine] + phases["delay"][:, mine]
     wait = phases["wait"].copy()
     wait[:, mine] = own.max(axis=1, keepdims=True) - own
     phases["transfer"] = phases["transfer"] + phases["wait"] - wait

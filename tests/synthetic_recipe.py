@@ -166,9 +166,15 @@ def step_phases(recipe: Recipe, num_steps: int, rng: np.random.Generator) -> dic
     alone = recipe.replicas == 1
     wait = compute.max(axis=1, keepdims=True) - compute
     transfer = np.full(shape, 0.0 if alone else recipe.transfer_ms)
+    delay = np.zeros(shape)
+    for planned in recipe.inject:
+        per_worker = recipe.replicas // recipe.workers
+        replica = planned.get("worker", 0) * per_worker + planned["replica"]
+        delay[:, replica] = np.minimum(planned["ms"], compute[:, replica])
     return {
         "input": input_ms,
-        "compute": compute,
+        "compute": compute - delay,
+        "delay": delay,
         "wait": wait,
         "transfer": transfer,
         "idle": idle,

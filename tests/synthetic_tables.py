@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strategy_lab.profiles.run.injected_delay import OP
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 from tests.synthetic_recipe import core_devices
 
@@ -115,7 +116,7 @@ def _collectives(made: Segment, index: int, replica: int) -> list[dict[str, Any]
     size = len(made.devices)
     if size == 1:
         return []
-    begin = made.starts_ns[index] + _ns(made, index, replica, "input", "compute")
+    begin = made.starts_ns[index] + _ns(made, index, replica, "input", "compute", "delay")
     wait_ms = float(made.phases["wait"][index, replica])
     total = sum(made.recipe.collective_bytes)
     rows = []
@@ -180,6 +181,9 @@ def _spans(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
         op = _OPS[number % len(_OPS)]
         length = int(edges[number + 1] - edges[number])
         rows.append(_span(made, index, replica, op, "compute", int(edges[number]), length, number))
+    if delay_ns := _ns(made, index, replica, "delay"):
+        span = _span(made, index, replica, "PyFunc", "delay", int(edges[-1]), delay_ns)
+        rows.append({**span, "name": f"replica_{replica}/{OP}"})
     for row in _collectives(made, index, replica):
         length = int((row["wait_ms"] + row["transfer_ms"]) * 1e6)
         span = _span(

@@ -39,4 +39,4 @@ def test_both_accelerators_have_their_lock_file() -> None:
     assert "requirements.lock" in copied
     assert "requirements-cuda.lock" in copied
     for name in ("requirements.lock", "requirements-cuda.lock", "requirements-test.lock"):
-        assert "http" not in (REPOSITORY / name).read_text(), "a lock file names no index"
+        assert "://" not in (REPOSITORY / name).read_text(), "a lock file names no index"

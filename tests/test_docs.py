@@ -31,6 +31,7 @@ EXAMPLES = {
     "ring_of_workers.py",
     "my_net.py",
     "mine.py",
+    "train.py",
     "app.py",
     "profiles.py",
     "to/file.py",

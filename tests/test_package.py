@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 import strategy_core
 from strategy_core.cli.main import main
+from tests import lab_access
 from tests.dockerfile_steps import REPOSITORY
+from tests.server_process import server_process
 from tests.test_dockerfile import instructions
 
 HOMES = {
@@ -21,12 +26,16 @@ HOMES = {
     "strategy_core": "strategy_core",
 }
 """Folders of the repository, and where a wheel has them."""
-SHIPPED = {".py", ".js", ".css", ".html", ".svg", ".toml", ".png", ".txt"}
+SHIPPED = {".py", ".js", ".css", ".html", ".svg", ".toml", ".png", ".txt", ".json"}
+
+
+VERSION = "9.8.7"
+"""The tag of the tree that the tests build."""
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """Built from a copy of what the Dockerfile copies: a build leaves files in its source."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what the Dockerfile copies, without git: a build leaves files in its source."""
     source = tmp_path_factory.mktemp("source")
     for line in instructions("COPY"):
         for name in line.split()[:-1]:
@@ -36,11 +45,44 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
                 shutil.copytree(origin, source / name, symlinks=True, ignore=ignored)
             else:
                 shutil.copy(origin, source)
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """Built from that copy as a git repository with a tag."""
+    tagged = tmp_path_factory.mktemp("tagged") / "source"
+    shutil.copytree(source, tagged, symlinks=True)
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=tagged, check=True)
+    subprocess.run(["git", "tag", f"v{VERSION}"], cwd=tagged, check=True)
     target = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", target, source], check=True)
+    subprocess.run([*pip, "--wheel-dir", target, tagged], check=True)
     (built,) = target.glob("*.whl")
     return zipfile.ZipFile(built)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command of the wheel, in an environment that has the packages of this one besides."""
+    folder = tmp_path_factory.mktemp("installed") / "venv"
+    venv.create(folder, symlinks=True)
+    (own,) = folder.glob("lib/python*/site-packages")
+    # Read as plain folders, so that the lab's own checkout is not among them.
+    others = [path for path in sys.path if path.endswith("-packages")]
+    (own / "others.pth").write_text("".join(f"{path}\n" for path in others))
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
+    subprocess.run([*pip, "--quiet", "--no-deps", "--no-index", wheel.filename], check=True)
+    return folder / "bin" / "strategy-lab"
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, with nothing of the checkout on the path."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    return tmp_path
 
 
 @pytest.mark.slow
@@ -69,9 +111,49 @@ def test_profiles_is_installed_as_the_short_name_alone(wheel: zipfile.ZipFile) -
 
 
 @pytest.mark.slow
-def test_the_version_of_a_wheel_is_that_of_the_project_file(wheel: zipfile.ZipFile) -> None:
-    version = Path(str(wheel.filename)).name.split("-")[1]
-    assert f'version = "{version}"' in (REPOSITORY / "pyproject.toml").read_text().splitlines()
+def test_the_version_of_a_wheel_is_that_of_the_tag(wheel: zipfile.ZipFile) -> None:
+    assert Path(str(wheel.filename)).name.split("-")[1] == VERSION
+
+
+@pytest.mark.slow
+def test_a_tree_without_git_has_the_version_of_the_project_file(source: Path) -> None:
+    command = [sys.executable, "-m", "setuptools_scm"]
+    done = subprocess.run(command, cwd=source, check=True, capture_output=True, text=True)
+    said = (REPOSITORY / "pyproject.toml").read_text()
+    assert f'fallback_version = "{done.stdout.strip()}"' in said.splitlines()
+
+
+@pytest.mark.slow
+def test_an_installed_lab_knows_its_version_and_examines_itself(
+    installed: Path, empty: Path
+) -> None:
+    told = subprocess.run([installed, "--version"], cwd=empty, check=True, capture_output=True)
+    assert told.stdout.decode() == f"strategy-lab {VERSION}\n"
+    doctor = [installed, "doctor", "--json"]
+    done = subprocess.run(doctor, cwd=empty, check=False, capture_output=True)
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["can_train"]) == (0, True)
+    assert document["version"] == VERSION
+    assert not any(empty.iterdir())
+
+
+@pytest.mark.run
+@pytest.mark.browser
+def test_an_installed_lab_trains_and_shows_the_run_from_an_empty_folder(
+    installed: Path, empty: Path, browser: Browser
+) -> None:
+    spec = ["--devices", "cpu:2", "--workload", "digits-mlp", "--steps", "3"]
+    subprocess.run([installed, "run", *spec, "-o", "runs/one"], cwd=empty, check=True)
+    command = (str(installed), "ui", "--no-browser")
+    with server_process(empty / "log", program=command, folder=empty) as server:
+        context = browser.new_context()
+        context.add_cookies([lab_access.cookie(server.url)])
+        page = context.new_page()
+        with page.expect_response(lambda answer: "timeline/index.js" in answer.url) as script:
+            page.goto(f"{server.url}/timeline?run=one")
+        assert script.value.status == 200
+        page.locator(".strategy-lab canvas").first.wait_for()
+        context.close()
 
 
 def test_the_command_line_and_the_package_tell_the_same_version(

@@ -12,7 +12,7 @@ from strategy_core.cli.main import main, verb_parsers
 from strategy_core.planning import strategy_catalog
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.exports import formats
+from strategy_lab.profiles.exports import destinations, formats
 from strategy_lab.profiles.tables.schema import COLUMNS
 from tests.synthetic import write_run
 
@@ -30,9 +30,18 @@ VERBS = {
     "collect": "FOLDER [FOLDER ...] -o --output",
     "summary": "RUN --json",
     "compare": "RUN [RUN ...] --against --json --fail-on --segment-a --segment-b",
+    "baseline": "RUN [RUN ...] -o --output --segment",
+    "gate": "RUN [RUN ...] --baseline --only --allow --steady-machine --segment --json --markdown "
+    "--benchmark-json --bencher-json",
     "export": "RUN --format -o --output",
     "sql": "RUN SQL --json --csv",
-    "contexts": "[PROGRAM] -o --output --strategy --devices --json",
+    "doctor": "--json --runs",
+    "mcp": "--runs --allow-run --http",
+    "import": "PATH -o --output",
+    "what-if": "RUN --segment --remove-delay --without-straggler --input-free --faster "
+    "--critical-path --slowdowns --json",
+    "trace": "-o --output --runs --set -m -c",
+    "contexts": "[PROGRAM] -o --output --strategy --devices --again --json",
 }
 TABLES = {
     "segments": "segment strategy num_replicas num_workers global_batch_size first_step started_ns "
@@ -100,6 +109,7 @@ def test_strategies_and_formats_have_their_names() -> None:
         "tpu",
     )
     assert set(formats()) >= {"html", "chrome-trace", "csv", "parquet", "json", "xplane"}
+    assert set(destinations()) >= {"mlflow", "otlp"}
 
 
 def test_a_summary_has_its_fields(tmp_path_factory: pytest.TempPathFactory) -> None:

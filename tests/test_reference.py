@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from strategy_core.cli import _reference as cli
 from strategy_core.cli.main import verb_parsers
+from strategy_lab.profiles.analysis.advice import reference as advice
 from strategy_lab.profiles.reporting import glossary
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.run import reference as run_folder
@@ -24,6 +25,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 @pytest.mark.parametrize(
     ("page", "made"),
     [
+        ("advice.md", advice.reference),
         ("cli.md", cli.reference),
         ("glossary.md", glossary.page),
         ("run-folder.md", run_folder.reference),

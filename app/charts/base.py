@@ -9,12 +9,6 @@ import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
 GRID = "rgba(128,128,128,0.22)"
-INK = "#7F8790"
-"""A grey that reads on a light and on a dark ground: for what is neither phase nor replica."""
-ACCENT = "#0072B2"
-SECOND = "#E69F00"
-"""The two sides of a comparison, A and B."""
-WARN = "#D55E00"
 
 
 def figure(
@@ -59,8 +53,13 @@ def alpha(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def mark_moment(chart: go.Figure, x: float, text: str, colour: str, *, y: float = 1.0) -> None:
-    """A dotted line at a moment, and in words what happened then; `y`: their height, 0 to 1."""
+def mark_moment(
+    chart: go.Figure, x: float, text: str, colour: str, *, y: float = 1.0, hover: str = ""
+) -> None:
+    """A dotted line at a moment, and in words what happened then.
+
+    `y` is the height of the words, 0 to 1. `hover` is shown at the pointer.
+    """
     chart.add_vline(x=x, line={"color": colour, "width": 1, "dash": "dot"})
     chart.add_annotation(
         x=x,
@@ -68,7 +67,8 @@ def mark_moment(chart: go.Figure, x: float, text: str, colour: str, *, y: float 
         yref="paper",
         yanchor="top",
         xanchor="left",
-        text=text,
+        text=text or " ",
+        hovertext=hover or None,
         showarrow=False,
         font={"size": 11, "color": colour},
     )

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts import thin
-from strategy_lab.app.charts.base import ACCENT, INK, SECOND, alpha, figure, label
+from strategy_lab.app.charts.base import alpha, figure, label
+from strategy_lab.profiles.reporting.downsample import envelope, usual_distance
+from strategy_lab.profiles.reporting.palette import GREY, SIDE_COLOURS
+from strategy_lab.profiles.tables.columns import Floats
 
-COLOURS = {"A": ACCENT, "B": SECOND}
+POINTS = 800
 
 
 def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Figure:
@@ -31,14 +33,14 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Fi
         x=[ratio],
         y=[""],
         mode="markers",
-        marker={"size": 11, "color": SECOND},
+        marker={"size": 11, "color": SIDE_COLOURS["B"]},
         error_x=error,
         hovertemplate="B / A = %{x:.4f}<extra></extra>",
     )
     ends = [value for value in (ratio, low, high) if value is not None]
     room = max(max(ends) - min([*ends, 1.0]), 1.0 - min(ends), 0.02) * 0.25
     chart.update_xaxes(range=[min([*ends, 1.0]) - room, max([*ends, 1.0]) + room])
-    chart.add_vline(x=1, line={"color": INK, "width": 2, "dash": "dot"})
+    chart.add_vline(x=1, line={"color": GREY, "width": 2, "dash": "dot"})
     for x, text, anchor in ((1, "shorter in B ", "right"), (1, " longer in B", "left")):
         chart.add_annotation(
             x=x,
@@ -48,7 +50,7 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Fi
             yanchor="bottom",
             text=text,
             showarrow=False,
-            font={"size": 12, "color": INK},
+            font={"size": 12, "color": GREY},
         )
     return chart
 
@@ -75,7 +77,7 @@ def runs_in_order(a: Sequence[RunPoint], b: Sequence[RunPoint]) -> go.Figure:
             name=side,
             marker={
                 "size": 10,
-                "color": COLOURS[side],
+                "color": SIDE_COLOURS[side],
                 "symbol": "circle" if side == "A" else "diamond",
             },
             customdata=[label(point.name) for point in ordered],
@@ -83,11 +85,13 @@ def runs_in_order(a: Sequence[RunPoint], b: Sequence[RunPoint]) -> go.Figure:
         )
         if ordered:
             middle = float(np.exp(np.mean(np.log([point.step_ms for point in ordered]))))
-            chart.add_hline(y=middle, line={"color": COLOURS[side], "width": 2, "dash": "dash"})
+            chart.add_hline(
+                y=middle, line={"color": SIDE_COLOURS[side], "width": 2, "dash": "dash"}
+            )
     return chart
 
 
-def spreads(a_ms: thin.Array, b_ms: thin.Array) -> go.Figure:
+def spreads(a_ms: Floats, b_ms: Floats) -> go.Figure:
     """How often steps take how long: two histograms of one area, over the usual range."""
     chart = figure(
         height=300, x_title="step time, ms", y_title="share of steps, %", barmode="overlay"
@@ -103,28 +107,34 @@ def spreads(a_ms: thin.Array, b_ms: thin.Array) -> go.Figure:
             y=counts / max(values.size, 1) * 100,
             width=np.diff(edges),
             name=name,
-            marker={"color": alpha(COLOURS[name], 0.6), "line": {"width": 0}},
+            marker={"color": alpha(SIDE_COLOURS[name], 0.6), "line": {"width": 0}},
             hovertemplate=f"{name}: %{{y:.1f}} % of steps near %{{x:.4~g}} ms<extra></extra>",
         )
         if values.size:
             chart.add_vline(
                 x=float(np.median(values)),
-                line={"color": COLOURS[name], "width": 2, "dash": "dash"},
+                line={"color": SIDE_COLOURS[name], "width": 2, "dash": "dash"},
             )
     return chart
 
 
-def losses(curves: dict[str, tuple[thin.Array, thin.Array]]) -> go.Figure:
+def losses(curves: dict[str, tuple[Floats, Floats]]) -> go.Figure:
     """`curves["A"] = (step, loss)`, steps counted from each side's first one."""
     chart = figure(height=300, x_title="step", y_title="loss")
     for name, (step, loss) in curves.items():
-        band = thin.band(step, loss)
+        known = np.isfinite(loss)
+        at = step[known]
+        band = envelope(at, loss[known], max_points=POINTS, bridge=usual_distance(at))
         chart.add_scatter(
             x=band.x,
             y=band.median,
             mode="lines" if band.x.size > 1 else "markers",
             name=name,
-            line={"color": COLOURS[name], "width": 2, "dash": "solid" if name == "A" else "dash"},
+            line={
+                "color": SIDE_COLOURS[name],
+                "width": 2,
+                "dash": "solid" if name == "A" else "dash",
+            },
             hovertemplate=f"{name}, step %{{x:.0f}}: %{{y:.4~g}}<extra></extra>",
         )
     return chart

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts import thin
-from strategy_lab.app.charts.base import INK, WARN, alpha, figure, label
+from strategy_lab.app.charts.base import alpha, figure, label
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
-from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.reporting.downsample import envelope
+from strategy_lab.profiles.reporting.palette import GREY, replica_colour
+from strategy_lab.profiles.tables.columns import Floats
 
-Lines = Mapping[str, tuple[thin.Array, thin.Array]]
+POINTS = 800
+Lines = Mapping[str, tuple[Floats, Floats]]
 
 
 def memory(lines: Lines) -> go.Figure:
@@ -31,38 +33,41 @@ def memory(lines: Lines) -> go.Figure:
 def _add_spread(chart: go.Figure, lines: Lines) -> None:
     """Add the range of all lines as a band with its median, and each line far above it."""
     spread = memory_spread(list(lines.values()))
-    low, high = (thin.band(spread.step, edge) for edge in (spread.low, spread.high))
+    low, high = (
+        envelope(spread.step, edge, max_points=POINTS) for edge in (spread.low, spread.high)
+    )
     chart.add_scatter(
         x=[*high.x, *low.x[::-1]],
-        y=[*high.median, *low.median[::-1]],
+        y=[*high.high, *low.low[::-1]],
         fill="toself",
-        fillcolor=alpha(INK, 0.3),
+        fillcolor=alpha(GREY, 0.3),
         line={"width": 0},
         hoverinfo="skip",
         name=f"lowest to highest of {len(lines)}",
     )
-    for name, edge in (("highest", high), ("lowest", low)):
+    for name, edge in (("highest", high.high), ("lowest", low.low)):
         # Told on hover alone: on the chart they are the band's edges.
-        _add_line(chart, name, edge.x, edge.median, alpha(INK, 0), legend=False)
-    _add_line(chart, f"median of {len(lines)}", spread.step, spread.middle, INK)
+        _add_line(chart, name, high.x, edge, alpha(GREY, 0), legend=False)
+    _add_line(chart, f"median of {len(lines)}", spread.step, spread.middle, GREY)
     if spread.outstanding is not None:
         name = list(lines)[spread.outstanding]
-        _add_line(chart, name, *lines[name], WARN)
+        _add_line(chart, name, *lines[name], replica_colour(spread.outstanding))
 
 
 def _add_line(
     chart: go.Figure,
     name: str,
-    step: thin.Array,
-    used: thin.Array,
+    step: Floats,
+    used: Floats,
     colour: str,
     *,
     legend: bool = True,
 ) -> None:
-    band = thin.band(step, used)
+    # In the order of the samples: where a run went back to a checkpoint, the line breaks.
+    band = envelope(step, used, max_points=POINTS)
     chart.add_scatter(
         x=band.x,
-        y=band.median,
+        y=band.high,
         mode="lines" if band.x.size > 1 else "markers",
         name=label(name, 40),
         line={"color": colour, "width": 2},

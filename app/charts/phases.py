@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
@@ -24,15 +24,15 @@ def breakdown(
     shown = [label(name, 30) for name in names]
     for phase in CATEGORIES:
         values = phases.get(phase)
-        if values is None:
+        if values is None or (phase == "delay" and not any(values)):
             continue
         chart.add_bar(
             y=shown,
             x=list(values),
-            name=phase,
+            name=phase_name(phase),
             orientation="h",
             marker={"color": PHASE_COLOURS[phase], "line": {"width": 0}},
-            hovertemplate=f"{phase} %{{x:.4~g}} {unit}<extra></extra>",
+            hovertemplate=f"{phase_name(phase)} %{{x:.4~g}} {unit}<extra></extra>",
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
     chart.update_xaxes(showgrid=True, rangemode="tozero")

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts.base import INK, figure, label
-from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS
+from strategy_lab.app.charts.base import CLEAR, figure, label
+from strategy_lab.profiles.reporting.palette import GREY, OP_TYPE_COLOURS
 
-SHOWN_TYPES = 7
+SHOWN_TYPES = len(OP_TYPE_COLOURS)
 
 
 def ops_by_type(devices: Sequence[str], counts: Sequence[Mapping[str, int]]) -> go.Figure:
@@ -44,13 +44,13 @@ def _bars(
     )
     shown = [label(name, 30) for name in devices]
     for number, (name, values) in enumerate(parts.items()):
-        colour = INK if name == "other" else REPLICA_COLOURS[number % len(REPLICA_COLOURS)]
+        colour = CLEAR if name == "other" else OP_TYPE_COLOURS[number % SHOWN_TYPES]
         chart.add_bar(
             y=shown,
             x=list(values),
             name=label(name, 30),
             orientation="h",
-            marker={"color": colour, "line": {"width": 0}},
+            marker={"color": colour, "line": {"color": GREY, "width": 1}},
             hovertemplate=f"{label(name, 60)}: {hover}<extra></extra>",
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")

@@ -9,18 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts.base import (
-    ACCENT,
-    INK,
-    SECOND,
-    WARN,
-    alpha,
-    figure,
-    label,
-    mark_moment,
+from strategy_lab.app.charts.base import alpha, figure, label, mark_moment
+from strategy_lab.profiles.reporting.palette import (
+    GREY,
+    SERVING_COLOURS,
+    SIDE_COLOURS,
+    phase_name,
+    replica_colour,
 )
-from strategy_lab.app.charts.thin import Array
-from strategy_lab.profiles.reporting.palette import SERVING_COLOURS, replica_colour
+from strategy_lab.profiles.tables.columns import Floats
 
 Counts = npt.NDArray[np.int64]
 _NUM_BINS = 60
@@ -39,13 +36,15 @@ def worker_steps(names: Sequence[str], phases: Mapping[str, Sequence[float | Non
     """A bar per worker: input, pull, compute, push of a typical step (ms)."""
     chart = figure(height=min(130 + 34 * len(names), 640), x_title="ms per step", barmode="stack")
     for phase, values in phases.items():
+        if phase == "delay" and not any(values):
+            continue
         chart.add_bar(
             y=[label(name, 30) for name in names],
             x=list(values),
-            name=phase,
+            name=phase_name(phase),
             orientation="h",
             marker={"color": SERVING_COLOURS[phase], "line": {"width": 0}},
-            hovertemplate=f"{phase} %{{x:.4~g}} ms<extra></extra>",
+            hovertemplate=f"{phase_name(phase)} %{{x:.4~g}} ms<extra></extra>",
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
     chart.update_xaxes(showgrid=True, rangemode="tozero")
@@ -54,11 +53,14 @@ def worker_steps(names: Sequence[str], phases: Mapping[str, Sequence[float | Non
 
 
 def closures(
-    at_s: Array, queued: Counts, in_flight: Counts, absences: Sequence[AbsenceMark]
+    at_s: Floats, queued: Counts, in_flight: Counts, absences: Sequence[AbsenceMark]
 ) -> go.Figure:
     """How many closures waited and how many were being done, over time."""
     chart = figure(height=260, x_title="seconds", y_title="closures")
-    for name, values, colour in (("queued", queued, SECOND), ("in flight", in_flight, ACCENT)):
+    for name, values, colour in (
+        ("queued", queued, SIDE_COLOURS["B"]),
+        ("in flight", in_flight, SIDE_COLOURS["A"]),
+    ):
         chart.add_scatter(
             x=at_s,
             y=values,
@@ -75,7 +77,7 @@ def closures(
     return chart
 
 
-def step_rates(finished_s: Mapping[str, Array], absences: Sequence[AbsenceMark]) -> go.Figure:
+def step_rates(finished_s: Mapping[str, Floats], absences: Sequence[AbsenceMark]) -> go.Figure:
     """Steps a second of each worker over time."""
     chart = figure(height=260, x_title="seconds", y_title="steps/s")
     end = max((float(times.max()) for times in finished_s.values() if len(times)), default=1.0)
@@ -98,6 +100,6 @@ def step_rates(finished_s: Mapping[str, Array], absences: Sequence[AbsenceMark])
 
 def _mark(chart: go.Figure, absences: Sequence[AbsenceMark]) -> None:
     for absence in absences:
-        mark_moment(chart, absence.lost_s, f"{label(absence.title, 24)} lost", WARN)
+        mark_moment(chart, absence.lost_s, f"{label(absence.title, 24)} lost", GREY)
         if absence.back_s is not None:
-            mark_moment(chart, absence.back_s, "back", INK, y=0.88)
+            mark_moment(chart, absence.back_s, "back", GREY, y=0.88)

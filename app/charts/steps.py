@@ -9,23 +9,32 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts import thin
-from strategy_lab.app.charts.base import ACCENT, INK, WARN, alpha, figure, label, mark_moment
+from strategy_lab.app.charts.base import alpha, figure, label, mark_moment
+from strategy_lab.profiles.reporting.downsample import Envelope, envelope, usual_distance
+from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
+from strategy_lab.profiles.tables.columns import Floats
 
 EACH = "each step"
+POINTS = 800
+"""Points of a line, at most: a chart is some 1,500 pixels wide."""
 MAX_ABOVE = 60
+NARROW_PX = 330
+"""Width of a chart on a phone: titles that fit there do not overlap anywhere."""
+LETTER_PX = 6.2
+"""Width of a letter of a segment's title, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentMark:
-    """The first step of a segment, and its title on the chart."""
+    """A segment: its first step, and its title and number on the chart."""
 
     first_step: int
     title: str
+    number: int
 
 
-def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentMark]) -> go.Figure:
-    """Wall time of each step (ms): the median line, its 10 to 90 % band, slow steps as points."""
+def step_time(step: Floats, wall_ms: Floats, segments: Sequence[SegmentMark]) -> go.Figure:
+    """Wall time (ms): each step, or of many the median line and the range of each bucket."""
     chart = figure(x_title="step", y_title="step time, ms", height=300)
     drawn = [_part(step, wall_ms, part) for part in _parts(step, segments)]
     top = _readable_top(drawn)
@@ -33,20 +42,8 @@ def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentM
         # A line to a point above the axis would seem to rise at its neighbour.
         median = np.where(band.median > top, np.nan, band.median)
         _add_band(chart, replace(band, median=median), first=index == 0)
-    odd_x = np.concatenate([band.odd_x for band in drawn]) if drawn else np.empty(0)
-    odd_y = np.concatenate([band.odd_y for band in drawn]) if drawn else np.empty(0)
     above = wall_ms > top
-    odd_x, odd_y = odd_x[odd_y <= top], odd_y[odd_y <= top]
-    if odd_x.size:
-        chart.add_scatter(
-            x=odd_x,
-            y=odd_y,
-            mode="markers",
-            name="slow step",
-            marker={"color": WARN, "size": 6, "symbol": "circle-open"},
-            hovertemplate="step %{x:.0f}: %{y:.4~g} ms<extra></extra>",
-        )
-    _mark_segments(chart, segments)
+    _mark_segments(chart, segments, step)
     chart.update_yaxes(range=[0, top])
     _fit_steps(chart, step)
     # A line alone needs no legend, and on a phone it would lie under what is said above.
@@ -57,79 +54,91 @@ def step_time(step: thin.Array, wall_ms: thin.Array, segments: Sequence[SegmentM
     return chart
 
 
-def loss(step: thin.Array, values: thin.Array, segments: Sequence[SegmentMark]) -> go.Figure:
-    """Loss by step: the median line with its 10 to 90 % band, across segments without a break."""
+def loss(step: Floats, values: Floats, segments: Sequence[SegmentMark]) -> go.Figure:
+    """Loss by step: the median line with its range, across segments without a break."""
     chart = figure(x_title="step", y_title="loss", height=300)
-    band = thin.band(step, values)
+    known = np.isfinite(values)
+    at = step[known]
+    band = envelope(at, values[known], max_points=POINTS, bridge=usual_distance(at))
     _add_band(chart, band, first=True, unit="")
-    _mark_segments(chart, segments)
+    _mark_segments(chart, segments, step)
     _fit_steps(chart, step)
     chart.update_layout(showlegend=len(chart.data) > 1)  # a line alone needs none
     return chart
 
 
-def _fit_steps(chart: go.Figure, step: thin.Array) -> None:
+def _fit_steps(chart: go.Figure, step: Floats) -> None:
     """The axis ends with the steps: a segment's long title would widen it."""
     if step.size:
         room = max(float(step[-1] - step[0]) * 0.01, 0.5)
         chart.update_xaxes(range=[float(step[0]) - room, float(step[-1]) + room])
 
 
-def _parts(step: thin.Array, segments: Sequence[SegmentMark]) -> list[slice]:
+def _parts(step: Floats, segments: Sequence[SegmentMark]) -> list[slice]:
     starts = [int(np.searchsorted(step, mark.first_step)) for mark in segments] or [0]
     bounds = [*starts, step.size]
     bounds[0] = 0
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 
 
-def _part(step: thin.Array, values: thin.Array, part: slice) -> thin.Band:
-    return thin.band(step[part], values[part])
+def _part(step: Floats, values: Floats, part: slice) -> Envelope:
+    return envelope(step[part], values[part], max_points=POINTS, bridge=1)
 
 
-def _add_band(chart: go.Figure, band: thin.Band, *, first: bool, unit: str = " ms") -> None:
-    if not np.array_equal(band.low, band.high):
-        chart.add_scatter(
-            x=np.concatenate([band.x, band.x[::-1]]),
-            y=np.concatenate([band.high, band.low[::-1]]),
-            fill="toself",
-            fillcolor=alpha(ACCENT, 0.22),
-            line={"width": 0},
-            hoverinfo="skip",
-            name="10 to 90 % of neighbouring steps",
-            legendgroup="band",
-            showlegend=first,
-        )
+def _add_band(chart: go.Figure, band: Envelope, *, first: bool, unit: str = " ms") -> None:
+    each = band.per_point == 1
+    if not each:
+        for start, end in _stretches(band):
+            x, low, high = band.x[start:end], band.low[start:end], band.high[start:end]
+            chart.add_scatter(
+                x=np.concatenate([x, x[::-1]]),
+                y=np.concatenate([high, low[::-1]]),
+                fill="toself",
+                fillcolor=alpha(SERIES_COLOUR, 0.22),
+                line={"width": 0},
+                mode="none",
+                hoverinfo="skip",
+                name=f"range of {band.per_point} steps",
+                legendgroup="band",
+                showlegend=first and start == 0,
+            )
     chart.add_scatter(
         x=band.x,
         y=band.median,
         mode="lines" if band.x.size > 1 else "markers",
-        line={"color": ACCENT, "width": 2},
-        name="median" if not np.array_equal(band.low, band.high) else EACH,
+        line={"color": SERIES_COLOUR, "width": 2},
+        name=EACH if each else f"median of {band.per_point} steps",
         legendgroup="line",
         showlegend=first,
         hovertemplate=f"step %{{x:.0f}}: %{{y:.4~g}}{unit}<extra></extra>",
     )
 
 
-def _readable_top(bands: Sequence[thin.Band]) -> float:
+def _stretches(band: Envelope) -> list[tuple[int, int]]:
+    """The parts of a line between its gaps."""
+    gaps = [-1, *np.flatnonzero(np.isnan(band.low)).tolist(), len(band.x)]
+    return [(a + 1, b) for a, b in pairwise(gaps) if b > a + 1]
+
+
+def _readable_top(bands: Sequence[Envelope]) -> float:
     """The top of the axis: one slow first step must not flatten all the others."""
     # The first step of a segment is traced: several short segments would set the axis by it.
     settled = [band.high[1:] if band.high.size > 1 else band.high for band in bands]
-    highs = np.concatenate([high for high in settled if high.size] or [np.ones(1)])
-    odd = np.concatenate([band.odd_y for band in bands]) if bands else np.empty(0)
+    highs = np.concatenate([high[np.isfinite(high)] for high in settled] or [np.empty(0)])
+    if not highs.size:
+        return 1.25
     usual = float(np.percentile(highs, 98)) * 1.25
-    near = odd[odd < usual * 2.5]
-    return max(usual, float(near.max()) * 1.05 if near.size else 0.0)
+    return max(usual, float(highs[highs < usual * 2.5].max(initial=0.0)) * 1.05)
 
 
-def _mark_above(chart: go.Figure, step: thin.Array, wall_ms: thin.Array, top: float) -> None:
+def _mark_above(chart: go.Figure, step: Floats, wall_ms: Floats, top: float) -> None:
     """An arrow at the top edge for each of the slowest steps that the axis leaves out."""
     slowest = np.sort(np.argsort(wall_ms)[-MAX_ABOVE:])
     chart.add_scatter(
         x=step[slowest],
         y=np.full(slowest.size, top),
         mode="markers",
-        marker={"color": WARN, "size": 9, "symbol": "triangle-up"},
+        marker={"color": SERIES_COLOUR, "size": 9, "symbol": "triangle-up"},
         cliponaxis=False,
         name="above the axis",
         showlegend=False,
@@ -138,24 +147,33 @@ def _mark_above(chart: go.Figure, step: thin.Array, wall_ms: thin.Array, top: fl
     )
 
 
-def _say_above(chart: go.Figure, num: int, step: thin.Array, wall_ms: thin.Array) -> None:
+def _say_above(chart: go.Figure, num: int, step: Floats, wall_ms: Floats) -> None:
+    if chart.layout.showlegend:  # in a line of its own above
+        chart.update_layout(legend_y=1.12, margin_t=60)
     slowest = int(np.argmax(wall_ms))
     what = "1 step is" if num == 1 else f"{num} steps are"
     chart.add_annotation(
-        x=1,
+        # On the left: Plotly's buttons appear in the upper right corner.
+        x=0,
         y=1.02,
         xref="paper",
         yref="paper",
-        xanchor="right",
+        xanchor="left",
         yanchor="bottom",
         text=f"{what} above the axis; step {step[slowest]:.0f} took {wall_ms[slowest]:,.0f} ms",
         showarrow=False,
-        font={"size": 12, "color": WARN},
+        font={"size": 12, "color": GREY},
     )
 
 
-def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark]) -> None:
-    if len(segments) < 2:
+def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark], step: Floats) -> None:
+    """A line where each segment begins; its title, or its number if the next one is too near."""
+    if len(segments) < 2 or not step.size:
         return
-    for mark in segments:
-        mark_moment(chart, mark.first_step, label(mark.title, 44), INK)
+    px_per_step = NARROW_PX / max(1.0, float(step[-1] - step[0]))
+    ends = [*(mark.first_step for mark in segments[1:]), float(step[-1])]
+    for mark, end in zip(segments, ends, strict=True):
+        room = (end - mark.first_step) * px_per_step / LETTER_PX
+        title = label(mark.title, 44)
+        text = next((it for it in (title, str(mark.number)) if len(it) <= room), "")
+        mark_moment(chart, mark.first_step, text, GREY, hover=title)

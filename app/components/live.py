@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from strategy_lab.app.components.packaged import Packaged
 from strategy_lab.profiles.reporting.definitions import hover_texts
 from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.palette import (
+    GREY,
     PHASE_COLOURS,
+    PHASE_NAMES,
     REPLICA_COLOURS,
+    SERIES_COLOUR,
     SERVING_COLOURS,
 )
 from strategy_lab.profiles.tables.schema import CATEGORIES
@@ -16,25 +21,35 @@ from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 _live = Packaged("live")
 
 
-def live_view(run_id: str, *, can_kill: bool = False) -> int | None:
-    """Show the run; its data come by the lab's own WebSocket, not through Streamlit.
+class Asked(NamedTuple):
+    """What the viewer just asked for."""
 
-    Returns the number of the process that was just asked to be killed. Only where `can_kill` is
-    that asked at all.
-    """
+    kill: int | None
+    """The number of a process to kill; offered only if `can_kill`."""
+    step: int | None
+    """A step to show on the timeline."""
+
+
+def live_view(run_id: str, *, can_kill: bool = False, is_over: bool = False) -> Asked:
+    """Show the run; its data come by the lab's own WebSocket, not through Streamlit."""
     result = _live(
         key="live",
         on_kill_change=lambda: None,
+        on_step_change=lambda: None,
         data={
             "run": run_id,
             "canKill": can_kill,
+            "isOver": is_over,
             "phases": list(CATEGORIES),
             "phaseColours": PHASE_COLOURS,
+            "phaseNames": PHASE_NAMES,
             "servedParts": list(SERVED_PARTS),
             "servedColours": SERVING_COLOURS,
             "replicaColours": list(REPLICA_COLOURS),
+            "seriesColour": SERIES_COLOUR,
+            "bandColour": GREY,
             "definitions": hover_texts() | TERMS,
         },
     )
-    asked = getattr(result, "kill", None)
-    return asked if type(asked) is int else None
+    kill, step = (getattr(result, name, None) for name in Asked._fields)
+    return Asked(kill if type(kill) is int else None, step if type(step) is int else None)

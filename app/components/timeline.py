@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from strategy_lab.app.components.packaged import Packaged
-from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS, SPAN_COLOURS
+from strategy_lab.profiles.reporting.palette import (
+    PHASE_COLOURS,
+    PHASE_NAMES,
+    REPLICA_COLOURS,
+    SPAN_COLOURS,
+)
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 _timeline = Packaged("timeline")
 
 
-def timeline_view(run_id: str) -> None:
-    """Show the spans of the run; they come by the lab's own routes, not through Streamlit."""
-    _timeline(
+def timeline_view(run_id: str) -> int | None:
+    """Show the spans of the run; they come by the lab's own routes, not through Streamlit.
+
+    Returns the step that the viewer just asked to see in the Overview.
+    """
+    result = _timeline(
         key="timeline",
+        on_step_change=lambda: None,
         data={
             "run": run_id,
             "colours": SPAN_COLOURS,
+            "names": PHASE_NAMES,
             "replicaColours": list(REPLICA_COLOURS),
+            "phases": list(CATEGORIES),
+            "phaseColours": PHASE_COLOURS,
         },
     )
+    asked = getattr(result, "step", None)
+    return asked if type(asked) is int else None

@@ -49,5 +49,8 @@ def show_commands(commands: list[Command], *, is_over: bool) -> None:
             after = (
                 f" in {milliseconds(took) if took < 1000 else seconds(took / 1000)}" if took else ""
             )
+            if answer.get("message"):
+                st.markdown(f":small[:green[●] {text}: {as_markdown(answer['message'], 400)}]")
+                continue
             step = f" at step {answer['step']}" if answer.get("step") is not None else ""
             st.markdown(f":small[:green[●] {text}: applied{step}{after}]")

@@ -1,6 +1,6 @@
-"""Delays of a run that goes on: a slider acts as soon as it is let go, and no move of it is lost.
+"""Delays of a run that goes on: moves act once the hand rests on a slider, and none is lost.
 
-A move that comes while the run is busy with a change is a wish: the slider shows it, the newest one
+Moves that come while the run is busy with a change are a wish: the slider shows it, the newest one
 replaces those before, and it is sent once the run has answered. Then the sliders show what is in
 force again.
 """
@@ -14,13 +14,18 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.planning.reconfiguration import changed_spec
+from strategy_lab.app.components.delays import Moves, Slider, delay_sliders, moves
 from strategy_lab.app.control.controls import Controls
 from strategy_lab.app.forms.delay_picker import (
+    MAX_MS,
+    STEP_MS,
     Place,
     as_field,
     by_place,
+    labelled,
     num_replicas,
-    pick_delays,
+    places,
+    say_who_has_none,
 )
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
@@ -35,10 +40,17 @@ class Wishes:
     ms_by_place: dict[Place, float] = field(default_factory=dict)
     asked: dict[Place, float] = field(default_factory=dict)
     """Delays that were sent to the run and not answered yet."""
+    heard: float = 0.0
+    """When the last moves that are known were sent. A rerun may bring back older ones."""
 
-    def note(self, slider: str, place: Place) -> None:
-        """Keep the value of a moved slider now, before the script draws the slider again."""
-        self.ms_by_place[place] = float(st.session_state[slider])
+    def note(self, moved: Moves | None, names: Mapping[str, Place]) -> None:
+        """Keep what the sliders were moved to, if it is new. `names` are the sliders' names."""
+        if moved is None or moved.at <= self.heard:
+            return
+        self.heard = moved.at
+        for name, ms in moved.ms_by_place.items():
+            if name in names:
+                self.ms_by_place[names[name]] = ms
 
     def answered(self) -> None:
         """Drop the delays that the run has applied or rejected, unless changed since."""
@@ -47,10 +59,10 @@ class Wishes:
             place: ms for place, ms in self.ms_by_place.items() if asked.get(place) != ms
         }
 
-    def over(self, in_force: Mapping[Place, float], places: set[Place]) -> dict[Place, float]:
+    def over(self, in_force: Mapping[Place, float], present: set[Place]) -> dict[Place, float]:
         """The delays as they are wished, else in force, of the replicas that are there."""
         both = {**in_force, **self.ms_by_place}
-        return {place: ms for place, ms in both.items() if place in places}
+        return {place: ms for place, ms in both.items() if place in present}
 
 
 def live_delays(
@@ -60,22 +72,15 @@ def live_delays(
     st.markdown("#### Slow a replica down")
     run = handle.folder.name
     wishes: Wishes = st.session_state.setdefault(f"delays_{run}", Wishes())
-    num_workers, count = int(applied.get("workers") or 1), num_replicas(applied)
-    places = {divmod(replica, max(1, count // num_workers)) for replica in range(count)}
     in_force = by_place(applied.get("inject") or ())
     if not is_waiting:
         wishes.answered()
-    wanted_ms = wishes.over(in_force, places)
-    pick_delays(
-        count,
-        key=f"live_{run}",
-        strategy=str(applied.get("strategy")),
-        num_workers=num_workers,
-        shown_ms=wanted_ms,
-        on_move=wishes.note,
-    )
+    wanted_ms = _drawn(f"delay_sliders_{run}", applied, in_force, wishes)
     wanted = as_field(wanted_ms)
-    if is_waiting or wanted == as_field(in_force):
+    if is_waiting:
+        return
+    if wanted == as_field(in_force):
+        wishes.ms_by_place.clear()  # else a later change by others would be taken back
         return
     after = dict(applied) | {"inject": wanted}
     try:
@@ -87,3 +92,21 @@ def live_delays(
         return
     wishes.asked = dict(wishes.ms_by_place)
     st.rerun()
+
+
+def _drawn(
+    key: str, applied: Mapping[str, Any], in_force: Mapping[Place, float], wishes: Wishes
+) -> dict[Place, float]:
+    """Draw the sliders, and return the delays that they show, in ms."""
+    num_workers = int(applied.get("workers") or 1)
+    present = places(num_replicas(applied), num_workers)
+    names = {"/".join(map(str, place)): place for place in present}
+    wishes.note(moves(key), names)
+    wanted_ms = wishes.over(in_force, set(present))
+    sliders = [
+        Slider("/".join(map(str, place)), label, int(wanted_ms.get(place, 0)))
+        for place, label in labelled(present, str(applied.get("strategy")), num_workers)
+    ]
+    delay_sliders(key, sliders, heard=wishes.heard, max_ms=MAX_MS, step_ms=STEP_MS)
+    say_who_has_none(len(present))
+    return wanted_ms

@@ -10,12 +10,13 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog, validation
-from strategy_core.planning.reconfiguration import changed_spec
+from strategy_core.planning.device_plan import plan
+from strategy_core.planning.reconfiguration import changed_spec, why_nothing_changes
 from strategy_core.planning.strategy_catalog import offers
 from strategy_lab.app.control.commands import Command, show_commands, with_answers
 from strategy_lab.app.control.controls import Controls, HostedControls
 from strategy_lab.app.control.live_delays import live_delays
-from strategy_lab.app.forms.algorithm_picker import algorithms_of, has_no_choice
+from strategy_lab.app.forms.algorithm_picker import algorithms_of, has_no_choice, say_why_fixed
 from strategy_lab.app.forms.cluster_picker import pick_cluster
 from strategy_lab.app.forms.device_picker import pick_devices
 from strategy_lab.app.forms.field_errors import Complaints
@@ -34,6 +35,10 @@ _NO_KNOBS = ("inject", "reconfigure")
 
 def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     """Draw the knobs of a running run; a change is sent at once (delays) or on Apply (the rest)."""
+    sent = state.lab().sent_to(live)
+    # The segment of a change is written before its answer: read in the other order, an answer could
+    # seem to have left the configuration before it in force.
+    commands = with_answers(sent, live.news())
     applied = live.applied_spec
     if applied is None:
         st.caption("Available after the run's first event.")
@@ -41,8 +46,6 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     if strategy_catalog.find(applied.get("strategy")) is None:
         st.caption(f"No knobs: {as_markdown(str(applied.get('strategy')))} is not installed here.")
         return
-    sent = state.lab().sent_to(live)
-    commands = with_answers(sent, live.news())
     waiting = any(command.answer is None for command in commands)
     key = _revision(run_id, applied, commands)
     complaints = Complaints()
@@ -52,6 +55,9 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
         _knobs(applied, key, complaints) if is_here else _knobs_of_hosts(applied, key, complaints)
     )
     changes = _checked(applied, wanted, live, complaints, is_here=is_here)
+    in_force = _why_nothing_changes(applied, changes) if changes and is_here else None
+    if in_force:
+        changes = {}
     texts = (
         describe(applied, parse_spec(applied).with_changes(changes).to_json()) if changes else []
     )
@@ -65,6 +71,10 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     )
     if pressed and changes and texts and _send(handle, changes, texts, sent):
         st.rerun()
+    if waiting:
+        st.caption("The run has not answered the last command yet.")
+    if in_force:
+        st.caption(f"Nothing to apply: {as_markdown(in_force)}.")
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
     live_delays(applied, handle, sent, is_waiting=waiting)
@@ -110,7 +120,7 @@ def _batch(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         step=32,
         key=f"{key}_batch",
     )
-    complaints.below("global_batch_size")
+    complaints.below("global_batch_size", f"{key}_batch")
     return {"global_batch_size": batch}
 
 
@@ -160,6 +170,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         key=f"{key}_ops_{len(choices)}",
         disabled=has_no_choice(strategy),
     )
+    say_why_fixed(strategy)
     complaints.below("cross_device_ops")
     capture = _capture(applied, key, complaints)
     return {
@@ -201,6 +212,15 @@ def _checked(
         complaints.show(error)
         return None
     return changes
+
+
+def _why_nothing_changes(applied: Mapping[str, Any], changes: Mapping[str, Any]) -> str | None:
+    inventory = state.lab().inventory()
+    if inventory is None:
+        return None  # the worker says it
+    before = parse_spec(applied)
+    after = before.with_changes(changes)
+    return why_nothing_changes(before, plan(before, inventory), after, plan(after, inventory))
 
 
 def _value_at(document: Mapping[str, Any], path: str) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import streamlit as st
 
 from strategy_lab.app.components.live import live_view
@@ -12,9 +16,11 @@ from strategy_lab.app.forms.configure import launch, new_run
 from strategy_lab.app.forms.spec_summary import asked
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server import state
-from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.links import open_step, page_link
 from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.title import set_title
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
@@ -24,6 +30,8 @@ LOOK_EVERY_ENDED_S = 3.0
 NEXT = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
+    ("film", "Step film"),
+    ("what_if", "What if"),
     ("communication", "Communication"),
     ("placement", "Placement"),
     ("compare", "Compare"),
@@ -44,24 +52,32 @@ def watch_page(run_id: str) -> None:
         return
     handle = lab.handles.get(run_id)
     active = controls_of(live, handle)
-    _head(run_id, live, active)
+    set_title("Lab", run_id)
+    # Taken before anything is drawn: an answer that comes meanwhile has to draw the page again.
+    drawn = _drawn(live, active)
+    # Before everything beside it, which would move when the sidebar opens.
     with st.sidebar:
         if active is not None:
             live_knobs(run_id, live, active)
         else:
             _aside(live)
+    _head(run_id, live, active)
     own = handle if active is handle else None
-    asked = live_view(run_id, can_kill=own is not None)
-    if asked is not None and own is not None:
-        own.kill_process(asked)
-    is_quiet = live.status.is_over and active is None
-    every_s = LOOK_EVERY_ENDED_S if is_quiet else LOOK_EVERY_S
-    st.fragment(_look, run_every=every_s)(run_id, _drawn(live, active))
+    is_over = live.status.is_over and active is None
+    asked = live_view(run_id, can_kill=own is not None, is_over=is_over)
+    if asked.kill is not None and own is not None:
+        own.kill_process(asked.kill)
+    if asked.step is not None:
+        open_step("timeline", run_id, asked.step)
+    every_s = LOOK_EVERY_ENDED_S if is_over else LOOK_EVERY_S
+    st.fragment(_look, run_every=every_s)(run_id, drawn)
 
 
 def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     is_here = active is not None and not isinstance(active, HostedControls)
-    left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
+    is_over = live.spec is not None and live.status.is_over
+    widths = [3, 1.4, 1, 1] if is_over else [4, 1, 1]
+    left, *others, middle, right = st.columns(widths, vertical_alignment="center")
     left.markdown(f"### {as_markdown(run_id, 90)}")
     if active is not None:
         middle.button(
@@ -74,26 +90,26 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
             disabled="stop" in state.lab().sent_to(live).values(),
             help="Ends the run after the current step. Everything recorded is kept.",
         )
-    elif (
-        live.spec is not None
-        and live.status.is_over
-        and middle.button(
+    elif is_over:
+        with others[0]:
+            _offer_to_continue(live)
+        if middle.button(
             "Run again",
             key="again_button",
             width="stretch",
             help="Starts a new run with the same spec.",
             disabled=_waits(live),
-        )
-    ):
-        _run_again(live)
+        ):
+            _run_again(live)
     right.button(
         "New run",
         key="new_button",
         width="stretch",
         on_click=new_run,
         disabled=is_here,
-        help="Only one run at a time: stop this one first." if is_here else None,
     )
+    if is_here:
+        right.caption("Stop this run first.")
     if live.status.is_over:
         _ask_for_paths(live)
         with st.container(horizontal=True, gap="medium"):
@@ -129,10 +145,34 @@ def _ask_for_paths(live: LiveRun) -> None:
 
 
 def _run_again(live: LiveRun) -> None:
+    _launch(live.spec or {}, None)
+
+
+def _launch(spec: Mapping[str, Any], checkpoint: Path | None) -> None:
     try:
-        launch(parse_spec(live.spec or {}))
+        launch(parse_spec(spec), checkpoint)
     except LabError as error:
         st.error(as_markdown(error))
+
+
+def _offer_to_continue(live: LiveRun) -> None:
+    """A button that starts a run from the state that this one left, or why there is none."""
+    saved = last_saved_state(live.folder)
+    if st.button(
+        "Continue from here",
+        key="continue_button",
+        width="stretch",
+        help="Starts a new run from the saved weights, optimizer state and position in the data, "
+        "in the last configuration.",
+        disabled=saved is None or _waits(live),
+    ):
+        assert saved is not None
+        spec = dict(live.applied_spec or {}) | {"steps": None, "reconfigure": []}
+        _launch(spec, saved.path)
+    if saved is None:
+        st.caption("This run ended before its state was saved.")
+    elif saved.step != (live.last_step or 0) + 1:
+        st.caption(f"From step {saved.step:,}, the last saved state.")
 
 
 def _aside(live: LiveRun) -> None:

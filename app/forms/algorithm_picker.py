@@ -23,6 +23,13 @@ def has_no_choice(strategy: str) -> bool:
     return not strategy_catalog.row(strategy).has_choice
 
 
+def say_why_fixed(strategy: str) -> None:
+    """Below the disabled picker of a strategy that leaves nothing to choose: the reason."""
+    if has_no_choice(strategy):
+        row = strategy_catalog.row(strategy)
+        st.caption(f"{row.title}: {row.no_choice}.")
+
+
 def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
     """Draw the knobs of a new run; `cross_device_ops` and how gradients are packed."""
     choices, is_fixed = algorithms_of(strategy), has_no_choice(strategy)
@@ -36,6 +43,7 @@ def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
         "devices.",
         bind="query-params",
     )
+    say_why_fixed(strategy)
     complaints.below("cross_device_ops")
     packing = _bytes(complaints) if is_by_size else _packs(complaints, is_fixed=is_fixed)
     return {"cross_device_ops": "auto" if is_fixed else ops} | packing

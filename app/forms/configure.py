@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +20,15 @@ from strategy_lab.app.forms.strategy_cards import choose_strategy
 from strategy_lab.app.forms.tpu_layout_picker import pick_layout
 from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.app.server import state
+from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.picker import LAST_RUN
+from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.reporting.glossary import TERMS
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_lab.profiles.run.new_name import new_name
+from strategy_lab.profiles.spec.run_spec import Capture, RunSpec, parse_spec
 
+UNTIL_STOPPED = "until stopped"
 CONFIGURING = "configuring"
 """Session key: whether a new run is being configured, even if another one ran last."""
 
@@ -37,9 +39,8 @@ def configure_page() -> None:
     inventory = lab.inventory()
     complaints = Complaints()
     head, action = st.columns([3, 1], vertical_alignment="center")
-    head.markdown(
-        "### New run\nChoose a strategy and devices, press **Run**, and watch every replica."
-    )
+    head.title("New run")
+    head.markdown("Choose a strategy and devices, press **Run**, and watch every replica.")
     complaints.below("")
     if inventory is None:
         _wait_for_devices()
@@ -50,7 +51,7 @@ def configure_page() -> None:
     place_of_layout = st.container()
     left, middle, right = st.columns(3, gap="large")
     with left:
-        st.markdown("#### Devices and data")
+        st.markdown("## Devices and data")
         document = pick_cluster(strategy, complaints, key="cluster", bound=True)
         document["parameter_server"] = pick_partition(
             strategy, complaints, key="partition", bound=True
@@ -63,10 +64,10 @@ def configure_page() -> None:
         with place_of_layout:
             document["tpu"] = pick_layout(document["devices"], document["workers"], complaints)
     with middle:
-        st.markdown("#### Training")
+        st.markdown("## Training")
         document |= _training(complaints)
     with right:
-        st.markdown("#### Communication and recording")
+        st.markdown("## Communication and recording")
         document |= pick_algorithm(strategy, complaints)
         document["capture"] = _capture()
         complaints.below("capture")
@@ -86,7 +87,7 @@ def configure_page() -> None:
     with action:
         pressed = st.button(
             "Run",
-            type="primary",
+            type="secondary" if complaints.first else "primary",
             width="stretch",
             key="run_button",
             shortcut="Ctrl+Enter",
@@ -94,6 +95,10 @@ def configure_page() -> None:
         )
         if waits:
             st.caption("Confirm the path from the link first (below).")
+        elif complaints.first is not None:
+            st.caption(f":material/error: Cannot run yet: {as_markdown(complaints.first)}")
+        if spec is not None:
+            offer_copy(spec, width="stretch")
     if pressed and spec is not None:
         try:
             launch(spec)
@@ -111,14 +116,16 @@ def _training(complaints: Complaints) -> dict[str, Any]:
         help=TERMS["global batch"],
         bind="query-params",
     )
-    complaints.below("global_batch_size")
+    complaints.below("global_batch_size", "batch")
     steps = st.number_input(
         "Steps",
         min_value=1,
-        value=500,
+        value=None,
         step=100,
         key="steps",
-        help=TERMS["step"],
+        placeholder=UNTIL_STOPPED,
+        help=f"{TERMS['step']} Without a number the run goes on until you stop it, or until its "
+        f"folder holds {Capture().limit_mb / 1000:g} GB.",
         bind="query-params",
     )
     complaints.below("steps")
@@ -158,6 +165,8 @@ def _capture() -> dict[str, Any]:
             "to stay within it.",
             bind="query-params",
         )
+        if every:
+            st.caption("Without effect while every step is captured.")
         marks = st.toggle(
             "Timestamps on every step",
             value=True,
@@ -201,12 +210,12 @@ def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None
     return spec
 
 
-def launch(spec: RunSpec) -> None:
-    """Start a run under a name of its own and go over to watching it; raises LabError."""
+def launch(spec: RunSpec, checkpoint: Path | None = None) -> None:
+    """Start a run under a new name and go over to watching it; raises LabError."""
     trusted_paths.require(spec)
     lab = state.lab()
-    name = run_name(spec)
-    lab.launch(spec, name)
+    name = new_name(lab.runs, spec)
+    lab.launch(spec, name, checkpoint)
     st.session_state[LAST_RUN] = name
     st.session_state.pop(CONFIGURING, None)
     st.query_params["run"] = name
@@ -217,14 +226,6 @@ def new_run() -> None:
     """Go over to the configuration (a button's callback)."""
     st.session_state[CONFIGURING] = True
     st.query_params.pop("run", None)
-
-
-def run_name(spec: RunSpec) -> str:
-    """`digits-cnn-mirrored-2026-11-21-15-04-05`: sorts by time within its kind, and is unique."""
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(spec.workload).stem).strip("-") or "run"
-    now = time.time()
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
-    return f"{stem[:40]}-{spec.strategy}-{stamp}-{int(now * 1000) % 1000:03d}"
 
 
 @st.fragment(run_every=0.5)

@@ -5,7 +5,7 @@ A slider counts replicas over the whole run; the field `inject` counts them with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -16,54 +16,47 @@ from strategy_lab.profiles.user_input.text import whole_or_none
 
 MAX_SLIDERS = 16
 MAX_MS = 100
+STEP_MS = 5
 
 Place = tuple[int, int]
 """A worker's number, and the number of a replica within that worker."""
-OnMove = Callable[[str, Place], None]
-"""Called when a user moves a slider, with the slider's session key and its replica's place."""
+
+
+def places(num_replicas: int, num_workers: int) -> list[Place]:
+    """The place of each replica."""
+    per_worker = max(1, num_replicas // num_workers)
+    return [divmod(replica, per_worker) for replica in range(num_replicas)]
+
+
+def labelled(places: list[Place], strategy: str, num_workers: int) -> list[tuple[Place, str]]:
+    """The places that have a slider, each with the slider's label."""
+    process = "Host" if strategy_catalog.row(strategy).has_cores else "Worker"
+    return [
+        (place, f"{process} {place[0]} / replica {n}" if num_workers > 1 else f"Replica {n}")
+        for n, place in enumerate(places[:MAX_SLIDERS])
+    ]
+
+
+def say_who_has_none(num_replicas: int) -> None:
+    """Say which replicas have no slider."""
+    if num_replicas > MAX_SLIDERS:
+        st.caption(f"Only the first {MAX_SLIDERS} replicas can be delayed here.")
 
 
 def pick_delays(
-    num_replicas: int,
-    *,
-    key: str,
-    strategy: str,
-    num_workers: int = 1,
-    shown_ms: Mapping[Place, float] | None = None,
-    on_move: OnMove | None = None,
+    num_replicas: int, *, key: str, strategy: str, num_workers: int = 1
 ) -> list[dict[str, Any]]:
     """Draw one slider per replica, and return their values as the spec's field `inject`.
 
-    `shown_ms` sets the sliders: replicas it does not name are set to 0. Without it each slider
-    keeps the value that the user gave it. `key` distinguishes several groups of sliders on a page.
-    Only the first `MAX_SLIDERS` replicas have a slider.
+    `key` distinguishes several groups of sliders on a page.
     """
-    per_worker = max(1, num_replicas // num_workers)
-    process = "Host" if strategy_catalog.row(strategy).has_cores else "Worker"
     delays = []
-    for replica in range(min(num_replicas, MAX_SLIDERS)):
-        place = divmod(replica, per_worker)
-        slider = f"{key}_delay_{replica}"
-        wanted_ms = int(shown_ms.get(place, 0)) if shown_ms is not None else 0
-        # Streamlit takes a slider's value from the session, and warns if it gets one besides.
-        if shown_ms is not None and st.session_state.get(slider) != wanted_ms:
-            st.session_state[slider] = wanted_ms
-        ms = st.slider(
-            f"{process} {place[0]} / replica {replica}"
-            if num_workers > 1
-            else f"Replica {replica}",
-            0,
-            max(MAX_MS, wanted_ms),  # a run from the command line may have a longer delay
-            step=5,
-            format="%d ms",
-            key=slider,
-            on_change=on_move,
-            args=(slider, place),
-        )
+    rows = labelled(places(num_replicas, num_workers), strategy, num_workers)
+    for replica, (place, label) in enumerate(rows):
+        ms = st.slider(label, 0, MAX_MS, step=STEP_MS, format="%d ms", key=f"{key}_delay_{replica}")
         if ms:
             delays.append(_delay(place, ms))
-    if num_replicas > MAX_SLIDERS:
-        st.caption(f"Only the first {MAX_SLIDERS} replicas can be delayed here.")
+    say_who_has_none(num_replicas)
     return delays
 
 

@@ -97,6 +97,8 @@ def _pick_count(
         help=f"{'One emulates each TPU core.' if is_tpu else 'One replica each.'} {found}",
         bind="query-params" if bound and not single else None,
     )
+    if single:
+        st.caption(f"{row.title} uses one device.")
     return count
 
 
@@ -112,11 +114,11 @@ def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: b
         step=1,
         disabled=is_cpu,
         key=f"{key}_each_{kind}",
-        help="TensorFlow runs one replica per worker on CPUs. Add workers for more."
-        if is_cpu
-        else "Workers on one machine share its GPUs.",
+        help=None if is_cpu else "Workers on one machine share its GPUs.",
         bind="query-params" if bound and not is_cpu else None,
     )
+    if is_cpu:
+        st.caption("TensorFlow runs one replica per worker on CPUs: add workers for more.")
     return count
 
 

@@ -14,17 +14,36 @@ class Complaints:
     """Places for messages, one below each field, to be filled once the whole spec is known."""
 
     def __init__(self) -> None:
+        self.first: LabError | None = None
+        """What was shown first; None while nothing is wrong."""
         self._places: dict[str, Any] = {}
+        self._keys: dict[str, str] = {}
 
-    def below(self, field: str) -> None:
-        """Reserve the place for what is wrong with a RunSpec field (its dotted path)."""
-        self._places[field] = st.empty()
+    def below(self, field: str, key: str | None = None) -> None:
+        """Reserve the place for what is wrong with a RunSpec field (its dotted path).
+
+        `key` is the session key of its widget, which a button sets to the value that is offered.
+        """
+        self._places[field] = st.container()
+        if key is not None:
+            self._keys[field] = key
 
     def show(self, error: LabError) -> None:
         """Say it at its field; where the field is not on the page, at the general place."""
+        self.first = self.first or error
         field = error.field if isinstance(error, SpecError) else ""
         path = field.split(".")
         candidates = [".".join(path[:end]) for end in range(len(path), 0, -1)]
         found = next((self._places[name] for name in candidates if name in self._places), None)
-        place = found or self._places.get("") or st.empty()
+        place = found or self._places.get("") or st.container()
         place.error(as_markdown(error))
+        if isinstance(error, SpecError) and error.offers is not None and field in self._keys:
+            key = self._keys[field]
+            place.button(
+                f"Use {error.offers}", key=f"use_{key}", on_click=_use, args=(key, error.offers)
+            )
+
+
+def _use(key: str, value: int) -> None:
+    """A button's callback: sets the widget before the script draws it."""
+    st.session_state[key] = value

@@ -35,6 +35,8 @@ def asked(spec: Mapping[str, Any]) -> dict[str, Any]:
         for name in ALWAYS
         if spec.get(name) is not None and (name, spec[name]) not in UNSAID
     }
+    if "steps" in spec:
+        told["steps"] = spec["steps"] or "until stopped"
     told |= {
         path: value
         for path, value in flat.items()

@@ -55,6 +55,8 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             disabled=per_replica == 1,
             help="experimental_spmd_xla_partitioning",
         )
+        if per_replica == 1:
+            st.caption("A split takes several cores per replica.")
     layout = {
         "cores_per_replica": per_replica,
         "topology": _mesh(text),

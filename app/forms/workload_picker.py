@@ -21,7 +21,17 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
     refusal = state.lab().access.why_no_own_code
     names = [*listed] if refusal else [*listed, OWN_FILE]
     default = names.index("digits-cnn") if "digits-cnn" in listed else 0
-    chosen = st.selectbox("Workload", names, index=default, key="workload", bind="query-params")
+    chosen = st.selectbox(
+        "Workload",
+        names,
+        index=default,
+        key="workload",
+        help=None if refusal else "Choose one, or type the path of your own workload file.",
+        accept_new_options=not refusal,
+        bind="query-params",
+        on_change=trusted_paths.typed,
+        args=("workload", "workload"),
+    )
     if chosen == OWN_FILE:
         workload = st.text_input(
             "Path of the workload file",
@@ -33,6 +43,10 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
             on_change=trusted_paths.typed,
             args=("workload_file", "workload"),
         ).strip()
+        trusted_paths.ask("workload", workload)
+    elif chosen not in listed:  # typed into the box
+        workload = chosen.strip()
+        st.markdown(":small[Your own workload file.]")
         trusted_paths.ask("workload", workload)
     else:
         workload = chosen

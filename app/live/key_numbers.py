@@ -32,20 +32,21 @@ from strategy_lab.profiles.analysis.key_numbers import (
 from strategy_lab.profiles.analysis.steps import StepTimes, settled_steps, timed_steps
 from strategy_lab.profiles.analysis.stragglers import Stragglers, Work, lateness, slowest_served
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
 from strategy_lab.profiles.run.tail import Told
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.columns import Floats
 from strategy_lab.profiles.tables.mark_rows import first_replica
 from strategy_lab.profiles.tables.multi_worker_steps import Split
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 TIMED = 20
 """Newest steps behind step time and throughput."""
 COMPARED = 50
 """Newest steps over which replicas are compared."""
 
-_COMPUTE, _WAIT = 0, 1
-"""Positions in a replica's phases, which are ordered as in `schema.CATEGORIES`."""
+_COMPUTE, _DELAY, _WAIT = (CATEGORIES.index(name) for name in ("compute", "delay", "wait"))
 
 
 @dataclass(slots=True)
@@ -126,9 +127,7 @@ class LiveNumbers:
             return self._whole
         times = self._times()
         late = self._late(titles or {}, served_ms or {})
-        note = f"median of the last {int(times.timed.sum())} steps"
-        if times.count == 1 and self._newest(1)[0].is_traced:
-            note = "first step of the segment: traced and compiled"
+        note = f"median of the last {units.counted(int(times.timed.sum()), 'step')}"
         moved = self._capture or self._no_capture()
         is_of_lab = self._segment is not None and bool(self._segment.spec)
         numbers = (
@@ -165,9 +164,9 @@ class LiveNumbers:
         events = [step.event for step in steps if step.event is not None]
         traced = np.array([step.is_traced for step in steps], bool)
         captured = np.array([event.captured for event in events], bool)
-        settled = settled_steps(traced, 0)
-        # Where all are traced (the first step alone), they are all there is.
-        settled = settled if settled.any() else ~settled
+        first = self._segment.first_step if self._segment else None
+        num_warm_up = sum(event.step == first for event in events[:1])
+        settled = settled_steps(traced, num_warm_up)
         return StepTimes(
             segment=self._segment.segment if self._segment else 0,
             step=np.array([event.step for event in events], np.int64),
@@ -177,7 +176,7 @@ class LiveNumbers:
             loss=_floats([event.loss for event in events]),
             examples=_floats([event.examples for event in events]),
             captured=captured,
-            num_warm_up=0,
+            num_warm_up=num_warm_up,
             settled=settled,
             timed=timed_steps(settled, captured),
         )
@@ -208,7 +207,7 @@ class LiveNumbers:
         return lateness(work, self._segment.segment if self._segment else 0, titles)
 
     def _replicas(self, step: _Step) -> dict[int, tuple[int, float, float, float]]:
-        """Return `(worker, wait, compute, step length)` by replica, with times in ms."""
+        """Return `(worker, wait, own work, step length)` by replica, with times in ms."""
         wall_ms = step.event.wall_ms if step.event else 0.0
         found = {}
         for worker, phases in step.phases.items():
@@ -216,7 +215,7 @@ class LiveNumbers:
             for local, parts in enumerate(phases or ()):
                 replica = first + local
                 process = worker_of(self._segment, replica) if self._segment else worker
-                found[replica] = (process, parts[_WAIT], parts[_COMPUTE], wall_ms)
+                found[replica] = (process, parts[_WAIT], parts[_COMPUTE] + parts[_DELAY], wall_ms)
         return found
 
 

@@ -8,17 +8,17 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.app.live.activity import Activity
 from strategy_lab.app.live.json_safe import dumps, plain
 from strategy_lab.app.live.key_numbers import LiveNumbers, whole_numbers
 from strategy_lab.app.live.process_view import ProcessView
 from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
 from strategy_lab.profiles.analysis.window_summary import summarise_window
 from strategy_lab.profiles.reporting.spec_changes import describe
+from strategy_lab.profiles.run.activity import Activity, Doing
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     ClockMeasured,
@@ -87,6 +87,8 @@ class LiveRun:
         """See `profiles.run.identity`; None until the run has written something."""
         self._is_replaced = False
         self.status = Status("incomplete")
+        self.doing: Doing | None = None
+        """What it is doing; None if it is over."""
         self.spec: dict[str, Any] | None = None
         """The requested spec; None if `run.json` has none."""
         self.segments: list[SegmentOpened] = []
@@ -104,6 +106,8 @@ class LiveRun:
         self._rows = StepRows(self._numbers.split, recent_rows)
         self._news: list[str] = []
         self._activity = Activity()
+        self._expected_ms: dict[str, float | None] = {}
+        """Length of the first step in an earlier run, by the spec that it was asked for."""
         self._group = ProcessView()
         self._leader_generation: int | None = None
         self._numbers_text = "null"
@@ -294,7 +298,11 @@ class LiveRun:
             identity = read_run_file(self.folder)
             self.spec = identity.spec if identity else None
         status = self._confirmed(derive_status(list(self._sources.values())))
-        changed, self.status = status != self.status, status
+        has_lost_one = bool(status.num_gone) or self._group.has_lost_one
+        now_ns = time.time_ns()
+        doing = None if status.is_over else self._activity.doing(now_ns, has_lost_one=has_lost_one)
+        changed = (status, doing) != (self.status, self.doing)
+        self.status, self.doing = status, doing
         return changed
 
     def _confirmed(self, status: Status) -> Status:
@@ -316,8 +324,35 @@ class LiveRun:
     def _status_text(self) -> str:
         spec = self.applied_spec or {}
         asked = {"steps": spec.get("steps"), "workload": spec.get("workload")}
-        doing = self._activity.text if self.status.state == "running" else None
-        return dumps(plain(asdict(self.status) | asked | {"doing": doing}))
+        told = {"state": self.status.state, "message": self.status.message}
+        return dumps(plain(told | asked | {"doing": self._doing_now()}))
+
+    def _doing_now(self) -> dict[str, Any] | None:
+        """The state of a run that is not over, and for how long it has lasted."""
+        if self.doing is None:
+            return None
+        activity, now_ns = self._activity, time.time_ns()
+
+        def age_ms(since_ns: int | None) -> float | None:
+            return None if since_ns is None else max(0.0, (now_ns - since_ns) / 1e6)
+
+        return {
+            "state": self.doing,
+            "text": activity.text(
+                self.doing, are_new_processes_starting=self._group.has_arriving_ones
+            ),
+            "for_ms": age_ms(activity.since_ns(self.doing)),
+            "expected_ms": self._expected() if self.doing is Doing.COMPILING else None,
+            "step_age_ms": age_ms(activity.last_step_ns),
+            "late_after_ms": activity.late_after_ns / 1e6,
+        }
+
+    def _expected(self) -> float | None:
+        spec = self.applied_spec or {}
+        key = dumps(plain(spec))
+        if key not in self._expected_ms:
+            self._expected_ms[key] = earlier_first_step_ms(self.folder, spec)
+        return self._expected_ms[key]
 
     def _since_start_ms(self, at_ns: int) -> float:
         return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)

@@ -14,7 +14,7 @@ from strategy_lab.profiles.run.events import (
     MemorySampled,
     SegmentOpened,
 )
-from strategy_lab.profiles.run.process_history import Process, ProcessHistory
+from strategy_lab.profiles.run.process_history import Process, ProcessHistory, ProcessState
 from strategy_lab.profiles.run.tail import Told
 
 _RESIDENT = "process-resident"
@@ -42,7 +42,7 @@ class ProcessView:
             if event.source == _RESIDENT and told.worker is not None:
                 self.memory[str(told.worker)] = event.bytes_in_use
         elif isinstance(event, ClosureDone):
-            self.served.take(event)
+            self.served.take(event, self._segment)
         elif self._history.take(event, told.worker, told.generation):
             if isinstance(event, Launched):
                 self.memory.pop(str(event.worker), None)  # that was the process before it
@@ -63,6 +63,17 @@ class ProcessView:
     def has_exit_reasons(self) -> bool:
         """Whether the launchers have written the exit reason of every process they started."""
         return all(one.verdict for one in self._history.current() if one.is_launched)
+
+    @property
+    def has_lost_one(self) -> bool:
+        """Whether a process has ended before its time, and no other has taken its place."""
+        ends = (ProcessState.LOST, ProcessState.ENDED)
+        return any(one.state in ends for one in self._history.current())
+
+    @property
+    def has_arriving_ones(self) -> bool:
+        """Whether new processes prepare to take over."""
+        return bool(self._history.arriving())
 
     def text(self, seen: int) -> str:
         """The processes as JSON text; `null` for a viewer that has seen this version."""

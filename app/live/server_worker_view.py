@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from strategy_lab.profiles.run.events import ClosureDone
+from strategy_lab.profiles.run.events import ClosureDone, SegmentOpened
+from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.tables.served_tables import parts_ms
 
 NEWEST = 20
@@ -23,15 +24,17 @@ class ServedView:
         self._num_steps: dict[int, int] = {}
         self._newest: dict[int, deque[tuple[float, ...]]] = {}
         self._segment: int | None = None
+        self._delays_ms: dict[int, float] = {}
 
-    def take(self, closure: ClosureDone) -> None:
-        """Note who did the step, and what it was made of."""
+    def take(self, closure: ClosureDone, opened: SegmentOpened | None) -> None:
+        """Note who did the step, and what it was made of. `opened` is the segment in force."""
         worker = closure.worker
         if closure.segment != self._segment:  # another batch, another model: nothing to mix
             self._segment = closure.segment
             self._newest.clear()
+            self._delays_ms = injected_delays(opened) if opened else {}
         self._num_steps[worker] = self._num_steps.get(worker, 0) + 1
-        parts = parts_ms(closure)
+        parts = parts_ms(closure, self._delays_ms.get(worker - 1, 0.0))
         if parts is not None:
             self._newest.setdefault(worker, deque(maxlen=NEWEST + 1)).append(parts)
 

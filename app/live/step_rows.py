@@ -1,10 +1,10 @@
 """The steps of a run as rows of JSON text. Old steps are thinned out to what a screen can show.
 
 A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases, others]`; its times
-count from the run's first event, and `phases` holds five numbers per replica of that worker
-(`profiles.tables.mark_phases`) or null. `others` lists `[worker, phases]` of those whose phases of
-this step the row changes (`profiles.tables.multi_worker_steps`). Rows are encoded once, however
-many viewers there are.
+count from the run's first event, and `phases` holds the numbers of `schema.CATEGORIES` per replica
+of that worker (`profiles.tables.mark_phases`) or null. `others` lists `[worker, phases]` of those
+whose phases of this step the row changes (`profiles.tables.multi_worker_steps`). Rows are encoded
+once, however many viewers there are.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         return
     if facts.breakdown.source is not None:
         replicas = facts.breakdown.replicas
-        st.subheader("Wait and transfer per replica")
+        st.header("Wait and transfer per replica")
         chart = wait_and_transfer(
             replica_names(replicas),
             [replica.wait_ms for replica in replicas],

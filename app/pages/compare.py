@@ -13,12 +13,13 @@ from strategy_lab.app.widgets.comparison import (
     show_phases,
     show_verdict,
 )
-from strategy_lab.app.widgets.comparison_picker import Side, pick_sides
+from strategy_lab.app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.spec_difference import show_spec_difference
 from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.title import set_title
 from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison, compare_sets
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.tables.store import Profile
@@ -41,6 +42,7 @@ def page() -> None:
 
 
 def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
+    set_title("Compare", a.opened.profile.name, b.opened.profile.name)
     is_single = not (a.more or b.more)
     is_same_run = a.opened.profile.path == b.opened.profile.path
     if is_single and is_same_run and a.segment == b.segment:
@@ -50,11 +52,12 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
             if len(a.opened.profile.segments) > 1
             else "Choose another run for B.",
         )
+        st.caption(as_markdown(why_no_other(runs, a), 400))
         return
     compared = _compare(a, b, runs)
     if compared:
         show_verdict(compared)
-        show_phases(a, b)
+        show_phases(a, b, compared)
         show_metrics(compared)
     show_curves(a, b, compared)
     show_spec_difference(a, b)

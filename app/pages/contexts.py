@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from strategy_core.contexts import child, course
 from strategy_core.planning import strategy_catalog
@@ -24,40 +25,49 @@ from strategy_lab.profiles.stepper import page
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 SHOWN = ("Demonstrations", "The first step of a run")
-HEIGHT = 920
 ALT = "The program, its contexts and values, step by step"
+# The stepper has what the header and one row of controls leave of the window.
+LAYOUT = """<style>
+[data-testid=stMainBlockContainer] {padding: 3.8rem 1.5rem 0}
+[data-testid=stMainBlockContainer] iframe {height: calc(100dvh - 8rem); min-height: 34rem}
+[class*='st-key-context_source'] textarea {font-family: monospace}
+</style>"""
 
 
 def choose() -> list[Key]:
     """The controls: program, strategy, replicas, editor; a second key where two are compared."""
     items = {item.name: item for item in course.demonstrations()}
     rows = {row.name: row for row in strategy_catalog.rows() if row.runs_in != "several"}
-    left, middle, right, beside = st.columns([4, 3, 2, 3], vertical_alignment="bottom")
     asked = st.query_params.get("demo")
     if asked in items and asked != st.session_state.get("demo_shown"):
         st.session_state["demo"] = asked  # a link wins over the last choice
-    name = left.selectbox(
-        "Demonstration", list(items), format_func=lambda each: items[each].title, key="demo"
+    name = st.selectbox(
+        "Demonstration",
+        list(items),
+        format_func=lambda each: items[each].title,
+        key="demo",
+        label_visibility="collapsed",
     )
     st.session_state["demo_shown"] = st.query_params["demo"] = name
-    strategy = middle.selectbox(
-        "Strategy",
-        list(rows),
-        index=list(rows).index(DEFAULT),
-        format_func=lambda each: rows[each].title,
-        key="context_strategy",
-    )
-    replicas = right.number_input(
-        "Replicas", 1, 8, 2, key="context_replicas", disabled=rows[strategy].has_one_replica
-    )
+    with st.popover("Strategy"):
+        strategy = st.selectbox(
+            "Strategy",
+            list(rows),
+            index=list(rows).index(DEFAULT),
+            format_func=lambda each: rows[each].title,
+            key="context_strategy",
+        )
+        replicas = st.number_input(
+            "Replicas", 1, 8, 2, key="context_replicas", disabled=rows[strategy].has_one_replica
+        )
+        other = st.selectbox(
+            "Beside it",
+            [None, *(each for each in rows if each != strategy)],
+            format_func=lambda each: rows[each].title if each else "nothing",
+            key="context_beside",
+            help="Records the same program under a second strategy and shows both side by side.",
+        )
     source = edit(name, items[name].source)
-    other = beside.selectbox(
-        "Beside it",
-        [None, *(each for each in rows if each != strategy)],
-        format_func=lambda each: rows[each].title if each else "nothing",
-        key="context_beside",
-        help="Records the same program under a second strategy and shows both side by side.",
-    )
     chosen = [strategy, other] if other else [strategy]
     return [
         (source, each, f"cpu:{1 if rows[each].has_one_replica else replicas}") for each in chosen
@@ -69,11 +79,10 @@ def edit(name: str, source: str) -> str:
 
     Returns `source` unchanged, with the reason, if this lab does not run its users' code.
     """
-    with st.expander("Change the program"):
+    with st.popover("Change the program", width="content"):
         if refusal := lab().access.why_no_own_code:
             st.info(refusal)
             return source
-        st.html("<style>[class*='st-key-context_source'] textarea {font-family: monospace}</style>")
         changed: str = st.text_area(
             "A program that defines demonstrate(strategy). It runs in its own process",
             source,
@@ -121,41 +130,49 @@ def _waiting_for(state: Queued | Running) -> str:
     )
 
 
-def show(key: Key) -> None:
-    """Show a recording with its buttons; its progress while it runs, its error if it failed."""
+def buttons(key: Key, about: str) -> None:
+    """Record again and download; `about` names the recording if two are shown."""
     held, viewer = lab().recordings, current_viewer()
     state = held.state(viewer, key)
     if isinstance(state, Queued | Running):
-        watch(key)
         return
-    if isinstance(state, Refused):
-        st.error(as_markdown(state.sentence))
-    again, save = st.columns([1, 2])
-    if again.button("Record again", key=f"context_again_{key[1]}", width="stretch"):
+    if st.button(f"Record {about}again", key=f"context_again_{key[1]}"):
         held.record_again(viewer, key)
         st.rerun()
     if isinstance(state, Done):
         document = state.document
-        theme = str(st.context.theme.type or "auto")
-        save.download_button(
-            "Download as an interactive page",
+        st.download_button(
+            f"Download {about}".rstrip(),
             lambda: page(document),
             file_name="contexts.html",
             mime="text/html",
             key=f"context_save_{key[1]}",
-            width="stretch",
+            help="One HTML file with everything in it, to step through without the lab.",
         )
-        st.iframe(page(document, theme=theme, step=first_step(key)), height=HEIGHT, alt=ALT)
 
 
-def show_course() -> None:
+def show(key: Key) -> None:
+    """Show a recording; its progress while it runs, its error if it failed."""
+    state = lab().recordings.state(current_viewer(), key)
+    if isinstance(state, Queued | Running):
+        watch(key)
+    elif isinstance(state, Refused):
+        st.error(as_markdown(state.sentence))
+    else:
+        theme = str(st.context.theme.type or "auto")
+        st.iframe(page(state.document, theme=theme, step=first_step(key)), alt=ALT)
+
+
+def show_course(controls: DeltaGenerator) -> None:
     """A demonstration, or a program in its place, under one strategy or two side by side."""
-    keys = choose()
-    lab().recordings.look(current_viewer(), keys)
+    with controls:
+        keys = choose()
+        lab().recordings.look(current_viewer(), keys)
+        for key in keys:
+            title = strategy_catalog.row(key[1]).title
+            buttons(key, f"{title} " if len(keys) > 1 else "")
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
-            if len(keys) > 1:
-                st.subheader(strategy_catalog.row(key[1]).title)
             show(key)
 
 
@@ -173,17 +190,16 @@ def first_step(key: Key) -> int:
     return opened[key]
 
 
-st.title("Contexts")
-st.caption(
-    "A recorded run of tf.distribute: how it switches between replica, cross-replica and "
-    "update context. Step through it with the buttons, the slider or the arrow keys."
+st.html(LAYOUT)
+controls = st.container(horizontal=True, vertical_alignment="center", gap="small")
+chosen = controls.segmented_control(
+    "Show", SHOWN, default=SHOWN[0], required=True, key="shown", label_visibility="collapsed"
 )
-if st.segmented_control("Show", SHOWN, default=SHOWN[0], required=True, key="shown") == SHOWN[0]:
-    show_course()
+if chosen == SHOWN[0]:
+    show_course(controls)
 else:
     lab().recordings.leave(current_viewer())
-    recording = pick_recording(lab().runs)
+    with controls:
+        recording = pick_recording(lab().runs)
     if recording:
-        st.iframe(
-            page(recording, theme=str(st.context.theme.type or "auto")), height=HEIGHT, alt=ALT
-        )
+        st.iframe(page(recording, theme=str(st.context.theme.type or "auto")), alt=ALT)

@@ -20,6 +20,7 @@ from strategy_lab.profiles.analysis.cores import Core, Cores, cores
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
@@ -44,7 +45,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_sentence(sentence(found, segment))
     short = short_names(item.device for item in found.cores)
     if found.expansion:
-        st.subheader("The mesh of cores")
+        st.header("The mesh of cores")
         places = [
             CorePlace(
                 item.coordinates,
@@ -90,7 +91,7 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
 def show_times(found: Cores) -> None:
     """Draw how each core's mean captured step divides into phases (`CATEGORIES`)."""
     timed = [item for item in found.cores if item.split]
-    st.subheader("Step time of each core")
+    st.header("Step time of each core")
     if not timed:
         st.markdown("Times need a captured step; this segment has none yet.")
         return
@@ -107,7 +108,7 @@ def show_times(found: Cores) -> None:
 
 def show_cores(found: Cores, short: dict[str, str]) -> None:
     """A row per core."""
-    st.subheader("Every core")
+    st.header("Every core")
     rows = [core_row(item, short) for item in found.cores]
     column = st.column_config
     st.dataframe(
@@ -122,7 +123,9 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
             "device": column.TextColumn("Device", width=105),
             "ops": column.NumberColumn("Ops", width="small", format="localized"),
             **{
-                phase: column.NumberColumn(f"{phase.capitalize()}, ms/step", format="%.2f")
+                phase: column.NumberColumn(
+                    f"{phase_name(phase).capitalize()}, ms/step", format="%.2f"
+                )
                 for phase in CATEGORIES
             },
             "sent": column.NumberColumn("Sent, bytes/step", format="localized"),
@@ -153,7 +156,7 @@ def core_row(item: Core, short: dict[str, str]) -> dict[str, object]:
 
 def show_communications(found: Cores) -> None:
     """What the cores exchange in a step, by kind."""
-    st.subheader("Between cores")
+    st.header("Between cores")
     rows = found.expansion.collectives if found.expansion else []
     if not rows:
         st.markdown("The cores of this program exchange nothing.")
@@ -179,7 +182,7 @@ def show_communications(found: Cores) -> None:
 
 def show_fallbacks(found: Cores) -> None:
     """Every op that could not be partitioned: correct, but on one core."""
-    st.subheader("Gathered to core 0")
+    st.header("Gathered to core 0")
     if not found.fallbacks:
         st.markdown("No op with split operands had to be gathered.")
         return

@@ -19,6 +19,8 @@ if asked is None and not st.session_state.get(CONFIGURING):
 if asked is None:
     configure_page()
 else:
+    # Opens the sidebar before the run is read: the page moves while it is still empty.
+    st.sidebar.html("<div></div>")
     st.session_state[LAST_RUN] = asked
     st.session_state.pop(CONFIGURING, None)
     watch_page(asked)

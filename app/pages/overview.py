@@ -15,6 +15,9 @@ from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.verdict import show_findings, show_headline
+from strategy_lab.profiles.analysis.facts import Facts
+from strategy_lab.profiles.replay.sentences import gain_sentence
+from strategy_lab.profiles.replay.usual_edits import without_straggler
 from strategy_lab.profiles.run.events import SegmentOpened
 
 # The bars of more replicas reach below the loss, and leave room for the memory there.
@@ -32,7 +35,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     facts = opened.ask(facts_of, segment.segment)
     show_headline(opened.profile, facts)
     show_key_numbers(facts)
-    show_findings(facts)
+    show_findings(facts, _gains(opened, facts))
     show_step_time(opened)
     is_tall = len(facts.breakdown.replicas) > MANY
     left, right = st.columns(2)
@@ -44,6 +47,14 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
             show_memory(opened)
     if not is_tall:
         show_memory(opened)
+
+
+def _gains(opened: OpenRun, facts: Facts) -> dict[str, str]:
+    """What a step would take without its straggler, if there is one and its ops were captured."""
+    if not facts.stragglers.late:
+        return {}
+    found = opened.ask(without_straggler, facts.segment.segment)
+    return {} if found is None else {"straggler": gain_sentence(found)}
 
 
 page()

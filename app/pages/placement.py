@@ -33,19 +33,25 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
             else "It is recorded when the first step is traced.",
         )
         return
-    show_sentence(_sentence(placed))
-    show_device_map(placed, opened.ask(op_types, segment.segment))
+    show_sentence(_sentence(placed, has_variables="variables" not in opened.profile.unknown))
+    types = opened.ask(op_types, segment.segment)
+    no_variables = opened.profile.unknown.get(
+        "variables", "no variable was recorded in this segment"
+    )
+    show_device_map(placed, types, no_variables)
     show_variables(placed)
     show_difference(opened, segment)
     show_op_table(opened.profile, segment.segment)
 
 
-def _sentence(placed: Placement) -> str:
+def _sentence(placed: Placement, *, has_variables: bool) -> str:
     """Return the placement in one sentence, as HTML."""
     num_ops = sum(item.num_ops for item in placed.devices)
     devices = units.counted(sum(item.num_ops > 0 for item in placed.devices), "device")
     copied = [item for item in placed.variables if len(item.devices) > 1]
     text = f"<b>{num_ops:,}</b> ops run on {devices}; "
+    if not has_variables:
+        return f"{text}variables are not known."
     text += f"<b>{len(placed.variables):,}</b> variables"
     one_copy = [item.bytes_per_copy for item in placed.variables]
     if one_copy and None not in one_copy:

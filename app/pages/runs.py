@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.server import state
+from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
 from strategy_lab.app.widgets.delete import offer_delete
 from strategy_lab.app.widgets.downloads import show_downloads
 from strategy_lab.app.widgets.empty import empty
@@ -12,16 +13,22 @@ from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.rename import offer_rename
+from strategy_lab.app.widgets.run_filter import pick_runs
 from strategy_lab.app.widgets.run_list import show_runs
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs, other_folders
 from strategy_lab.app.widgets.sql_box import show_sql
+from strategy_lab.app.widgets.tag_editor import offer_tags
 from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.together import show_together
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
 
 LINKS = (
     ("overview", "Overview"),
     ("timeline", "Timeline"),
+    ("film", "Step film"),
+    ("what_if", "What if"),
     ("communication", "Communication"),
     ("placement", "Placement"),
     ("compare", "Compare"),
@@ -41,18 +48,29 @@ def page() -> None:
             link="Open the Lab",
         )
     else:
-        clicked = show_runs(runs)
-        if clicked is not None:
-            _choose(clicked)
+        _show_list(runs)
         entry = pick_run(runs, key="run", label="Chosen run")
         if entry is not None:
             st.session_state[LAST_RUN] = entry.name
-            _show_run(entry)
+            _show_run(entry, runs)
     strangers = other_folders(root)
     if strangers:
         names = ", ".join(as_markdown(path.name, 40) for path in strangers[:10])
         what = "1 folder holds" if len(strangers) == 1 else f"{len(strangers)} folders hold"
         st.caption(f"{what} no run: {names}")
+
+
+def _show_list(runs: list[RunEntry]) -> None:
+    """The list with its filter. One selected row chooses a run, several draw them together."""
+    found, group = pick_runs(runs)
+    if not found:
+        st.markdown(f"None of {units.counted(len(runs), 'run')} fits. Take a word or a tag away.")
+        return
+    selected = show_runs(found, group)
+    if len(selected) == 1:
+        _choose(selected[0])
+    elif selected:
+        show_together(selected)
 
 
 def _links(profile: Profile) -> tuple[tuple[str, str], ...]:
@@ -68,10 +86,14 @@ def _choose(clicked: RunEntry) -> None:
         st.query_params["run"] = clicked.name
 
 
-def _show_run(entry: RunEntry) -> None:
+def _show_run(entry: RunEntry, runs: list[RunEntry]) -> None:
     # Drawn before the run is read, so that a run whose reading fails can be deleted.
     with st.container(horizontal=True, vertical_alignment="center"):
         links = st.container(horizontal=True, vertical_alignment="center", width="content")
+        if entry.spec:
+            offer_copy_of_recorded(entry.spec)
+        if not entry.is_damaged:
+            offer_tags(entry, runs)
         offer_rename(entry)
         offer_delete(entry)
     try:

@@ -88,7 +88,7 @@ def _phases_away(worker: ServedWorker) -> float | None:
 
 def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
     """What each worker's step is made of."""
-    st.subheader("Each worker's step", help=DEFINITIONS["served_step"].text)
+    st.header("Each worker's step", help=DEFINITIONS["served_step"].text)
     if all(item.phases_ms["pull"] is None for item in found.workers):
         st.markdown(
             "The workload's own train_step pulls and pushes during the step, so these parts "
@@ -145,7 +145,7 @@ def show_time(found: ParameterServing, names: dict[int, str]) -> None:
         for item in found.absences
         if item.lost_s is not None
     ]
-    st.subheader("Over time", help=DEFINITIONS["closures"].text)
+    st.header("Over time", help=DEFINITIONS["closures"].text)
     finished = {names[number]: times for number, times in (found.finished_s or {}).items()}
     rates = step_rates(finished, marks)
     st.plotly_chart(rates, key="servers_rates", alt="Steps per second of each worker, over time")
@@ -161,7 +161,7 @@ def show_time(found: ParameterServing, names: dict[int, str]) -> None:
 
 def show_servers(found: ParameterServing) -> None:
     """What each server holds, then every variable."""
-    st.subheader("Variables of each server")
+    st.header("Variables of each server")
     column = st.column_config
     rows = [
         {
@@ -225,7 +225,7 @@ def show_servers(found: ParameterServing) -> None:
 
 def show_traffic(found: ParameterServing, names: dict[int, str]) -> None:
     """Bytes pulled and pushed between each worker and each server, in the whole segment."""
-    st.subheader("Pulls and pushes", help=DEFINITIONS["served_bytes"].text)
+    st.header("Pulls and pushes", help=DEFINITIONS["served_bytes"].text)
     rows = [
         {
             "worker": names[worker.worker],

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from strategy_lab.app.components.timeline import timeline_view
 from strategy_lab.app.widgets.clocks import show_clocks
+from strategy_lab.app.widgets.links import open_step, page_link
 from strategy_lab.app.widgets.picker import run_page
 
 opened = run_page("Timeline")
 if opened is not None:
-    timeline_view(opened.profile.path.name)
+    run = opened.profile.path.name
+    step = timeline_view(run)
+    if step is not None:
+        open_step("overview", run, step)
+    page_link("film", "Watch one of these steps as a film", run=run)
     show_clocks(opened)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -64,13 +64,15 @@ class GuardedApp(st.App):  # type: ignore[misc]  # Streamlit's classes are Any h
         await self._gate(scope, receive, send)
 
 
-def create_app(access: Access, opening: Opening | None = None) -> GuardedApp:
+def create_app(
+    access: Access, opening: Opening | None = None, middleware: Sequence[Middleware] = ()
+) -> GuardedApp:
     """The page with the lab's routes; `state.configure` has been called before."""
     entered = opening.entered if opening else lambda: None
     return GuardedApp(
         SCRIPT,
         routes=build_routes(),
-        middleware=[Middleware(Assets)],
+        middleware=[*middleware, Middleware(Assets)],
         lifespan=partial(_lifespan, opening),
         gate=partial(Gate, access=access, entered=entered),
     )
@@ -107,7 +109,13 @@ async def _lifespan(opening: Opening | None, _app: st.App) -> AsyncIterator[dict
         lab.close()
 
 
-def serve(access: Access, runs: Path, *, open_browser: bool = False) -> None:
+def serve(
+    access: Access,
+    runs: Path,
+    *,
+    open_browser: bool = False,
+    middleware: Sequence[Middleware] = (),
+) -> None:
     """Serve the lab until Ctrl-C or SIGTERM; raises LabError where it cannot start."""
     access = replace(access, port=free_port(access.host, access.port))
     _make_folder(runs)
@@ -118,7 +126,7 @@ def serve(access: Access, runs: Path, *, open_browser: bool = False) -> None:
         opening.start()
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
-        create_app(access, opening).run(config=server_options(access.host, access.port))
+        create_app(access, opening, middleware).run(config=server_options(access.host, access.port))
 
 
 def _make_folder(runs: Path) -> None:

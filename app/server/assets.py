@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
+
+from strategy_lab.app.server.first_style import FIRST_STYLE
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
@@ -29,6 +30,7 @@ NEEDED = {
     "/compare": (*HEAD, TABLES, CHARTS),
     "/runs": (*HEAD, TABLES),
     "/timeline": (*HEAD, "BidiComponent"),
+    "/film": (*HEAD, "IFrame"),
 }
 """Streamlit's modules that each page needs, by the page's path; the largest is last."""
 
@@ -38,13 +40,29 @@ _NAMED = re.compile(r'(?:src|href)="\./static/js/([\w.-]+\.js)"')
 _CONDITIONS = ("range", "if-none-match", "if-modified-since")
 
 
+_PAGES = Path(__file__).parents[1] / "pages"
+_IN_INDEX = (
+    ("<title>Streamlit</title>", "<title>Strategy Lab</title>"),
+    # Streamlit's client otherwise looks for its server below the page's address first, where two
+    # requests are answered with 404, and only then beside it.
+    (
+        "window.prerenderReady = false",
+        'window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href}',
+    ),
+    ("</head>", f"<style>{FIRST_STYLE}</style></head>"),
+)
+"""Texts of Streamlit's `index.html` and what the lab sends in their place."""
+
+
 class Assets:
-    """ASGI middleware around Streamlit's app: answers for its files, adds headers to its pages."""
+    """ASGI middleware around Streamlit's app: answers for its pages and files."""
 
     def __init__(self, app: ASGIApp, static: Path | None = None) -> None:
         self._app = app
         self._static = static or Path(get_static_dir())
         self._links = link_headers(self._static)
+        self._index = index_page(self._static)
+        self._paths = {"/", *(f"/{page.stem}" for page in _PAGES.glob("[a-z]*.py"))} - {"/lab"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
@@ -55,8 +73,12 @@ class Assets:
         if found is not None:
             await found(scope, receive, send)
             return
-        link = self._links.get(path)
-        await self._app(scope, receive, partial(_send_with, link, send) if link else send)
+        if path in self._paths and self._index is not None:
+            link = {"Link": self._links[path]} if path in self._links else {}
+            page = HTMLResponse(self._index, headers={"Cache-Control": "no-cache", **link})
+            await page(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
     def _whole(self, path: str, headers: Headers) -> Response | None:
         """Return a hashed file of Streamlit; None for other, partial or conditional requests."""
@@ -72,12 +94,15 @@ class Assets:
         return Response(body, media_type=kind, headers={"Cache-Control": always})
 
 
-async def _send_with(link: str, send: Send, message: Message) -> None:
-    if message["type"] == "http.response.start":
-        headers = MutableHeaders(scope=message)
-        if headers.get("content-type", "").startswith("text/html"):
-            headers.append("Link", link)
-    await send(message)
+def index_page(static: Path) -> str | None:
+    """Return Streamlit's page with the lab's changes; None if Streamlit has none."""
+    try:
+        text = (static / "index.html").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    for theirs, ours in _IN_INDEX:
+        text = text.replace(theirs, ours)
+    return text
 
 
 def link_headers(static: Path, needed: Mapping[str, Iterable[str]] = NEEDED) -> dict[str, str]:

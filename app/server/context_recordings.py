@@ -2,8 +2,8 @@
 
 A viewer is a browser session. It looks at one program, or at two side by side. Viewers that ask
 for the same program share its recording. A recording that no viewer looks at any more is ended:
-at once if its last viewer turned to something else, after `grace_s` if the connection of its last
-viewer was lost, since a page that is loaded again is a new session.
+at once if its last viewer turned to something else, after `GRACE_S` seconds if the connection of
+its last viewer was lost, since a page that is loaded again is a new session.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ContextRecordings:
     """Starts, shares and ends recordings. Its methods may be called by any thread.
 
     `start` starts the recording of a key or raises LabError; `is_connected` says whether a viewer's
-    page is still open.
+    page is still open; `shipped` has the recordings that need no process.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class ContextRecordings:
         start: Callable[[Key], Recording],
         is_connected: Callable[[str], bool],
         *,
+        shipped: Callable[[Key], dict[str, Any] | None] = lambda _key: None,
         max_running: int = MAX_RUNNING,
-        grace_s: float = GRACE_S,
         kept: int = KEPT,
         kept_bytes: int = KEPT_BYTES,
         clock: Callable[[], float] = time.monotonic,
@@ -91,7 +91,7 @@ class ContextRecordings:
         self.max_running = max_running
         self._start = start
         self._is_connected = is_connected
-        self._grace_s = grace_s
+        self._shipped = shipped
         self._kept = kept, kept_bytes
         self._clock = clock
         self._tick_s = tick_s
@@ -140,21 +140,21 @@ class ContextRecordings:
         with self._lock:
             if (viewer, key) in self._stopped:
                 return Refused(STOPPED)
+            self._enqueue(key)
             if key in self._outcomes:
                 self._outcomes.move_to_end(key)
                 return self._outcomes[key][0]
             if key in self._running:
                 return Running()
-            if key not in self._queue:
-                self._enqueue(key)
             return Queued(self._queue.index(key) + 1)
 
     def record_again(self, viewer: str, key: Key) -> None:
-        """Discard the result of a recording and record again."""
+        """Discard the result of a recording, or the shipped one, and record again."""
         with self._lock:
             self._stopped.discard((viewer, key))
             self._outcomes.pop(key, None)
-            self._enqueue(key)
+            if key not in self._running and key not in self._queue:
+                self._queue.append(key)
         self.tick()
 
     def stop(self, viewer: str, key: Key) -> None:
@@ -196,7 +196,11 @@ class ContextRecordings:
             return not self._running and not self._queue
 
     def _enqueue(self, key: Key) -> None:
-        if key not in self._outcomes and key not in self._running and key not in self._queue:
+        if key in self._outcomes or key in self._running or key in self._queue:
+            return
+        if document := self._shipped(key):
+            self._keep(key, Done(document))
+        else:
             self._queue.append(key)
 
     def _wanted(self) -> set[Key]:
@@ -212,7 +216,7 @@ class ContextRecordings:
         for viewer in list(self._watched):
             if self._is_connected(viewer):
                 self._lost.pop(viewer, None)
-            elif now - self._lost.setdefault(viewer, now) >= self._grace_s:
+            elif now - self._lost.setdefault(viewer, now) >= GRACE_S:
                 del self._watched[viewer], self._lost[viewer]
                 self._stopped = {(other, key) for other, key in self._stopped if other != viewer}
 

@@ -16,9 +16,12 @@ from strategy_lab.app.server import state, timeline_routes
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.profiles import exports
 from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.exports.film import step_page
 from strategy_lab.profiles.tables.store import load
+from strategy_lab.profiles.user_input.text import whole_or_none
 
 CLOSE_NOT_FOUND = 4404
+_MOST_REASON_BYTES = 123
 
 
 async def healthz(_request: Request) -> Response:
@@ -37,8 +40,7 @@ async def stream(socket: WebSocket) -> None:
     try:
         run_folder(state.lab().runs, run_id)
     except LabError as error:
-        # RFC 6455 limits the reason of a close to 123 bytes.
-        await socket.close(CLOSE_NOT_FOUND, str(error)[:100])
+        await socket.close(CLOSE_NOT_FOUND, close_reason(error))
         return
     sending = asyncio.create_task(_send(socket, run_id))
     try:
@@ -53,6 +55,11 @@ async def stream(socket: WebSocket) -> None:
             await sending
 
 
+def close_reason(error: LabError) -> str:
+    """Return an error's text within the limit of RFC 6455, which is in bytes of UTF-8."""
+    return str(error).encode("utf-8", "replace")[:_MOST_REASON_BYTES].decode(errors="ignore")
+
+
 async def _send(socket: WebSocket, run_id: str) -> None:
     messages = state.lab().hub.stream(run_id, socket.query_params.get("cursor", ""))
     try:
@@ -60,7 +67,7 @@ async def _send(socket: WebSocket, run_id: str) -> None:
             async for message in messages:
                 await socket.send_text(message)
     except RunFolderError as error:  # deleted while it was watched
-        await socket.close(CLOSE_NOT_FOUND, str(error)[:100])
+        await socket.close(CLOSE_NOT_FOUND, close_reason(error))
 
 
 @explained
@@ -68,11 +75,23 @@ async def report(request: Request) -> Response:
     """`/report/{run}`: the self-contained HTML report, to read in a tab or save."""
     folder = run_folder(state.lab().runs, request.path_params["run"])
     made = await asyncio.to_thread(lambda: exports.download(load(folder), "html"))
-    # The report brings its own script and nothing else: it may not reach the lab's routes.
+    return _own_page(made.data)
+
+
+@explained
+async def film(request: Request) -> Response:
+    """`/report/{run}/film?step=`: a step, or the usual one, as a self-contained page."""
+    folder = run_folder(state.lab().runs, request.path_params["run"])
+    asked = whole_or_none(request.query_params.get("step", ""))
+    return _own_page(await asyncio.to_thread(lambda: step_page(load(folder), asked)))
+
+
+def _own_page(data: bytes | str) -> Response:
+    # The page brings its own script and nothing else: it may not reach the lab's routes.
     policy = "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; "
     policy += "style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:"
     headers = {"Content-Security-Policy": policy}
-    return Response(made.data, media_type="text/html; charset=utf-8", headers=headers)
+    return Response(data, media_type="text/html; charset=utf-8", headers=headers)
 
 
 async def front_page(request: Request) -> Response:
@@ -88,5 +107,6 @@ def build_routes() -> list[BaseRoute]:
         Route("/lab", front_page),
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),
+        Route("/report/{run}/film", film),
         *timeline_routes.ROUTES,
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from strategy_core.contexts import child, scratch
+from strategy_core.contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.app.access.policy import Access
@@ -35,7 +36,7 @@ def _make_recordings() -> ContextRecordings:
         source, strategy, devices = key
         return child.start(source, strategy=strategy, devices=devices, nice=PROGRAM_NICE)
 
-    return ContextRecordings(start, is_connected)
+    return ContextRecordings(start, is_connected, shipped=lambda key: shipped(*key))
 
 
 @dataclass
@@ -81,9 +82,9 @@ class Lab:
         """The devices of this machine; None until TensorFlow has named them."""
         return self.launcher.inventory()
 
-    def launch(self, spec: RunSpec, name: str) -> RunHandle:
-        """Start a run and keep its handle; raises LabError."""
-        handle = self.handles[name] = self.launcher.launch(spec, self.runs / name)
+    def launch(self, spec: RunSpec, name: str, checkpoint: Path | None = None) -> RunHandle:
+        """Start a run, from a checkpoint if one is given, and keep its handle; raises LabError."""
+        handle = self.handles[name] = self.launcher.launch(spec, self.runs / name, checkpoint)
         over = [each for each, kept in self.handles.items() if kept.is_over]
         for oldest in over[:-MAX_REMEMBERED]:
             del self.handles[oldest]

@@ -25,6 +25,7 @@ DARK = {
 }
 SHARED = {
     "font": "sans-serif",
+    "headingFontSizes": ["2.25rem", "1.5rem", "1.35rem", "1.15rem"],
     "codeFont": "monospace",
     "baseRadius": "0.4rem",
     "paddingTop": "1.5rem",

@@ -4,12 +4,17 @@ GET /api/runs/{run}/timeline                  tracks, captured steps, length (JS
 GET /api/runs/{run}/spans?from=&to=&px=       rectangles of a range (see profiles.timeline.wire);
                                               409 if `&identity=` is that of another run
 GET /api/runs/{run}/search?text=              spans by a part of their name or op (JSON)
+GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (JSON);
+                                              `&tracks=0,2`: on these tracks only;
+                                              `&by=type`: ops of one type together
+GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (JSON)
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -20,7 +25,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.app.server.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.timeline import cut_view, find_spans
+from strategy_lab.profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
 from strategy_lab.profiles.timeline.wire import encode_view
 
 
@@ -49,6 +54,36 @@ async def search(request: Request) -> Response:
     return JSONResponse(found)
 
 
+@explained
+async def selection(request: Request) -> Response:
+    from_ns, to_ns = (int(_number(request, name)) for name in ("from", "to"))
+    text = request.query_params.get("tracks", "")
+    tracks = {int(part) for part in text.split(",") if part.isdecimal()} if text else None
+    by_type = request.query_params.get("by") == "type"
+    run_id = request.path_params["run"]
+    found = await asyncio.to_thread(_select, run_id, from_ns, to_ns, tracks, by_type)
+    return JSONResponse(asdict(found))
+
+
+def _select(
+    run_id: str, from_ns: int, to_ns: int, tracks: set[int] | None, by_type: bool
+) -> Selection:
+    laid_out = state.lab().timelines.get(run_id)
+    return select(laid_out, from_ns, to_ns, tracks, by_type=by_type)
+
+
+@explained
+async def flows(request: Request) -> Response:
+    row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
+    found = await asyncio.to_thread(_flows, request.path_params["run"], row, start_ns)
+    return JSONResponse([asdict(flow) for flow in found])
+
+
+def _flows(run_id: str, row: int, start_ns: int) -> list[Flow]:
+    laid_out = state.lab().timelines.get(run_id)
+    return flows_of(laid_out, row, start_ns) if 0 <= row < laid_out.num_rows else []
+
+
 def _cut(
     run_id: str, described: str | None, from_ns: float, to_ns: float, width_px: float
 ) -> bytes:
@@ -75,4 +110,6 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/timeline", timeline),
     Route("/api/runs/{run}/spans", spans),
     Route("/api/runs/{run}/search", search),
+    Route("/api/runs/{run}/selection", selection),
+    Route("/api/runs/{run}/flows", flows),
 ]

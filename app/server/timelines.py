@@ -57,6 +57,7 @@ class Timelines:
             "num_rows": timeline.num_rows,
             "tracks": [asdict(track) for track in timeline.tracks],
             "categories": timeline.categories,
+            "drawn": timeline.drawn_categories,
             "steps": timeline.steps,
         }
 

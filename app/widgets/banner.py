@@ -24,6 +24,9 @@ def show_status(profile: Profile) -> None:
         st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
     elif status.state == "running":
         st.info("**This run is still running.**")
+    if profile.is_imported:
+        told = [note.message for note in profile.events(Note) if note.level == "info"]
+        _show_notes("What was imported", told)
     warnings = [note.message for note in profile.events(Note) if note.level == "warning"]
     _show_notes("Warnings of the run", warnings)
     _show_notes("Parts of the record that could not be read", list(profile.notes))

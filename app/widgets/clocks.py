@@ -15,7 +15,7 @@ def show_clocks(opened: OpenRun) -> None:
     answers = opened.ask(worker_clocks)
     if not answers:
         return
-    st.subheader("One clock", help=DEFINITIONS["clock_offset"].text)
+    st.header("One clock", help=DEFINITIONS["clock_offset"].text)
     st.dataframe(
         {
             "Process": [plain(answer.title) for answer in answers],

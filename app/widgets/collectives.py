@@ -20,7 +20,7 @@ GIGA = 1e9
 
 def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     """The table; the op whose row was chosen, if any."""
-    st.subheader("Collectives", help=DEFINITIONS["traffic"].text)
+    st.header("Collectives", help=DEFINITIONS["traffic"].text)
     if not calls:
         st.markdown("No collective in the captured steps: nothing was reduced across replicas.")
         return None
@@ -58,7 +58,7 @@ def show_replicas(
 
     The whole step is the breakdown's: collectives that run side by side are never summed.
     """
-    st.subheader("Wait and transfer per replica", help=DEFINITIONS["wait"].text)
+    st.header("Wait and transfer per replica", help=DEFINITIONS["wait"].text)
     parts: Sequence[ReplicaCall | ReplicaBreakdown] = (
         chosen.replicas if chosen else breakdown.replicas
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import streamlit as st
 
-from strategy_lab.app.charts import thin
 from strategy_lab.app.charts.comparing import (
     RunPoint,
     losses,
@@ -17,26 +18,30 @@ from strategy_lab.app.charts.comparing import (
 )
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.widgets.comparison_picker import Side
-from strategy_lab.app.widgets.evidence import say_unlike
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.compare.comparison import Comparison
+from strategy_lab.profiles.analysis.compare.metrics import METRICS
 from strategy_lab.profiles.analysis.compare.run_comparison import (
     ComparedRun,
     MetricChange,
     RunComparison,
 )
+from strategy_lab.profiles.analysis.compare.run_time import num_apart, steady_ms
 from strategy_lab.profiles.analysis.compare.text import answer, evidence
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.tables.columns import Floats
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
 _NONE = np.empty(0)
+UNLIKE = 0.02
+"""A bar that differs more than this from the step time above it says why."""
 _STYLE = """<style>
 .lab-figures {width:100%; border-collapse:collapse; font-size:.9rem;
   font-variant-numeric:tabular-nums}
@@ -45,13 +50,14 @@ _STYLE = """<style>
 .lab-figures th:first-child {text-align:left; overflow-wrap:anywhere}
 .lab-figures td {white-space:nowrap}
 .lab-figures td:last-child {font-weight:600}
+.lab-figures [scope=rowgroup] {font-size:.8rem; opacity:.75; padding-top:1rem}
 .lab-figures thead th {opacity:.75; vertical-align:bottom}
 .lab-figures small {display:block; opacity:.75}
 @media (max-width:48rem) {.lab-figures th, .lab-figures td {padding:.35rem .3rem}}
 </style>"""
 _DEFINED_AS = {
     "step_time_ms": "step_time_of_side",
-    "examples_per_second": "throughput",
+    "examples_per_second": "throughput_of_side",
     "bytes_per_step.collective": "traffic",
     "bytes_per_step.transfer": "transfer_bytes",
     "busbw_gbps": "busbw",
@@ -81,18 +87,28 @@ def _tiles(times: Comparison) -> list[Tile]:
     known = times.low is not None and times.high is not None
     interval = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else (times.reason or "")
     definition = DEFINITIONS["ratio"].text
-    step = DEFINITIONS["step_time_of_side"].text
-    notes = [units.counted(num, "run") for num in times.num_runs]
-    return [
-        Tile("B / A, step time", f"{times.ratio:.3f}", "", definition, "derived", note=interval),
-        Tile("A", units.number(times.a_ms), "ms", step, "measured", note=notes[0]),
-        Tile("B", units.number(times.b_ms), "ms", step, "measured", note=notes[1]),
+    step = DEFINITIONS["step_time_of_side"]
+    sides = [
+        Tile(
+            f"{side}, {step.label.lower()}",
+            units.number(step_ms),
+            step.unit,
+            step.text,
+            "measured",
+            note=f"{units.rate(rate, 'examples')}; {units.counted(num, 'run')}",
+        )
+        for side, step_ms, rate, num in (
+            ("A", times.a_ms, times.a_rate, times.num_runs[0]),
+            ("B", times.b_ms, times.b_rate, times.num_runs[1]),
+        )
     ]
+    ratio = Tile("B / A, step time", f"{times.ratio:.3f}", "", definition, "derived", note=interval)
+    return [ratio, *sides]
 
 
-def show_phases(a: Side, b: Side) -> None:
+def show_phases(a: Side, b: Side, compared: RunComparison) -> None:
     """Phase by phase: two stacked bars, means over the replicas and the runs of a side."""
-    st.subheader("Phase by phase", help=DEFINITIONS["replica_time"].text)
+    st.header("Phase by phase", help=DEFINITIONS["replica_time"].text)
     every = [(side, run, _breakdown(side, run)) for side in (a, b) for run in side.runs]
     found = [(side, run, item) for side, run, item in every if item is not None]
     missing = dict.fromkeys(f"{side.name}: {item.reason}" for side, _, item in found if item.reason)
@@ -107,10 +123,22 @@ def show_phases(a: Side, b: Side) -> None:
     st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
     if missing:
         st.caption(as_markdown("; ".join(missing)))
-    for side, run, item in found:
-        times = _times(side, run)
-        if times and run is side.opened:
-            say_unlike(item, times.median_ms, which=f"{side.name}: ")
+    for side, step_ms in ((a, compared.times.a_ms), (b, compared.times.b_ms)):
+        own = [item for owner, _, item in found if owner is side]
+        wall = _mean([item.mean_ms("wall") for item in own])
+        if wall and abs(wall / step_ms - 1) > UNLIKE:
+            st.caption(f"The bar of {side.name} adds up to {_about_bar(own[0], wall, step_ms)}.")
+
+
+def _about_bar(item: StepBreakdown, wall_ms: float, step_ms: float) -> str:
+    """Return the length of a bar, of what it is the mean, and why the step time differs from it."""
+    if not item.is_in_sync:
+        which = "the mean step of a worker; steps of the workers overlap, and one ends every"
+    elif item.source == "measured":
+        which = "the mean of typical captured steps; the step time, the median of the others, is"
+    else:
+        which = "the mean of typical steps; the step time, the median of all steady steps, is"
+    return f"{units.milliseconds(wall_ms)}, {which} {units.milliseconds(step_ms)}"
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -120,9 +148,11 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def show_metrics(compared: RunComparison) -> None:
     """Show a table of all metrics of both runs, with the reason for each missing value."""
+    st.header("Every figure")
     rows = [
         {
             "metric": metric_title(item.metric),
+            "statistic": METRICS[item.metric].statistic,
             "A": units.number(item.a),
             "B": units.number(item.b),
             "change": change_text(item),
@@ -134,19 +164,26 @@ def show_metrics(compared: RunComparison) -> None:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
-    """Text that wraps: on a phone, a grid would cut the names or push the change off the screen."""
-    body = "".join(
-        f'<tr><th scope="row">{as_html(row["metric"])}'
-        + (f"<small>{as_html(row['remark'])}</small>" if row["remark"] else "")
-        + "</th>"
-        + "".join(f"<td>{as_html(row[name])}</td>" for name in ("A", "B", "change"))
-        + "</tr>"
-        for row in rows
-    )
+    """Text that wraps: on a phone, a grid would cut the names or push the change off the screen.
+
+    Rows of one statistic follow each other below its name.
+    """
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("A", "B", "B against A"))
+    bodies = []
+    for statistic, members in groupby(rows, key=itemgetter("statistic")):
+        body = "".join(
+            f'<tr><th scope="row">{as_html(row["metric"])}'
+            + (f"<small>{as_html(row['remark'])}</small>" if row["remark"] else "")
+            + "</th>"
+            + "".join(f"<td>{as_html(row[name])}</td>" for name in ("A", "B", "change"))
+            + "</tr>"
+            for row in members
+        )
+        head = f'<tr><th scope="rowgroup" colspan="4">{as_html(statistic)}</th></tr>'
+        bodies.append(f"<tbody>{head}{body}</tbody>")
     return (
-        '<table class="lab-figures"><thead><tr><th scope="col">Mean of the replicas</th>'
-        f"{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f'<table class="lab-figures"><thead><tr><td></td>{heads}</tr></thead>'
+        f"{''.join(bodies)}</table>"
     )
 
 
@@ -172,15 +209,15 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
     left, right = st.columns(2)
     with left:
         if compared is not None and compared.times.unit == "run":
-            st.subheader("Run by run", help=DEFINITIONS["step_time_of_side"].text)
+            st.header("Run by run", help=DEFINITIONS["step_time_of_side"].text)
             chart = runs_in_order(_medians(compared.a), _medians(compared.b))
             st.plotly_chart(chart, key="compare_runs", alt="Step time of each run by its start")
         else:
-            st.subheader("Step times", help=DEFINITIONS["step_time"].text)
-            timed = [_timed_ms(side) for side in (a, b)]
+            st.header("Steady steps", help=DEFINITIONS["step_time_of_side"].text)
+            timed = [_steady_ms(side) for side in (a, b)]
             st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
     with right:
-        st.subheader("Loss", help=DEFINITIONS["loss"].text)
+        st.header("Loss", help=DEFINITIONS["loss"].text)
         # Segments of one run follow each other; two runs are laid over each other.
         same_run = a.opened.profile.path == b.opened.profile.path
         times = {side.name: _times(side, side.opened) for side in (a, b)}
@@ -198,9 +235,9 @@ def _medians(runs: Sequence[ComparedRun]) -> list[RunPoint]:
     return [RunPoint(run.name, run.timed.started_ns, run.timed.time.median_ms) for run in runs]
 
 
-def _timed_ms(side: Side) -> thin.Array:
+def _steady_ms(side: Side) -> Floats:
     times = _times(side, side.opened)
-    return times.timed_ms if times else _NONE
+    return steady_ms(times, num_apart(side.segment)) if times and side.segment else _NONE
 
 
 def _times(side: Side, run: OpenRun) -> StepTimes | None:

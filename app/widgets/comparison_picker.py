@@ -1,9 +1,12 @@
-"""The two sides of a comparison: one run or more each, and a segment, from `?a=..&b=..`."""
+"""The two sides of a comparison: one run or more each, and a segment, from `?a=..&b=..`.
+
+By default, A is the run that was looked at last, otherwise the newest that can be compared; B is
+the newest other run that can be compared with A.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 import streamlit as st
 
@@ -13,12 +16,14 @@ from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.segments import segment_titles
 from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.analysis.compare.partner import why_no_partner
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 _MOST_READ = 20
-"""Limit on the runs that are read to find the default for B."""
+"""Limit on the runs that are read to find a default."""
+_MOST_TOLD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,13 @@ class Side:
 
 
 def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
-    """Two pickers; by default the run looked at last and the newest other one that finished."""
+    """Two pickers."""
     names = [entry.name for entry in runs]
     asked = st.query_params.get("a", st.session_state.get(LAST_RUN))
-    first = names.index(asked) if asked in names else 0
-    # Which runs finished has to be read: only if the address does not say what B is.
-    other = first if "b" in st.query_params else _usual_other(runs, first)
+    # Which runs can be compared has to be read: only if the address does not say it.
+    first = names.index(asked) if asked in names else _usual(runs, runs) or 0
+    found = None if "b" in st.query_params else _usual(runs, _like(runs, runs[first]))
+    other = first if found is None else found
     left, middle, right = st.columns([8, 1.4, 8])
     with left:
         a = _pick(runs, "A", first)
@@ -65,19 +71,37 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     return (a, b) if a and b else None
 
 
-def _usual_other(runs: list[RunEntry], first: int) -> int:
-    """The newest run of the same workload that finished; otherwise A itself."""
-    workload = (runs[first].spec or {}).get("workload")
-    like = (i for i in range(len(runs)) if (runs[i].spec or {}).get("workload") == workload)
-    others = islice((i for i in like if i != first), _MOST_READ)
-    return next((i for i in others if _has_finished(runs[i])), first)
+def why_no_other(runs: list[RunEntry], a: Side) -> str:
+    """Why no other run is B by default; empty if one can be compared with A."""
+    own = next(entry for entry in runs if entry.path == a.opened.profile.path)
+    like = _like(runs, own)
+    if not like:
+        return "No other run trains the workload of A."
+    reasons = [(entry, _why_not(entry)) for entry in like[:_MOST_READ]]
+    if any(why is None for _, why in reasons):
+        return ""
+    told = [f"{plain(entry.name, 40)}: {why}" for entry, why in reasons[:_MOST_TOLD]]
+    return f"No other run can be compared with A. {'; '.join(told)}."
 
 
-def _has_finished(entry: RunEntry) -> bool:
+def _like(runs: list[RunEntry], own: RunEntry) -> list[RunEntry]:
+    """Return the other runs of the same workload."""
+    workload = (own.spec or {}).get("workload")
+    same = [entry for entry in runs if (entry.spec or {}).get("workload") == workload]
+    return [entry for entry in same if entry is not own]
+
+
+def _usual(runs: list[RunEntry], others: list[RunEntry]) -> int | None:
+    """Return the place of the newest of `others` that can be compared."""
+    found = (entry for entry in others[:_MOST_READ] if _why_not(entry) is None)
+    return next((runs.index(entry) for entry in found), None)
+
+
+def _why_not(entry: RunEntry) -> str | None:
     try:
-        return open_run(entry.path).profile.status.state == "finished"
-    except LabError:
-        return False
+        return open_run(entry.path).ask(why_no_partner)
+    except LabError as error:
+        return str(error)
 
 
 def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from strategy_lab.app.charts.placement import ops_by_type, variable_bytes
 from strategy_lab.app.widgets.bars import show_bars
-from strategy_lab.app.widgets.text import plain
+from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.tables.columns import of_segment, texts
@@ -30,21 +30,23 @@ def op_types(profile: Profile, segment: int) -> dict[str, Counter[str]]:
     return dict(found)
 
 
-def show_device_map(placed: Placement, types: Mapping[str, Counter[str]]) -> None:
-    """Two bars per device: what it runs, and what it holds."""
+def show_device_map(
+    placed: Placement, types: Mapping[str, Counter[str]], no_variables: str
+) -> None:
+    """Two bars per device: what it runs, and what it holds; or why the latter is not known."""
     names = [item.device for item in placed.devices]
     short = short_names(names)
     shown = [short[name] for name in names]
     left, right = st.columns(2)
     with left:
-        st.subheader("Ops on each device")
+        st.header("Ops on each device")
         chart = ops_by_type(shown, [types.get(name, Counter()) for name in names])
         show_bars(chart, key="placement_ops", alt="Ops per device by type")
     with right:
-        st.subheader("Variables on each device")
+        st.header("Variables on each device")
         parts = _bytes_by_kind(placed, names)
         if not parts:
-            st.markdown("No variable was recorded in this segment.")
+            st.markdown(as_markdown(f"{no_variables[0].upper()}{no_variables[1:]}."))
         else:
             chart = variable_bytes(shown, parts)
             show_bars(chart, key="placement_bytes", alt="Bytes of variables per device")
@@ -52,7 +54,7 @@ def show_device_map(placed: Placement, types: Mapping[str, Counter[str]]) -> Non
 
 def show_variables(placed: Placement) -> None:
     """One row per variable: all its copies are linked in it."""
-    st.subheader(
+    st.header(
         "Variables",
         help="A mirrored variable has one copy on every replica's device, and every update "
         "keeps the copies equal. A SyncOnRead variable is summed or averaged when it is read.",

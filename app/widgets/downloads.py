@@ -19,7 +19,7 @@ OPEN_WITH = {
 }
 """What to do with a file, beyond its format's own description."""
 IN_A_ROW = 3
-ORDER = ("html", "chrome-trace", "xplane", "parquet", "csv", "json")
+ORDER = ("html", "film", "chrome-trace", "xplane", "parquet", "csv", "json")
 
 
 def show_downloads(profile: Profile) -> None:

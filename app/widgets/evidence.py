@@ -10,16 +10,16 @@ import streamlit as st
 from strategy_lab.app.charts import steps as step_charts
 from strategy_lab.app.charts.memory import memory as memory_chart
 from strategy_lab.app.charts.phases import breakdown as breakdown_chart
-from strategy_lab.app.charts.thin import Array
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.segments import segment_marks
+from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.tables.columns import floats, ints, texts
+from strategy_lab.profiles.tables.columns import Floats, floats, ints, texts
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
@@ -32,29 +32,32 @@ UNLIKE = 1.5
 
 def show_step_time(opened: OpenRun) -> None:
     """Every step of the run, its segments marked."""
-    st.subheader("Step time", help=DEFINITIONS["step_time"].text)
-    step, wall = opened.ask(_curve, "wall_ms")
+    st.header("Step time", help=DEFINITIONS["step_time"].text)
+    step, wall = opened.ask(curve, "wall_ms")
     if not step.size:
         st.markdown("No step was recorded.")
         return
     chart = step_charts.step_time(step, wall, segment_marks(opened.profile.segments))
-    st.plotly_chart(chart, key="overview_steps", alt="Wall time of each step in milliseconds")
+    step_chart(opened, chart, key="overview_steps", alt="Wall time of each step in milliseconds")
+    if has_timeline(opened):
+        st.caption(HINT)
 
 
 def show_loss(opened: OpenRun) -> None:
     """Loss by step, across segments: a live change carries the training state over."""
-    st.subheader("Loss", help=DEFINITIONS["loss"].text)
-    step, values = opened.ask(_curve, "loss")
+    st.header("Loss", help=DEFINITIONS["loss"].text)
+    step, values = opened.ask(curve, "loss")
     if not np.isfinite(values).any():
-        st.markdown("No step recorded a finite loss.")
+        reason = opened.profile.unknown.get("loss", "no step recorded a finite loss")
+        st.markdown(as_markdown(f"{reason[0].upper()}{reason[1:]}."))
         return
     chart = step_charts.loss(step, values, segment_marks(opened.profile.segments))
-    st.plotly_chart(chart, key="overview_loss", alt="Loss by step")
+    step_chart(opened, chart, key="overview_loss", alt="Loss by step")
 
 
 def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     """The phases of each replica's step, with their sums."""
-    st.subheader("Step time of each replica", help=DEFINITIONS["replica_time"].text)
+    st.header("Step time of each replica", help=DEFINITIONS["replica_time"].text)
     if breakdown.source is None:
         st.markdown(f"Not available: {as_markdown(breakdown.reason or 'not recorded')}.")
         return
@@ -104,16 +107,20 @@ def show_memory(opened: OpenRun) -> None:
     """Peaks, and the curve; nothing at all where nothing was sampled."""
     used = opened.ask(memory_use)
     if not used:
-        st.caption("Memory: no device or process was sampled in this run.")
+        reason = opened.profile.unknown.get(
+            "memory", "no device or process was sampled in this run"
+        )
+        st.caption(as_markdown(f"Memory: {reason}."))
         return
-    st.subheader("Memory", help=DEFINITIONS["peak_bytes"].text)
+    st.header("Memory", help=DEFINITIONS["peak_bytes"].text)
     growing = [item for item in used if item.is_growing]
     short, titles = short_names(item.device for item in used), opened.profile.process_titles
     if growing:
         names = ", ".join(memory_of(item.worker, short[item.device], titles) for item in growing)
         st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
     lines = opened.ask(_memory_lines)
-    st.plotly_chart(memory_chart(lines), key="overview_memory", alt="Memory in use by step")
+    chart = memory_chart(lines)
+    step_chart(opened, chart, key="overview_memory", alt="Memory in use by step")
     peak = max(used, key=lambda item: item.peak_bytes)
     st.caption(
         f"Highest peak: {units.size(peak.peak_bytes)}, "
@@ -122,7 +129,7 @@ def show_memory(opened: OpenRun) -> None:
     )
 
 
-def _curve(profile: Profile, column: str) -> tuple[Array, Array]:
+def curve(profile: Profile, column: str) -> tuple[Floats, Floats]:
     """Step numbers, ascending, and a column of the steps table."""
     steps = profile.table("steps")
     number = floats(steps, "step")
@@ -130,7 +137,7 @@ def _curve(profile: Profile, column: str) -> tuple[Array, Array]:
     return number[order], floats(steps, column)[order]
 
 
-def _memory_lines(profile: Profile) -> dict[str, tuple[Array, Array]]:
+def _memory_lines(profile: Profile) -> dict[str, tuple[Floats, Floats]]:
     rows = profile.table("memory")
     devices, workers = texts(rows, "device"), ints(rows, "worker").tolist()
     short = short_names(name or "" for name in devices)

@@ -9,7 +9,15 @@ import streamlit as st
 PAGES = Path(__file__).parents[1] / "pages"
 
 
-def page_link(page: str, label: str, *, run: str | None = None) -> None:
-    """A link to a page by the name in its address, e.g. `timeline`, about a run."""
-    query = {"run": run} if run is not None else None
+def page_link(
+    page: str, label: str, *, run: str | None = None, query: dict[str, str] | None = None
+) -> None:
+    """A link to a page by the name in its address, e.g. `timeline`, about a run or with a query."""
+    if run is not None:
+        query = {"run": run}
     st.page_link(str(PAGES / f"{page}.py"), label=label, query_params=query)
+
+
+def open_step(page: str, run: str, step: int) -> None:
+    """Go to a page about a run, at a step."""
+    st.switch_page(str(PAGES / f"{page}.py"), query_params={"run": run, "step": str(step)})

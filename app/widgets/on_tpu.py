@@ -15,7 +15,7 @@ NOTHING_FOUND = "No op was found that a TPU would refuse or run on its host."
 
 def show_on_tpu(found: TpuCheck) -> None:
     """What a real TPU would refuse, run on its host, or run at a cost; what was not checked."""
-    st.subheader("On a real TPU")
+    st.header("On a real TPU")
     if found.reason:
         st.markdown(f"Not checked: {plain(found.reason, 300)}.")
         return

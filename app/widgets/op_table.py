@@ -18,7 +18,7 @@ ANY = "any"
 
 def show_op_table(profile: Profile, segment: int) -> None:
     """Search box, filters, and the rows that fit; tens of thousands stay quick."""
-    st.subheader("Every op and variable", help=TERMS["placement"])
+    st.header("Every op and variable", help=TERMS["placement"])
     rows = of_segment(profile.table("placement"), segment)
     devices = in_order(str(name) for name in pc.unique(rows["device"]).drop_null().to_pylist())
     short = short_names(devices)

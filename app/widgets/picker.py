@@ -11,6 +11,7 @@ from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.refresh import follow
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.app.widgets.title import set_title
 from strategy_lab.profiles.errors import LabError
 
 LAST_RUN = "last_run"
@@ -35,6 +36,7 @@ def run_page(title: str) -> OpenRun | None:
     if entry is None:
         return None
     st.session_state[LAST_RUN] = entry.name
+    set_title(title, entry.title)
     try:
         opened = open_run(entry.path)
     except LabError as error:

@@ -23,7 +23,7 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
     if not earlier:
         return
     before = earlier[-1]
-    st.subheader(
+    st.header(
         "What the reconfiguration moved",
         help="Compares variables by name and ops by device with the segment before.",
     )

@@ -48,7 +48,7 @@ def show_links(found: Links) -> None:
     """
     if len(found.names) < 2:
         return
-    st.subheader("Between processes", help=DEFINITIONS["link_bytes"].text)
+    st.header("Between processes", help=DEFINITIONS["link_bytes"].text)
     if not found.links:
         st.markdown(f"Not available: {as_markdown(found.reason or 'not recorded')}.")
         return

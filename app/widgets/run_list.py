@@ -1,20 +1,24 @@
-"""The table of all runs: status, what was asked, how fast, when. A click on a row chooses a run."""
+"""The table of runs: status, what was asked, how fast, when. A click on a row chooses a run."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.opened import open_run
+from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
-from strategy_lab.app.widgets.text import plain, workload_name
+from strategy_lab.app.widgets.text import as_markdown, plain, workload_name
 from strategy_lab.profiles.analysis.glance import Glance, glance
 from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.glossary import TERMS
 
 _logger = logging.getLogger(__name__)
@@ -31,6 +35,7 @@ DAMAGED = "✕ damaged"
 COLUMNS = {
     "run": st.column_config.TextColumn("Run", width=270, pinned=True),
     "status": st.column_config.TextColumn("Status", width=95),
+    "tags": st.column_config.ListColumn("Tags", width=120),
     "strategy": st.column_config.TextColumn("Strategy", width=170),
     "workload": st.column_config.TextColumn("Workload", width="small"),
     "workers": st.column_config.NumberColumn("Workers", width=65, help=TERMS["worker"]),
@@ -44,33 +49,105 @@ COLUMNS = {
     "spark": st.column_config.AreaChartColumn(
         "Step time over the run", width=150, y_min=0, help="Median of each part of the run, in ms."
     ),
+    "throughput": st.column_config.NumberColumn(
+        "Examples/s", width=85, format="localized", help=DEFINITIONS["throughput"].text
+    ),
     "loss": st.column_config.NumberColumn("Last loss", width="small", format="%.4g"),
     "when": st.column_config.TextColumn("Started", width=130),
+    "devices": st.column_config.TextColumn("Devices", width=90),
+    "batch": st.column_config.NumberColumn(
+        "Global batch", width=85, format="localized", help=TERMS["global batch"]
+    ),
+    "algorithm": st.column_config.TextColumn("Algorithm", width=150),
+    "loop": st.column_config.TextColumn("Loop", width=70),
+    "seed": st.column_config.NumberColumn("Seed", width=65),
 }
+USUAL = (
+    "status",
+    "tags",
+    "strategy",
+    "workload",
+    "workers",
+    "replicas",
+    "steps",
+    "step_ms",
+    "spark",
+    "loss",
+    "when",
+)
+"""Columns that are shown until others are chosen; the name is always shown."""
 
 
-def show_runs(runs: Sequence[RunEntry], *, now_ns: int | None = None) -> RunEntry | None:
-    """Draw a page of the list; the run whose row was clicked, if any."""
+def show_runs(
+    runs: Sequence[RunEntry], group: str | None = None, *, now_ns: int | None = None
+) -> list[RunEntry]:
+    """Draw a page of the list, a table per group, and return the runs whose rows are selected."""
     pages = -(-len(runs) // PAGE_ROWS)
     page = 1
     if pages > 1:
         page = int(
             st.number_input(f"Page, of {pages}", 1, pages, 1, key="runs_page_number", width=160)
         )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Columns"):
+            columns = ["run", *pick_columns()]
+        st.caption(
+            f"{units.counted(len(runs), 'run')}. Select several rows to draw their runs together."
+        )
     shown = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     now = time.time_ns() if now_ns is None else now_ns
+    if group is None:
+        return _table(shown, columns, now, f"{page}")
+    found = []
+    for value, members in groupby(shown, GROUPS[group]):
+        same = list(members)
+        st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {_spread(same)}")
+        found += _table(same, columns, now, f"{page}_{group}_{value}")
+    return found
+
+
+def pick_columns() -> list[str]:
+    """The columns to show, in the order of `COLUMNS`."""
+    titles = {name: str(config["label"]) for name, config in COLUMNS.items()}
+    chosen = st.pills(
+        "Columns",
+        [name for name in COLUMNS if name != "run"],
+        selection_mode="multi",
+        default=USUAL,
+        format_func=titles.__getitem__,
+        key="runs_columns",
+        label_visibility="collapsed",
+    )
+    return [name for name in COLUMNS if name in chosen]
+
+
+def _table(
+    runs: Sequence[RunEntry], columns: Sequence[str], now_ns: int, name: str
+) -> list[RunEntry]:
     event = st.dataframe(
-        pd.DataFrame([_row(entry, now) for entry in shown], columns=list(COLUMNS)),
+        pd.DataFrame([_row(entry, now_ns) for entry in runs], columns=list(COLUMNS)),
         column_config=COLUMNS,
+        column_order=columns,
         hide_index=True,
         placeholder="–",
         on_select="rerun",
-        selection_mode="single-row",
-        key=f"runs_table_{page}",
-        height=min(38 + 35 * len(shown), 38 + 35 * 10),
+        selection_mode="multi-row",
+        key=f"runs_table_{name}",
+        height=min(38 + 35 * len(runs), 38 + 35 * 10),
     )
-    rows = event.selection.rows if event else []
-    return shown[rows[0]] if rows and rows[0] < len(shown) else None
+    return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
+
+
+def _spread(runs: Sequence[RunEntry]) -> str:
+    """How many runs, and the range of their step times: `3 runs · step 12.1 to 15 ms`."""
+    found = [glance_at(entry) for entry in runs]
+    times = [one.step_ms for one in found if isinstance(one, Glance) and one.step_ms is not None]
+    count = units.counted(len(runs), "run")
+    if not times:
+        return count
+    low, high = min(times), max(times)
+    span = f"{units.number(low)} to " if len(times) > 1 else ""
+    return f"{count} · median step {span}{units.milliseconds(high)}"
 
 
 def glance_at(entry: RunEntry) -> Glance | LabError:
@@ -102,10 +179,12 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": plain(entry.name, 80),
         "when": since(entry.created_ns, now_ns),
+        "tags": [plain(tag) for tag in entry.tags] or None,
     }
     if isinstance(found, LabError):
         return row | {"status": "✕ unreadable", "strategy": plain(found, 120)}
-    asked = (entry.spec or {}).get("strategy", "")
+    spec = entry.spec or {}
+    asked = spec.get("strategy", "")
     return row | {
         "status": DAMAGED if entry.is_damaged else STATUS_MARKS[found.status.state],
         "strategy": plain(" → ".join(found.strategies) or asked, 80),
@@ -115,5 +194,11 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
         "steps": found.num_steps,
         "step_ms": found.step_ms,
         "spark": list(found.spark_ms) if len(found.spark_ms) > 1 else None,
+        "throughput": found.examples_per_second,
         "loss": found.last_loss,
+        "devices": plain(spec.get("devices") or "", 40) or None,
+        "batch": found.global_batch_size,
+        "algorithm": plain(spec.get("cross_device_ops") or "", 40) or None,
+        "loop": plain(spec.get("loop") or "", 40) or None,
+        "seed": spec.get("seed"),
     }

@@ -23,6 +23,7 @@ class RunEntry:
     """None if `run.json` is missing or damaged, or if the run was not started from a RunSpec."""
     is_damaged: bool = False
     """Whether there is a `run.json` that cannot be read."""
+    tags: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -80,4 +81,11 @@ def _entry(path: Path) -> RunEntry:
         except OSError:
             created_ns = 0
     is_damaged = identity is None and why_damaged(path) is not None
-    return RunEntry(path.name, path, created_ns, identity.spec if identity else None, is_damaged)
+    return RunEntry(
+        path.name,
+        path,
+        created_ns,
+        identity.spec if identity else None,
+        is_damaged,
+        tuple(identity.tags) if identity else (),
+    )

@@ -45,7 +45,7 @@ def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
 def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
     """Return the marks of the segments for an axis of steps."""
     titles = segment_titles(segments)
-    return [SegmentMark(item.first_step, titles[item.segment]) for item in segments]
+    return [SegmentMark(item.first_step, titles[item.segment], item.segment) for item in segments]
 
 
 def pick_segment(profile: Profile) -> SegmentOpened | None:

@@ -22,7 +22,7 @@ def show_spec_difference(a: Side, b: Side) -> None:
     is_one_run = a.opened.profile.path == b.opened.profile.path
     same = {"reconfigure"} if is_one_run else set()
     differ = [name for name in fields if left.get(name) != right.get(name) and name not in same]
-    st.subheader("Differences between the specs")
+    st.header("Differences between the specs")
     if not fields:
         st.markdown("Neither run has a recorded spec.")
         return

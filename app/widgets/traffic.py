@@ -9,9 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.matrix import show_matrix_chart
-from strategy_lab.app.widgets.text import plain
+from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.sends import Send
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.device_names import short_names
 
@@ -24,7 +25,7 @@ KINDS = {
 
 def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     """Bytes per step between every two devices, of one kind at a time: one is derived."""
-    st.subheader("From device to device", help=DEFINITIONS["transfer_bytes"].text)
+    st.header("From device to device", help=DEFINITIONS["transfer_bytes"].text)
     kinds = [kind for kind in KINDS if any(item.source == kind for item in traffic)]
     if not kinds:
         st.markdown("No tensor was sent from one device to another in the captured steps.")
@@ -47,10 +48,18 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
         alt="Bytes per step from device to device",
         num_labelled=9,
     )
+    known = [item for item in shown if item.bytes]
+    if known:
+        most = max(known, key=lambda item: item.bytes or 0)
+        st.markdown(
+            f"Most bytes per step: **{as_markdown(short[most.send_device])}** to "
+            f"**{as_markdown(short[most.recv_device])}**, {units.size(most.bytes)}."
+        )
     unknown = sum(item.bytes is None for item in shown)
     note = {
         "measured": (
-            "Measured: tensors that the runtime sent. Their sizes come from the traced graph."
+            "Measured: tensors that the runtime sent. Their sizes come from the traced graph, or "
+            "from the copies of an imported profile."
         ),
         "ring model": (
             "Derived: what each device sends to its neighbour if every collective runs as a "
@@ -62,7 +71,7 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
 
 def show_sends(sends: Sequence[Send]) -> None:
     """Every tensor sent between devices: what, how large, from where to where, how long."""
-    st.subheader("Transfers", help=DEFINITIONS["transfer_bytes"].text)
+    st.header("Transfers", help=DEFINITIONS["transfer_bytes"].text)
     if not sends:
         st.markdown("The runtime sent no tensor from one device to another in the captured steps.")
         return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import streamlit as st
 
 from strategy_lab.app.widgets.text import as_html, as_markdown, bound
 from strategy_lab.profiles.analysis.findings import Facts, Finding, findings
 from strategy_lab.profiles.analysis.headline import Strong, headline
-from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
 
 SHOWN = 3
@@ -46,30 +47,46 @@ def show_sentence(sentence: str) -> None:
         time.sleep(PAINT_S)
 
 
-def show_findings(facts: Facts) -> None:
-    """Why is it slow, the largest share first; each with what to try."""
+def show_findings(facts: Facts, gains: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Why is it slow, the largest cost first; each with what to try.
+
+    `gains` are sentences on what a replay predicts without the reason, by the finding's key.
+    """
     found = findings(facts)
-    st.subheader("Why is it slow?")
+    st.header(
+        "Why is it slow?",
+        help="Ranked by the share of the time of all steps, the first one included.",
+    )
     if not found:
         known = facts.breakdown.source is not None
+        reason = facts.steps.unknown.get(
+            "replicas", "this segment has neither a capture window nor per-replica timestamps"
+        )
         st.markdown(
             "No finding: no straggler, and neither input nor communication takes much of a step."
             if known
-            else "Not known: this segment has neither a capture window nor per-replica timestamps."
+            else f"Not known: {reason}."
         )
         return
     for finding in found[:SHOWN]:
-        _show_one(finding)
+        _show_one(finding, gains.get(finding.key))
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more"):
             for finding in found[SHOWN:]:
-                _show_one(finding)
+                _show_one(finding, gains.get(finding.key))
 
 
-def _show_one(finding: Finding) -> None:
-    share = "" if finding.share is None else units.share(finding.share)
-    # Some sentences begin with their share already.
-    lead = f"**{share} of a step.** " if share and share not in finding.sentence else ""
+def _show_one(finding: Finding, gain: str | None) -> None:
     with st.container(border=True):
-        st.markdown(f"{lead}{as_markdown(finding.sentence)}")
-        st.caption(f"Try: {as_markdown(finding.advice)}")
+        left, right = st.columns([1, 5])
+        with left:
+            if finding.cost is None:
+                st.markdown("**Cost unknown**")
+            else:
+                st.markdown(f"**{finding.cost.share_text}**")
+                st.caption(finding.cost.detail_text)
+        with right:
+            st.markdown(as_markdown(finding.sentence))
+            if gain is not None:
+                st.markdown(as_markdown(gain))
+            st.caption(f"Try: {as_markdown(finding.advice)}")

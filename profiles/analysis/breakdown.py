@@ -1,4 +1,4 @@
-"""Breaks a replica's step down into five phases, which add up to its wall time.
+"""Breaks a replica's step down into phases, which add up to its wall time.
 
 From full captures where the segment has any, else from the light marks of every step. Means over
 the middle half of those steps by wall time: one hiccup moves them little, and they add up.
@@ -6,8 +6,9 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,7 @@ class ReplicaBreakdown:
     """Steps in the means."""
     wall_ms: float | None
     compute_ms: float | None
+    delay_ms: float | None
     wait_ms: float | None
     transfer_ms: float | None
     input_ms: float | None
@@ -84,6 +86,19 @@ class StepBreakdown:
         return sum(known) / len(known) if known else None
 
 
+class Split(Protocol):
+    """A replica or a core with its phases."""
+
+    def phase_ms(self, category: str) -> float | None:
+        """The phase named as in `schema.CATEGORIES`."""
+
+
+def shown_phases(rows: Iterable[Split]) -> tuple[str, ...]:
+    """The phases to show of these rows: the injected delay only if the lab injected any."""
+    has_delay = any(row.phase_ms("delay") for row in rows)
+    return tuple(phase for phase in CATEGORIES if phase != "delay" or has_delay)
+
+
 def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """The breakdown of a segment, its tracing step left out."""
     if has_servers(segment):
@@ -102,7 +117,9 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", reason)
-    return StepBreakdown(segment.segment, _unknown(segment), None, NO_DATA)
+    return StepBreakdown(
+        segment.segment, _unknown(segment), None, profile.unknown.get("replicas", NO_DATA)
+    )
 
 
 def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:
@@ -139,14 +156,16 @@ def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
 
 
 def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...]:
-    """Marks see compute, wait and reduce; the step knows its input and wall; idle is the rest."""
+    """Marks see compute, wait and reduce; the step knows its input and wall; the spec the delay."""
     place = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
     if not steps.count:
         return ()
     # A phase of a step whose length is unknown is unknown too: else the means would not add up.
     wall = np.where(steps.step[place] == ints(rows, "step"), steps.wall_ms[place], np.nan)
     waited = np.nan_to_num(steps.input_ms[place])
-    between = floats(rows, "compute_ms"), floats(rows, "wait_ms"), floats(rows, "reduce_ms")
+    names = ("compute_ms", "delay_ms", "wait_ms", "reduce_ms")
+    compute, delay, wait, reduce = (floats(rows, name) for name in names)
+    between = compute, delay, wait, reduce
     phases = fill_step(wall, waited, between, np.minimum, np.maximum)
     return _by_replica(rows, {**dict(zip(CATEGORIES, phases, strict=True)), "wall": wall})
 
@@ -178,6 +197,6 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
 def _unknown(segment: SegmentOpened) -> tuple[ReplicaBreakdown, ...]:
     """The replicas that are known to be there, with nothing known about their time."""
     return tuple(
-        ReplicaBreakdown(replica, worker_of(segment, replica), device, 0, *[None] * 6)
+        ReplicaBreakdown(replica, worker_of(segment, replica), device, 0, *[None] * 7)
         for replica, device in enumerate(segment.replica_devices)
     )

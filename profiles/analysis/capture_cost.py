@@ -31,6 +31,8 @@ class CaptureCost:
     num_windows: int
     num_steps: int
     between_ms: float
+    cost_ms: float | None
+    """That, and what captured steps took longer than others."""
     overhead_ratio: float | None
     reason: str | None
     errors: tuple[str, ...]
@@ -43,7 +45,7 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
     steps = step_times(profile, segment)
     captured, walls_ms = steps.captured[steps.settled], steps.wall_ms[steps.settled]
     between = sum(window.start_ms + window.stop_ms + window.convert_ms for window in windows)
-    ratio, reason = None, None
+    ratio, cost_ms, reason = None, None, None
     if not windows:
         reason = "the segment has no capture window"
     elif not captured.any():
@@ -55,13 +57,15 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
     else:
         bare = float(np.median(walls_ms[~captured]))
         longer = max(0.0, float(np.median(walls_ms[captured])) - bare) * captured.sum()
+        cost_ms = between + longer
         total = float(walls_ms.sum()) + between
-        ratio = total / (total - between - longer)
+        ratio = total / (total - cost_ms)
     return CaptureCost(
         segment=segment,
         num_windows=len(windows),
         num_steps=int(steps.captured.sum()),
         between_ms=between,
+        cost_ms=cost_ms,
         overhead_ratio=ratio,
         reason=reason,
         errors=tuple(window.error for window in windows if window.error),

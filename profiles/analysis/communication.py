@@ -124,7 +124,8 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
     captured = of_segment(profile.table("replica_steps"), segment.segment)
     num_steps = len(np.unique(ints(captured, "step")))
     if not num_steps:
-        return Communication(segment.segment, 0, (), (), None, None, NO_WINDOW)
+        reason = profile.unknown.get("steps", NO_WINDOW)
+        return Communication(segment.segment, 0, (), (), None, None, reason)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
     uses = collective_uses(collectives, captured)
@@ -133,6 +134,7 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         uses = tuple(map(_without_times, uses))
     sizes = floats(transfers, "bytes")
     moved = _collective_bytes(uses)
+    is_known = moved is not None and np.isfinite(sizes).all()
     return Communication(
         segment=segment.segment,
         num_steps=num_steps,
@@ -140,7 +142,7 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         traffic=(*_sends(transfers, num_steps), *_ring_shares(uses, segment.replica_devices)),
         collective_bytes=moved,
         transfer_bytes=float(sizes.sum()) / num_steps if np.isfinite(sizes).all() else None,
-        reason=None if moved is not None and np.isfinite(sizes).all() else SIZES_UNKNOWN,
+        reason=None if is_known else profile.unknown.get("bytes", SIZES_UNKNOWN),
     )
 
 

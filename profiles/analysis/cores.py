@@ -66,7 +66,8 @@ class Cores:
 def cores(profile: Profile, segment: SegmentOpened) -> Cores:
     """Every core of a segment; empty, with a reason, where the strategy has none."""
     if not segment.core_devices:
-        return Cores((), None, 0, f"{segment.strategy} has replicas, but no TPU cores")
+        reason = f"{segment.strategy} has replicas, but no TPU cores"
+        return Cores((), None, 0, profile.unknown.get("cores", reason))
     expansion = _expansion(profile, segment.segment)
     rows = of_segment(profile.table("core_steps"), segment.segment)
     num_steps = len(set(ints(rows, "step").tolist()))

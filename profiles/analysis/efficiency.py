@@ -1,6 +1,7 @@
 """How much of the replicas' time is useful, and does adding replicas pay?
 
-POP's metrics, useful = compute: LB = mean useful / max useful, CommE = max useful / runtime,
+POP's metrics, useful = compute + injected delay, which emulates a slow device:
+LB = mean useful / max useful, CommE = max useful / runtime,
 PE = LB * CommE (Performance Optimisation and Productivity Centre of Excellence, 2020).
 Strong scaling T1 / (N * TN) at one global batch, weak scaling thrN / (N * thr1) at one batch
 per replica.
@@ -44,7 +45,10 @@ def efficiency(breakdown: StepBreakdown) -> Efficiency:
         return Efficiency(
             None, None, None, "each worker does its own steps, so none waits for another"
         )
-    useful = [replica.compute_ms for replica in breakdown.replicas]
+    useful = [
+        None if replica.compute_ms is None else replica.compute_ms + (replica.delay_ms or 0.0)
+        for replica in breakdown.replicas
+    ]
     runtime = [replica.wall_ms for replica in breakdown.replicas]
     known_useful = [value for value in useful if value is not None]
     known_runtime = [value for value in runtime if value is not None]

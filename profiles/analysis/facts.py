@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
 from strategy_lab.profiles.analysis.causes import HeldUp, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
+from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
+from strategy_lab.profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
@@ -24,15 +28,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """What a step would gain without a finding: predicted, with the error of the prediction."""
+
+    step_ms: float
+    """Length of the step then."""
+    error: float
+    """Relative error of the same prediction of the step as it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. `share` is the share of a step that it explains; None if it is not a share."""
+    """One finding. `cost` is None if it is not known."""
 
     key: str
     segment: int
     sentence: str
     advice: str
-    share: float | None
+    cost: Cost | None
     evidence: dict[str, Any]
+    edits: dict[str, Any] = field(default_factory=dict)
+    """Changes of the RunSpec that would help, by dotted path; empty if the lab knows none."""
+    gain: Gain | None = None
+    """None if nothing predicted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +67,19 @@ class Facts:
     capture: CaptureCost
     held_up: HeldUp
     retracing: Retracing
+    op_by_op: OpByOp | None
+    """How the step runs op by op; None if it is a graph, or was not captured."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
         """Read when first asked for: the spans take longer than everything else together."""
         return self.read_overlaps()
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all steps, the first one and what the capture windows took included."""
+        return float(np.nansum(self.steps.wall_ms)) + self.capture.between_ms
 
 
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
@@ -70,14 +95,31 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         capture=capture_cost(profile, number),
         held_up=held_up(profile, number),
         retracing=retracing(profile, number),
+        op_by_op=op_by_op(profile, number),
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
     )
 
 
 def finding(
-    facts: Facts, key: str, sentence: str, advice: str, share: float | None, **evidence: Any
+    facts: Facts, key: str, sentence: str, advice: str, cost: Cost | None, **evidence: Any
 ) -> Finding:
-    return Finding(key, facts.segment.segment, sentence, advice, share, evidence)
+    return Finding(key, facts.segment.segment, sentence, advice, cost, evidence)
+
+
+def per_step(facts: Facts, ms: float, step_ms: float, source: Source = "measured") -> Cost | None:
+    """The cost of what takes `ms` of every step but the first."""
+    total = facts.total_ms
+    if not step_ms or not total:
+        return None
+    share = ms / step_ms
+    others = float(np.nansum(facts.steps.wall_ms[facts.steps.num_warm_up :])) / total
+    return Cost("step", ms, share, share * others, source)
+
+
+def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost | None:
+    """The cost of what takes `ms` in all."""
+    total = facts.total_ms
+    return Cost("all steps", ms, ms / total, ms / total, source) if total else None
 
 
 def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:

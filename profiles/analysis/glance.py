@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.run.status import Status
-from strategy_lab.profiles.tables.columns import Floats, ints
+from strategy_lab.profiles.tables.columns import ints
 from strategy_lab.profiles.tables.store import Profile
 
 SPARK_POINTS = 60
@@ -28,6 +28,9 @@ class Glance:
     num_steps: int
     step_ms: float | None
     """Median wall time of the timed steps of all segments."""
+    examples_per_second: float | None
+    """Of the last segment that knows it; `global_batch_size` is that of the last segment."""
+    global_batch_size: int | None
     last_loss: float | None
     spark_ms: tuple[float, ...]
     """Median step time of up to 60 equal parts of the run, in order."""
@@ -36,7 +39,9 @@ class Glance:
 def glance(profile: Profile) -> Glance:
     """Read the steps of a run, and nothing larger."""
     steps = profile.table("steps")
-    wall = _timed(profile)
+    times = _times(profile)
+    wall = np.concatenate([np.zeros(0), *(part.timed_ms for part in times)])
+    rates = [rate for part in times if (rate := part.examples_per_second) is not None]
     losses = steps["loss"].drop_null()
     segments = profile.segments
     titles = [f"{segment.strategy} ×{segment.num_replicas}" for segment in segments]
@@ -51,6 +56,8 @@ def glance(profile: Profile) -> Glance:
         num_workers=segments[-1].num_workers if segments else None,
         num_steps=steps.num_rows,
         step_ms=float(np.median(wall)) if wall.size else None,
+        examples_per_second=rates[-1] if rates else None,
+        global_batch_size=segments[-1].global_batch_size if segments else None,
         last_loss=losses[-1].as_py() if len(losses) else None,
         spark_ms=tuple(
             float(np.median(part))
@@ -60,8 +67,7 @@ def glance(profile: Profile) -> Glance:
     )
 
 
-def _timed(profile: Profile) -> Floats:
-    """The lengths of the steps that count, segment by segment (see `steps`)."""
+def _times(profile: Profile) -> list[StepTimes]:
+    """The steps of each segment."""
     numbers = np.unique(ints(profile.table("steps"), "segment")).tolist()
-    parts = [step_times(profile, number).timed_ms for number in numbers]
-    return np.concatenate([np.zeros(0), *parts])
+    return [step_times(profile, number) for number in numbers]

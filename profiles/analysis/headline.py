@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     runs = (" trains ", Strong(PurePath(str(workload)).name)) if workload else (" runs",)
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
-    first = (Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}: ")
+    first: tuple[str, ...] = (Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}: ")
+    if profile.is_imported:
+        first = ("The ", Strong("imported profile"), f" has {segment.size}: ")
     if step_ms is None:
-        return *first, "no step was recorded in this segment."
+        return *first, f"{facts.steps.why_no_time}."
     # Workers of parameter servers step beside each other: one's step takes longer.
     pace = "a step takes " if facts.breakdown.is_in_sync else "a step is done every "
     limit = _limit(facts)
@@ -45,7 +48,7 @@ def _limit(facts: Facts) -> str:
         return "What limits it is unknown without a capture window or per-replica timestamps."
     phases = [(facts.breakdown.mean_ms(name) or 0.0, name) for name in CATEGORIES]
     parts = [
-        f"{units.share(length / wall)} {name}"
+        f"{units.share(length / wall)} {phase_name(name)}"
         for length, name in sorted(phases, key=lambda item: -item[0])
         if length / wall >= 0.05
     ]

@@ -64,15 +64,28 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     )
 
 
+def why_no_examples(steps: StepTimes) -> str:
+    """Return why the throughput of timed steps is not known."""
+    if not steps.timed.any():
+        return steps.why_no_time
+    return steps.unknown.get("examples", "no step recorded its examples")
+
+
+def why_no_loss(steps: StepTimes) -> str:
+    """Return why no loss is known."""
+    return steps.unknown.get("loss", "no step recorded a finite loss")
+
+
 def step_time(steps: StepTimes, note: str) -> KeyNumber:
     value = steps.median_ms
-    return _number("step_time", value, units.milliseconds(value), note, "no step was recorded")
+    return _number("step_time", value, units.milliseconds(value), note, steps.why_no_time)
 
 
 def throughput(steps: StepTimes) -> KeyNumber:
     """Examples of the timed steps over their wall time."""
     value = steps.examples_per_second
-    text, reason = units.rate(value, "examples"), "no step recorded its examples"
+    reason = why_no_examples(steps)
+    text = units.rate(value, "examples")
     return _number("throughput", value, text, "", reason, "derived")
 
 
@@ -84,6 +97,8 @@ def slowest(found: Stragglers) -> KeyNumber:
         return KeyNumber("slowest", None, text, note, None if found.reason else source)
     late = found.straggler
     note = f"{late.name}, later than the others"
+    if also := [item.name for item in found.late if item.replica != late.replica]:
+        note += f"; {units.listed(also)} as well"
     return KeyNumber("slowest", late.late_ms, units.milliseconds(late.late_ms), note, found.source)
 
 
@@ -92,7 +107,7 @@ def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
     if tells_every_loss and steps.is_loss_lost:
         return _number("loss", None, MISSING, "", "NaN or infinity")
     value = steps.last_loss
-    return _number("loss", value, units.number(value, 4), note, "no step recorded a finite loss")
+    return _number("loss", value, units.number(value, 4), note, why_no_loss(steps))
 
 
 def exposed(facts: Facts) -> KeyNumber:

@@ -123,7 +123,8 @@ class ParameterServing:
 def parameter_serving(profile: Profile, segment: SegmentOpened) -> ParameterServing:
     """Return what each worker did and where variables are in a segment with parameter servers."""
     if not has_servers(segment):
-        return ParameterServing(reason=f"{segment.strategy} has no parameter servers")
+        reason = f"{segment.strategy} has no parameter servers"
+        return ParameterServing(reason=profile.unknown.get("servers", reason))
     rows = of_segment(profile.table("closures"), segment.segment)
     held = of_segment(profile.table("served"), segment.segment)
     if not rows.num_rows:

@@ -31,6 +31,7 @@ class ServedPhases:
     num_steps: int
     wall_ms: float
     compute_ms: float
+    delay_ms: float
     wait_ms: float
     transfer_ms: float
     input_ms: float
@@ -65,6 +66,7 @@ def _of_worker(rows: pa.Table, number: int, devices: list[str]) -> ServedPhases 
         num_steps=int(typical.sum()),
         wall_ms=max(wall, sum(mean.values())),
         compute_ms=mean["compute"],
+        delay_ms=mean["delay"],
         wait_ms=0.0,
         transfer_ms=mean["pull"] + mean["push"],
         input_ms=mean["input"],

@@ -7,7 +7,8 @@ too few (a run that captures or retraces every step), those that the program doe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 FEWEST_BARE = 3
 """With fewer steps that were neither traced nor captured, captured ones count, too."""
 
+NO_STEP = "no step was recorded"
+FIRST_STEP_ALONE = "only its first step was recorded, which is traced and compiled"
+
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
@@ -49,6 +53,8 @@ class StepTimes:
     """Which steps are not traced: what a capture of them says counts."""
     timed: Bools
     """Which steps time statistics count: settled ones that were not captured."""
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Why an imported run lacks something, by topic."""
 
     @property
     def count(self) -> int:
@@ -62,6 +68,11 @@ class StepTimes:
     @property
     def median_ms(self) -> float | None:
         return self.quantile_ms(0.5)
+
+    @property
+    def why_no_time(self) -> str:
+        """Why no step counts, if none does."""
+        return FIRST_STEP_ALONE if self.count else self.unknown.get("steps", NO_STEP)
 
     @property
     def first_step_ms(self) -> float | None:
@@ -105,7 +116,7 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
     rows = rows.filter(pa.array(np.isfinite(floats(rows, "wall_ms"))))
     order = np.argsort(ints(rows, "step"), kind="stable")
     captured, traced = bools(rows, "captured")[order], bools(rows, "traced")[order]
-    num_warm_up = 1 if rows.num_rows > 1 else 0
+    num_warm_up = 1 if rows.num_rows and not profile.is_imported else 0
     settled = settled_steps(traced, num_warm_up)
     return StepTimes(
         segment=segment,
@@ -119,6 +130,7 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
         num_warm_up=num_warm_up,
         settled=settled,
         timed=timed_steps(settled, captured),
+        unknown=profile.unknown,
     )
 
 

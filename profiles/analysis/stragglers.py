@@ -176,10 +176,16 @@ def _gather(profile: Profile, segment: int) -> Work:
     captured = of_segment(profile.table("replica_steps"), segment)
     place = np.searchsorted(steps.step, ints(marks, "step")).clip(max=max(steps.count - 1, 0))
     wall = steps.wall_ms[place] if steps.count else np.full(marks.num_rows, np.nan)
-    from_marks = _matrices(marks, "marks", steps, floats(marks, "compute_ms"), wall)
-    work = floats(captured, "compute_ms") + np.nan_to_num(floats(captured, "input_ms"))
+    from_marks = _matrices(marks, "marks", steps, _own(marks), wall)
+    work = _own(captured) + np.nan_to_num(floats(captured, "input_ms"))
     measured = _matrices(captured, "measured", steps, work, floats(captured, "wall_ms"))
     return from_marks if len(from_marks.wall) >= len(measured.wall) else measured
+
+
+def _own(rows: pa.Table) -> Floats:
+    """What keeps a replica from its collective: its ops, and a delay that the lab injected."""
+    own: Floats = floats(rows, "compute_ms") + np.nan_to_num(floats(rows, "delay_ms"))
+    return own
 
 
 def _matrices(

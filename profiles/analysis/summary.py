@@ -22,10 +22,16 @@ from strategy_lab.profiles.analysis.communication import (
     Communication,
 )
 from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
+from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import Facts, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
-from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_lab.profiles.analysis.key_numbers import (
+    KeyNumber,
+    key_numbers,
+    why_no_examples,
+    why_no_loss,
+)
 from strategy_lab.profiles.analysis.links import Link, Links, links
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
@@ -42,6 +48,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 NO_SIZES = "the size of what a step moves is not known"
+NO_COST = "the run does not show what this costs"
+NO_GAIN = "no prediction was asked for"
 NEVER_STARTED = "the run ended before TensorFlow reported its devices"
 
 
@@ -68,18 +76,25 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
     """One entry of `segments` in the summary."""
     facts = gather_facts(profile, segment)
     pop = efficiency(facts.breakdown)
+    unknown = profile.unknown
     return {
         "segment": segment.segment,
         "strategy": segment.strategy,
         "num_replicas": segment.num_replicas,
         "num_workers": segment.num_workers,
-        **_explain({"global_batch_size": segment.global_batch_size}, "the program reported none"),
+        **_explain(
+            {"global_batch_size": segment.global_batch_size},
+            unknown.get("batch", "the program reported none"),
+        ),
         "cross_device_ops": segment.cross_device_ops,
         "headline": "".join(headline(profile, facts)),
         "key_numbers": [_key_number(item) for item in key_numbers(facts)],
         "first_step": segment.first_step,
         "moved": segment.moved,
-        **_explain({"parameter_bytes": segment.parameter_bytes}, "not recorded by the program"),
+        **_explain(
+            {"parameter_bytes": segment.parameter_bytes},
+            unknown.get("parameters", "not recorded by the program"),
+        ),
         "steps": _steps(facts.steps),
         "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
         "cores": [_core(core) for core in cores(profile, segment).cores],
@@ -94,7 +109,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         **_straggler(facts.stragglers),
         "loss": _explain(
             {"first": facts.steps.first_loss, "last": facts.steps.last_loss},
-            "no step recorded a finite loss",
+            why_no_loss(facts.steps),
         ),
         "input": _explain(
             {
@@ -133,7 +148,7 @@ def _environment(found: Environment | None) -> Json:
 
 
 def _steps(steps: StepTimes) -> Json:
-    why = "the segment has no step"
+    why = steps.why_no_time
     wall = {
         "median": steps.median_ms,
         "p10": steps.quantile_ms(0.1),
@@ -149,7 +164,7 @@ def _steps(steps: StepTimes) -> Json:
         "warm_up": steps.num_warm_up,
         "timed": int(steps.timed.sum()),
         "wall_ms": _explain(wall, why),
-        **_explain(rest, "no step recorded its examples" if steps.count else why),
+        **_explain(rest, why_no_examples(steps)),
     }
 
 
@@ -290,7 +305,16 @@ def _capture(cost: CaptureCost) -> Json:
 
 
 def _findings(facts: Facts) -> list[Json]:
-    return [asdict(finding) for finding in findings(facts)]
+    return [
+        {
+            **asdict(item),
+            **_explain({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
+            **_explain({"gain": asdict(item.gain) if item.gain else None}, NO_GAIN),
+            "share": item.cost.share if item.cost else None,
+            "cost_text": cost_text(item.cost),
+        }
+        for item in findings(facts)
+    ]
 
 
 def _notes(profile: Profile) -> list[Json]:

@@ -1,15 +1,16 @@
-"""Split each replica's step into compute, wait, transfer, input and idle.
+"""Split each replica's step into compute, delay, wait, transfer, input and idle.
 
 Every nanosecond of a step belongs to exactly one phase of a replica: the first phase of this list
 that applies (docs/decisions/attribution.md gives the reasons and the evidence):
 
-1. compute: an op of the replica runs on its device;
-2. transfer: a collective after its last member has started, a send, or a receive on which the
+1. delay: the delay that the lab injected into the replica, although other ops may run meanwhile;
+2. compute: an op of the replica runs on its device;
+3. transfer: a collective after its last member has started, a send, or a receive on which the
    replica's next op depends, after its send has begun;
-3. wait: a collective before its last member has started; a receive on which the next op depends,
+4. wait: a collective before its last member has started; a receive on which the next op depends,
    before its send has begun; the end of a call, while other devices are still in it;
-4. input: the host asks for a batch, or an iterator's op runs;
-5. idle: none of these. The host is between calls, or the replica's ops queue for a core.
+5. input: the host asks for a batch, or an iterator's op runs;
+6. idle: none of these. The host is between calls, or the replica's ops queue for a core.
 
 With TPUStrategy a replica can have several cores. Each core is split by the same rule, and the
 replica by the unions of its cores' phases: it computes while any of its cores does.
@@ -27,7 +28,15 @@ from numpy.typing import NDArray
 from strategy_lab.profiles.capture.collectives import CollectiveRows
 from strategy_lab.profiles.capture.gaps import GapIntervals, call_waits, receive_gaps
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.capture.joined import COMPUTE, INPUT, TRANSFER, Joined, OpEvents
+from strategy_lab.profiles.capture.joined import (
+    COMPUTE,
+    DELAY,
+    INPUT,
+    TRANSFER,
+    Joined,
+    OpEvents,
+)
+from strategy_lab.profiles.run.injected_delay import replica_by_name
 
 Ints = NDArray[np.int64]
 
@@ -43,6 +52,7 @@ class SplitSteps:
     step: Ints
     wall_ns: Ints
     compute_ns: Ints
+    delay_ns: Ints
     transfer_ns: Ints
     wait_ns: Ints
     input_ns: Ints
@@ -63,13 +73,13 @@ class Attribution:
     """The times at which any replica computes, moves tensors or waits for another replica."""
 
 
-_NUM_BUSY = 3
-"""The first three of a device's phases (compute, transfer, wait) count as busy; input does not."""
+_NUM_BUSY = 4
+"""A device's phases before input (delay, compute, transfer, wait) count as busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DevicePhases:
-    """The compute, transfer, wait and input intervals of a device; they may overlap."""
+    """The delay, compute, transfer, wait and input intervals of a device; they may overlap."""
 
     device: int
     phases: tuple[Intervals, ...]
@@ -94,7 +104,10 @@ def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
             rows = _of_device(collectives, index)
             found = _device_gaps(joined, mine, rows, last_ends)
             gaps.append((index, found))
-            cores.append(_device_phases(index, mine, rows, found, host_input))
+            delay = _intervals(mine, DELAY)
+            if not core:
+                delay = delay | _delay_elsewhere(joined, replica)
+            cores.append(_device_phases(index, mine, rows, found, host_input, delay))
             of_cores.append(_split(joined, replica, core, cores[-1:]))
             for phase in cores[-1].phases[:_NUM_BUSY]:
                 busy = busy | phase
@@ -132,10 +145,12 @@ def _device_phases(
     collectives: tuple[Ints, Ints, Ints],
     gaps: GapIntervals,
     host_input: Intervals,
+    delay: Intervals,
 ) -> _DevicePhases:
     started, all_started, ended = collectives
     moving = np.clip(all_started, started, ended)
     phases = (
+        delay,
         _intervals(mine, COMPUTE),
         _intervals(mine, TRANSFER)
         | Intervals.union((moving, ended), (gaps.transfer_from, gaps.transfer_until)),
@@ -156,7 +171,7 @@ def _split(joined: Joined, replica: int, core: int, devices: list[_DevicePhases]
         total = covered.length_within(steps.start_ns, steps.end_ns)
         lengths.append(total - before)
         before = total
-    compute, transfer, wait, input_ = lengths
+    delay, compute, transfer, wait, input_ = lengths
     wall = steps.end_ns - steps.start_ns
     same = np.ones(len(steps), np.int64)
     return SplitSteps(
@@ -166,12 +181,26 @@ def _split(joined: Joined, replica: int, core: int, devices: list[_DevicePhases]
         step=np.arange(len(steps)),
         wall_ns=wall,
         compute_ns=compute,
+        delay_ns=delay,
         transfer_ns=transfer,
         wait_ns=wait,
         input_ns=input_,
         idle_ns=wall - before,
         on_device_clock=np.full(len(steps), any(each.on_device_clock for each in devices)),
     )
+
+
+def _delay_elsewhere(joined: Joined, replica: int) -> Intervals:
+    """Return a replica's injected delay if it sleeps on the host, as on behalf of a GPU."""
+    ops = joined.ops
+    at = np.flatnonzero((ops.category == DELAY) & (ops.device >= 0))
+    own = [
+        index
+        for index in at.tolist()
+        if joined.devices[ops.device[index]] not in joined.graph.replica_of
+        and replica_by_name(joined.columns.names[ops.name[index]]) == replica
+    ]
+    return Intervals.union((ops.start_ns[own], ops.end_ns[own]))
 
 
 def _intervals(ops: OpEvents, category: int) -> Intervals:

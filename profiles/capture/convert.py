@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -58,6 +58,8 @@ class WindowOf:
 
     segment: int
     worker: int
+    calls: Mapping[int, int] | None = None
+    """Number of steps of each recorded call, by its first step; None: each annotation is a step."""
 
 
 def convert(
@@ -88,7 +90,7 @@ def convert(
     cores = tuple(tuple(devices) for devices in core_devices)
     known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
     captured = decode_together(xplane.read_bytes(), [host.read_bytes() for host in hosts])
-    joined = join(captured, known)
+    joined = join(captured, known, window.calls)
     tables = to_tables(joined, window, samples)
     written = write_tables(tables, folder)
     return Converted(

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.injected_delay import is_injected
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 GRAPH_SCHEMA = pa.schema(
@@ -63,8 +64,10 @@ INPUT_OPS = frozenset(
 )
 
 
-def category(op: str) -> str:
-    """Return the category of an op: compute, collective, transfer or input."""
+def category(name: str, op: str) -> str:
+    """Return the category of a node: compute, collective, transfer, input or delay."""
+    if is_injected(name, op):
+        return "delay"
     if op in COLLECTIVES:
         return "collective"
     if op in SENDS or op in RECEIVES:

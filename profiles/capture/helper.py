@@ -51,16 +51,19 @@ class Job:
     """Captures of a TPU pod's hosts; `xplane` is then the coordinator's."""
     samples: dict[str, Any] = field(default_factory=dict)
     """Samples of the Python stack in this window: the fields of `PythonSamples`."""
+    calls: dict[str, int] | None = None
+    """The number of steps of each recorded call, by its first step."""
 
     def run(self) -> dict[str, Any]:
         """Convert the capture. Returns the fields of `Converted`, or the reason of a failure in
         `error`."""
+        calls = None if self.calls is None else {int(k): n for k, n in self.calls.items()}
         try:
             found = convert(
                 Path(self.xplane),
                 Path(self.graph) if self.graph else None,
                 Path(self.folder),
-                WindowOf(self.segment, self.worker),
+                WindowOf(self.segment, self.worker, calls),
                 self.devices,
                 self.core_devices,
                 [Path(host) for host in self.hosts],

@@ -6,6 +6,7 @@ devices, keeps its times and has no device. Both kinds are counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture import xspace
 from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, category
+from strategy_lab.profiles.capture.step_calls import steps_of_calls
 from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 
 Ints = NDArray[np.int64]
 
-CATEGORY_NAMES = ("compute", "collective", "transfer", "input", "wait", "other")
-COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER = range(6)
+CATEGORY_NAMES = ("compute", "collective", "transfer", "input", "wait", "other", "delay")
+COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +124,28 @@ class Joined:
         return self.graph.nodes[index]
 
 
-def join(columns: XSpaceColumns, graph: Graph) -> Joined:
-    """Join a capture with the graph of its segment."""
+def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None = None) -> Joined:
+    """Join a capture with the graph of its segment.
+
+    `calls` has the number of steps of each annotated call, by its first step; without it, each
+    annotation is one step.
+    """
     known = [*graph.replica_devices, *graph.replica_of, *(node.device for node in graph.nodes)]
     devices = tuple(dict.fromkeys(known))
     device_index = {device: index for index, device in enumerate(devices)}
     node_of, ambiguous = _match_names(columns, graph)
     device_of = np.asarray([device_index[node.device] for node in graph.nodes] + [-1], np.int64)
     category_of = np.asarray(
-        [CATEGORY_NAMES.index(category(op)) for op in columns.ops], dtype=np.int64
+        [
+            CATEGORY_NAMES.index(category(name, op))
+            for name, op in zip(columns.names, columns.ops, strict=True)
+        ],
+        dtype=np.int64,
     )
-    steps = _steps(columns.events(xspace.STEP))
     host = columns.events(xspace.OP)
+    steps = _steps(columns.events(xspace.STEP))
+    if calls is not None:
+        steps = Steps(*steps_of_calls(steps.number, steps.start_ns, steps.end_ns, calls, host))
     ops = _op_events(host, node_of, device_of, category_of, steps)
     ops = _with_accelerators(ops, columns, node_of, category_of, steps, devices)
     unmatched = ops.node < 0

@@ -21,6 +21,7 @@ from strategy_lab.profiles.capture.joined import (
     Joined,
     Occurrences,
 )
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
 Ints = NDArray[np.int64]
 Columns = dict[str, Any]
@@ -71,7 +72,7 @@ def core_step_table(joined: Joined, rows: SplitSteps) -> Columns:
 
 
 def _split_columns(joined: Joined, rows: SplitSteps) -> Columns:
-    phases = ("wall", "compute", "wait", "transfer", "input", "idle")
+    phases = ("wall", *CATEGORIES)
     return {
         "step": _step_numbers(joined, rows.step),
         "replica": rows.replica,

@@ -45,18 +45,33 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
         ("double_value", 2, "double"),
         ("uint64_value", 3, "uint64"),
         ("int64_value", 4, "int64"),
-        ("str_value", 5, "string"),
+        ("str_value", 5, "bytes"),
         ("ref_value", 7, "uint64"),
     ],
-    "XEventMetadata": [("id", 1, "int64"), ("name", 2, "bytes"), ("stats", 5, "*XStat")],
+    "XEventMetadata": [
+        ("id", 1, "int64"),
+        ("name", 2, "bytes"),
+        ("display_name", 4, "bytes"),
+        ("stats", 5, "*XStat"),
+    ],
     "XStatMetadata": [("id", 1, "int64"), ("name", 2, "bytes")],
 }
 """A star means repeated. Names are bytes, because a node's name need not be valid UTF-8."""
 
 
-@cache
 def xspace_class() -> Any:
     """Return the generated class of `XSpace`. The first call takes a millisecond."""
+    return message_class("XSpace")
+
+
+@cache
+def message_class(name: str) -> Any:
+    """Return the generated class of a message of this module."""
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"strategy_lab.{name}"))
+
+
+@cache
+def _pool() -> Any:
     file = descriptor_pb2.FileDescriptorProto(
         name="strategy_lab/xplane.proto", package="strategy_lab", syntax="proto3"
     )
@@ -75,4 +90,4 @@ def xspace_class() -> Any:
                 field.type_name = f".strategy_lab.{plain}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("strategy_lab.XSpace"))
+    return pool

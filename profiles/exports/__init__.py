@@ -2,8 +2,10 @@
 
     write(profile, "chrome-trace", Path("run.json.gz"))
     download(profile, "parquet").data
+    send(profile, "mlflow", "http://127.0.0.1:5000")
 
-A module of this package that defines a `FORMAT` is an export; `formats()` finds it.
+A module of this package that defines a `FORMAT` writes a file or folder; `formats()` finds it. One
+that defines a `DESTINATION` sends key numbers to a service; `destinations()` finds it.
 """
 
 from __future__ import annotations
@@ -16,25 +18,60 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports.destination import Destination
 from strategy_lab.profiles.exports.format import Format
 from strategy_lab.profiles.exports.target import write_whole
+from strategy_lab.profiles.extras import require
 from strategy_lab.profiles.tables.store import Profile
 
-__all__ = ["Download", "Format", "download", "formats", "write"]
+__all__ = [
+    "Destination",
+    "Download",
+    "Format",
+    "destinations",
+    "download",
+    "formats",
+    "send",
+    "write",
+]
 
 
 @cache
 def formats() -> dict[str, Format]:
     """Return every export format, by name."""
-    modules = [
-        import_module(f"{__name__}.{module.name}")
-        for module in pkgutil.iter_modules(__path__)
-        if not module.ispkg
-    ]
-    found = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    found = [module.FORMAT for module in _modules() if hasattr(module, "FORMAT")]
     return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+
+
+@cache
+def destinations() -> dict[str, Destination]:
+    """Return every service that takes key numbers, by name."""
+    found = [module.DESTINATION for module in _modules() if hasattr(module, "DESTINATION")]
+    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+
+
+def _modules() -> list[ModuleType]:
+    found = (item for item in pkgutil.iter_modules(__path__) if not item.ispkg)
+    return [import_module(f"{__name__}.{item.name}") for item in found]
+
+
+def send(profile: Profile, destination: str, address: str) -> str:
+    """Send the key numbers of `profile` to a service; return where they are now.
+
+    Raises LabError for an unknown destination, if its packages are not installed, if the run has
+    no key numbers, or if the service does not take them.
+    """
+    known = destinations()
+    if destination not in known:
+        raise LabError(
+            f"There is no destination {destination!r}", advice=f"Choose one of {', '.join(known)}"
+        )
+    chosen = known[destination]
+    require(chosen.extra)
+    return chosen.send(profile, address)
 
 
 def write(profile: Profile, format: str, path: str | Path) -> Path:

@@ -41,6 +41,15 @@ class Definition:
 _PHASES = (
     Definition("compute", "Compute", "ms", "Time in which the replica runs its own ops."),
     Definition(
+        "delay",
+        "Injected delay",
+        "ms",
+        "Time in which the replica sleeps because the lab injected a delay. Captures measure the "
+        "op that sleeps. Steps that only have timestamps take the length that the run's settings "
+        "give, and at most the time until the gradients are ready.",
+        "delay = min(setting, gradients ready - inputs ready), if not measured",
+    ),
+    Definition(
         "wait",
         "Wait",
         "ms",
@@ -61,7 +70,7 @@ _PHASES = (
         "Idle",
         "ms",
         "The rest of the step: Python and the runtime between ops.",
-        "idle = step - compute - wait - transfer - input",
+        "idle = step - compute - injected delay - wait - transfer - input",
     ),
 )
 
@@ -89,7 +98,7 @@ _STEPS = (
         "ms",
         "Means over the middle half, by wall time, of the captured steps, or of the steps "
         "with timestamps if none is captured. The phases add up to the step.",
-        "compute + wait + transfer + input + idle = step",
+        "compute + injected delay + wait + transfer + input + idle = step",
     ),
     Definition(
         "input_share",
@@ -243,7 +252,7 @@ _BALANCE = (
         "Load balance",
         "",
         "How evenly the computation is distributed over the replicas.",
-        "LB = mean(compute) / max(compute)",
+        "LB = mean(useful) / max(useful), useful = compute + injected delay",
         POP,
     ),
     Definition(
@@ -251,7 +260,7 @@ _BALANCE = (
         "Communication efficiency",
         "",
         "Share of the step in which the busiest replica computes.",
-        "CommE = max(compute) / step",
+        "CommE = max(useful) / step",
         POP,
     ),
     Definition(
@@ -311,6 +320,14 @@ _REST = (
         "Several runs: their geometric mean.",
         "exp(mean(log(median of steady steps)))",
         "warm-up: MSER-5, White 1997",
+    ),
+    Definition(
+        "throughput_of_side",
+        "Throughput at this step time",
+        "examples/s",
+        "Examples of a steady step divided by the compared step time. Slow steps lower the "
+        "throughput of the Overview, which is over all timed steps, but not this one.",
+        "examples per step / step time",
     ),
 )
 

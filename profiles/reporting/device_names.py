@@ -19,7 +19,8 @@ _PARTS = re.compile(r"(\D*)(\d*)").findall
 def short_names(devices: Iterable[str]) -> dict[str, str]:
     """`/job:localhost/replica:0/task:0/device:CPU:1` as `CPU:1`, or `worker 1 CPU:1`.
 
-    Jobs and tasks are omitted if there is only one. A name of another form stays as it is.
+    Jobs and tasks are omitted if there is only one. The devices of imported profiles are named
+    `/device:GPU:0`, or `host/device:GPU:0`. A name of another form stays as it is.
     """
     names = list(dict.fromkeys(devices))
     matches = {name: _FULL.fullmatch(name) for name in names}
@@ -35,7 +36,8 @@ def in_order(devices: Iterable[str]) -> list[str]:
 
 def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:
     if match is None:
-        return name
+        host, is_imported, device = name.partition("/device:")
+        return f"{host} {device}".strip() if is_imported and "/" not in host else name
     device = f"{match['kind']}:{match['number']}" if match["kind"] else "host"
     if not with_place:
         return device

@@ -32,6 +32,7 @@ TERMS: dict[str, str] = {
     "global batch": "The examples of one step, over all replicas. Each replica of a synchronous "
     "strategy gets an equal share.",
     "host": "A machine, or one with TPU cores in a pod. Processes on one host share its clock.",
+    "launch gap": "The time from all that an op waits for being done until the op starts.",
     "leader": "Worker 0 of a cluster. Its steps are the run's, and it saves checkpoints.",
     "marks": "Timestamps inside the graph, on every step of each replica: inputs ready, gradients "
     "ready, gradients reduced.",
@@ -43,6 +44,8 @@ TERMS: dict[str, str] = {
     "rank": "A replica's number within the group of a collective.",
     "reconfiguration": "A change of a run while it trains: another strategy, other devices, "
     "another batch. The training state is carried over.",
+    "replay": "A simulation of a captured step over the graph of its ops, with launch gaps from "
+    "other steps. Its error is the difference to the measured step (what-if.md).",
     "replica": "A copy of the model that computes its share of the global batch on a device (or on "
     "several TPU cores) of its own.",
     "run": "One training, from its request to its end, and the folder that records it.",

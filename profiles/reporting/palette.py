@@ -1,54 +1,72 @@
-"""One fixed colour per phase and per replica, the same in the page and in the report.
+"""The colours of data, for page, live view, timeline and report; JavaScript gets them from here.
 
-Okabe and Ito's colour-blind safe set; each phase reads on a light and on a dark ground.
+What stands side by side has no colour in common: phases are blue, red, orange, teal, green and
+grey; replicas are purple and pink; the sides of a comparison are two muted tones; op types are a
+ramp from dark to light. All but the ramp have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the light and
+the dark ground. They come from a search over sRGB for the largest distances, also as people with
+deuteranopia and protanopia see them; `tests/profiles/reporting/test_palette.py` has the limits.
 """
 
 from __future__ import annotations
 
 PHASE_COLOURS = {
-    "compute": "#0072B2",
-    "wait": "#D55E00",
-    "transfer": "#CC79A7",
-    "input": "#009E73",
-    "idle": "#9AA0A6",
+    "compute": "#008CFA",
+    "delay": "#DC1414",
+    "wait": "#DC6E00",
+    "transfer": "#5096AA",
+    "input": "#14A064",
+    "idle": "#6E6E6E",
 }
 
+PHASE_NAMES = {"delay": "injected delay"}
+"""What readers see where it is not the key of `schema.CATEGORIES`."""
+
 SPAN_COLOURS = {
-    **{name: PHASE_COLOURS[name] for name in ("compute", "transfer", "input", "wait")},
-    # A collective is waiting and transfer in one: neither's colour.
-    "collective": "#E69F00",
+    **{name: colour for name, colour in PHASE_COLOURS.items() if name != "idle"},
     "other": PHASE_COLOURS["idle"],
 }
-"""Colour by category of a span (`schema.TABLES["spans"]`)."""
+"""Colour by category of a span (`schema.TABLES["spans"]`); `other` for those not listed."""
 
 SERVING_COLOURS = {
     "input": PHASE_COLOURS["input"],
     "pull": PHASE_COLOURS["transfer"],
     "compute": PHASE_COLOURS["compute"],
-    "push": "#E69F00",
+    "delay": PHASE_COLOURS["delay"],
+    "push": "#60721E",
 }
 """Colour by part of a step whose variables are on parameter servers."""
 
-REPLICA_COLOURS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#B8A800",
-    "#8C6BB1",
-)
+REPLICA_COLOURS = ("#823CFA", "#FA14DC", "#785AB4", "#D250FA", "#B40ADC", "#A06ED2")
+
+SIDE_COLOURS = {"A": "#6E78A0", "B": "#827846"}
+"""The two sides of a comparison."""
+SERIES_COLOUR = SIDE_COLOURS["A"]
+"""A chart's only line."""
+
+OP_TYPE_COLOURS = ("#2A3025", "#43493D", "#5D6357", "#787E72", "#949B8E", "#B2B9AB", "#D0D7C9")
+"""Op types from the commonest on. Draw them with an outline in `GREY`, which has the contrast."""
+GREY = "#7F8790"
+"""A grey that reads on a light and on a dark ground: for what is neither phase nor replica."""
+
+
+def phase_name(key: str) -> str:
+    """The words for a phase, given as in `schema.CATEGORIES`."""
+    return PHASE_NAMES.get(key, key)
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of `#RRGGBB`, as WCAG 2.2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def ink_on(colour: str) -> str:
-    """White or a near black: what is easier to read on `#RRGGBB`, by the contrast of WCAG 2.2."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.063 else "#16202B"
+    """White or black, whichever has more contrast to `#RRGGBB`: at least 4.58."""
+    light = luminance(colour) + 0.05
+    return "#FFFFFF" if 1.05 / light > light / 0.05 else "#000000"
 
 
 def replica_colour(replica: int) -> str:
-    """The colour of a replica; they repeat after eight, where a label must tell them apart."""
+    """The colour of a replica; they repeat after six, where a label must tell them apart."""
     return REPLICA_COLOURS[replica % len(REPLICA_COLOURS)]

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines, read_chunks
-from strategy_lab.profiles.run.events import Event, Recorded, StepDone
+from strategy_lab.profiles.run.event_decoder import LeftOut, read_chunks
+from strategy_lab.profiles.run.events import Event, Recorded
 from strategy_lab.profiles.run.layout import launcher_files, worker_folders
 from strategy_lab.profiles.run.step_columns import StepColumns
+from strategy_lab.profiles.run.step_lines import decode_chunk
 
 Kind = TypeVar("Kind", bound=Recorded)
 
@@ -92,12 +94,10 @@ def source_of(
     events: list[Event] = []
     steps = []
     for chunk in chunks:
-        found = decode_lines(chunk, left_out)
-        done = [event for event in found if type(event) is StepDone]
-        if len(done) < len(found):
-            events += [event for event in found if type(event) is not StepDone]
-        if done:
-            steps.append(StepColumns.of(done))
+        others, done = decode_chunk(chunk, left_out)
+        events += others
+        if done is not None:
+            steps.append(done)
     return _without_doubled(
         EventSource(file, worker, generation, events, StepColumns.together(steps), left_out)
     )
@@ -107,10 +107,9 @@ def _without_doubled(source: EventSource) -> EventSource:
     """Remove repeated line numbers and count the missing ones."""
     steps, others = source.steps.line, [event.line for event in source.events]
     lines = np.concatenate([steps, np.array(others, np.int64)])
-    numbers = np.unique(lines[lines > 0])
-    last = int(numbers[-1]) if len(numbers) else 0
-    num_missing = max(0, last - len(numbers) - source.left_out.total())
-    num_doubled = int((lines > 0).sum()) - len(numbers)
+    num_numbers, last = _count_distinct(lines[lines > 0])
+    num_missing = max(0, last - num_numbers - source.left_out.total())
+    num_doubled = int((lines > 0).sum()) - num_numbers
     if not num_doubled:
         return replace(source, num_missing=num_missing) if num_missing else source
     is_kept = lines == 0
@@ -123,6 +122,16 @@ def _without_doubled(source: EventSource) -> EventSource:
         steps=source.steps.only(is_kept[: len(steps)]),
         num_missing=num_missing,
     )
+
+
+def _count_distinct(numbers: npt.NDArray[np.int64]) -> tuple[int, int]:
+    """Return how many distinct positive numbers there are, and the largest; 0 without numbers."""
+    last = int(numbers.max(initial=0))
+    if last > 4 * len(numbers) + 1024:  # of a damaged file: a mask of that length may not fit
+        return len(np.unique(numbers)), last
+    is_there = np.zeros(last + 1, np.bool_)  # 50 times as fast as sorting
+    is_there[numbers] = True
+    return int(is_there.sum()), last
 
 
 def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:

@@ -85,6 +85,19 @@ class InterfaceCounts(Struct, frozen=True):
     """Number of frames received."""
 
 
+class ImportedFile(Struct, frozen=True):
+    """A file of a profile that was recorded elsewhere."""
+
+    name: Name
+    """Its name."""
+    bytes: Bytes
+    """Its size."""
+    host: Name
+    """The machine that it says it is of, else what its name says."""
+    num_events: Count
+    """Events in it."""
+
+
 class TableFile(Struct, frozen=True):
     """A table of a capture window as it was written."""
 
@@ -177,7 +190,7 @@ class Server(Struct, frozen=True):
     """A parameter server."""
 
     process: Worker
-    """Its process number."""
+    """Number of the process in its run, from 0."""
     device: Name
     """Full device name."""
 
@@ -191,18 +204,18 @@ class ServedVariable(Struct, frozen=True):
     name: Name
     """Name of the variable."""
     role: Literal["weight", "state", "optimizer"]
-    """Its role in the training."""
+    """A trainable weight, other state of the model, or a variable of the optimizer."""
     bytes: Bytes
-    """Size."""
-    server: Small | None = None
+    """Size in bytes."""
+    server: Small | None
     """Index among the event's servers; null if it is on none."""
     shape: Annotated[list[Count | None], Meta(max_length=254)] = []
     """Shape of the variable or part."""
     part: Small | None = None
-    """Which part, if it is cut."""
+    """Index of the part, from 0."""
     num_parts: Small | None = None
-    """Into how many parts."""
+    """Number of parts of the variable; 1 if it is whole."""
     pull_bytes: Bytes | None = None
-    """Read by a step."""
+    """Bytes that a step of one worker reads."""
     push_bytes: Bytes | None = None
-    """Sent by a step."""
+    """Bytes that a step of one worker sends."""

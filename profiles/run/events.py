@@ -20,6 +20,7 @@ from strategy_lab.profiles.run.event_parts import (
     Device,
     Fallback,
     Host,
+    ImportedFile,
     InterfaceCounts,
     LinkCounts,
     ServedVariable,
@@ -57,9 +58,9 @@ class Recorded(Struct, frozen=True, kw_only=True, tag_field="kind"):
     """Fields of every event."""
 
     at_ns: TimeNs = 0
-    """When it was written; 0 before that."""
+    """Writer's wall clock (ns since 1970) when it was written; 0 until then."""
     line: Count = 0
-    """Its number in its file, from 1: a gap is a lost line. 0 in runs of earlier versions."""
+    """Line number in its file, from 1: a gap is a lost line. 0 in runs of earlier versions."""
 
     @property
     def kind(self) -> str:
@@ -90,9 +91,9 @@ class WorkerStarted(Recorded, frozen=True, tag="worker_started"):
     worker: Worker
     pid: Pid
     realtime_ns: TimeNs
-    """Its wall clock (since 1970)."""
+    """The process's wall clock, ns since 1970."""
     monotonic_ns: TimeNs
-    """Its monotonic clock at the same moment."""
+    """The process's monotonic clock at the same moment, ns since an arbitrary start."""
     run: Name = ""
     """`uid` of the run's `run.json`; empty if that names none."""
 
@@ -101,7 +102,7 @@ class Environment(Recorded, frozen=True, tag="environment"):
     """What the run ran on, once TensorFlow knows its devices."""
 
     tensorflow: Name
-    """Version of TensorFlow."""
+    """Version of TensorFlow, as in `tf.__version__`."""
     python: Name
     """Version of Python."""
     devices: Annotated[list[Device], Meta(max_length=MOST_REPLICAS)]
@@ -115,7 +116,7 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
 
     segment: Segment
     strategy: Name
-    """Its name in a RunSpec; of other programs, of the same class."""
+    """Name in a RunSpec, such as `mirrored`; for another program, the name of the same class."""
     num_replicas: NumReplicas
     """Replicas in the whole run."""
     num_workers: NumWorkers
@@ -123,9 +124,9 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
     global_batch_size: Count | None
     """Examples in a step, over all replicas."""
     first_step: Step
-    """Number of its first step."""
+    """Number of its first step; steps are numbered from 0 over the whole run."""
     started_ns: TimeNs
-    """When it came into force."""
+    """Wall clock at which this configuration took effect, ns since 1970."""
     replica_devices: Devices
     """Full device name of each replica, by global replica id."""
     cross_device_ops: Name
@@ -186,7 +187,7 @@ class Retraced(Recorded, frozen=True, tag="retraced"):
     function: Name
     """Name of the function."""
     num_traces: Count
-    """In this step."""
+    """How often the function was traced in this step, from 1."""
     argument: Text | None = None
     """What changed since its trace before, in words; null if the signatures do not tell."""
 
@@ -232,13 +233,13 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
 
     segment: Segment
     file: Annotated[str, Meta(pattern=r"^placement-\d{1,9}\.parquet$")] | None
-    """Its name."""
+    """File name in the worker's folder; null if there is none."""
     num_rows: Count
     """Rows in it."""
     reason: Text | None = None
     """Why there is no file; null if there is one."""
     crc32: Crc32 | None = None
-    """Of the whole file; null in runs of earlier versions."""
+    """CRC-32 of the whole file; null in runs of earlier versions."""
 
 
 class CoresExpanded(Recorded, frozen=True, tag="cores"):
@@ -326,9 +327,9 @@ class MemorySampled(Recorded, frozen=True, tag="memory"):
     step: Step
     """Step after which it was read."""
     bytes_in_use: Bytes
-    """Held now."""
+    """Bytes held after the step."""
     peak_bytes: Bytes | None
-    """Most held so far."""
+    """Most bytes held so far; null from a source that keeps no peak."""
     source: Name
     """`tensorflow-allocator` or `process-resident`."""
 
@@ -347,9 +348,9 @@ class ClockMeasured(Recorded, frozen=True, tag="clock"):
     offset_ns: OffsetNs | None
     """Reference's time - own time; null if it is unknown."""
     uncertainty_ns: SpanNs | None
-    """Half the least round trip."""
+    """Half the least round trip: the offset is off by no more than this."""
     round_trip_ns: SpanNs | None
-    """Of the quickest exchange."""
+    """Round trip of the quickest exchange."""
     num_exchanges: Count
     """Messages there and back, of which the quickest counts."""
     source: Name
@@ -376,6 +377,20 @@ class LinkBytes(Recorded, frozen=True, tag="links"):
     """Why the system does not tell, where it does not."""
 
 
+class CommandSent(Recorded, frozen=True, tag="command"):
+    """Launcher: a command was sent to the run's processes. Its `answer` has the same number."""
+
+    number: Count
+    """The command's number."""
+    command: Name
+    """`reconfigure` or `stop`."""
+    changes: Json = {}
+    """Of `reconfigure`: the new values by dotted path."""
+
+    def __post_init__(self) -> None:
+        check_json(self.changes)
+
+
 class CommandAnswered(Recorded, frozen=True, tag="answer"):
     """A numbered command was applied or refused; a refused one left the run as it was."""
 
@@ -397,9 +412,9 @@ class Failed(Recorded, frozen=True, tag="failed"):
     """The run cannot continue. `message` is for the user, `detail` has the technical details."""
 
     message: Text
-    """One sentence."""
+    """One sentence for the user."""
     detail: Text = ""
-    """The traceback."""
+    """Traceback of the error; empty if there is none."""
     follows: bool = False
     """It only reports another worker's end; the lost worker or its launcher knows the cause."""
 
@@ -412,7 +427,7 @@ class Finished(Recorded, frozen=True, tag="finished"):
     `replaced` (a fresh worker has taken over)."""
 
     status: FinishedStatus
-    """How it ended."""
+    """How the worker ended: all steps done, stopped by a command, or replaced."""
     steps: Count
     """Steps done."""
 
@@ -460,13 +475,25 @@ class Exited(Recorded, frozen=True, tag="exited"):
         return self.follows is not None and self.follows != self.worker
 
 
+class Imported(Recorded, frozen=True, tag="imported"):
+    """The run was recorded elsewhere: where it comes from, and what its files do not tell."""
+
+    source: Text
+    """The path that was imported."""
+    files: Annotated[list[ImportedFile], Meta(max_length=MOST_WORKERS)]
+    """By process number."""
+    unknown: Annotated[dict[Name, Text], Meta(max_length=64)] = {}
+    """By what is missing (`steps`, `replicas`, `loss` and so on) the reason, without a full
+    stop."""
+
+
 class Note(Recorded, frozen=True, tag="note"):
     """Something a reader of the run should know; `level` is `info` or `warning`."""
 
     level: Literal["info", "warning"]
     """How much it matters."""
     message: Text
-    """One sentence."""
+    """One sentence for the user."""
     fields: Json = {}
     """Values that belong to it, for programs."""
 
@@ -489,10 +516,12 @@ Event: TypeAlias = (
     | MemorySampled
     | LinkBytes
     | ClockMeasured
+    | CommandSent
     | CommandAnswered
     | Failed
     | Finished
     | Launched
     | Exited
+    | Imported
     | Note
 )

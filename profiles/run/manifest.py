@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import RUN_FILE
 from strategy_lab.profiles.spec.field_types import Json, Name, Small, TimeNs
-from strategy_lab.profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_WORKERS
+from strategy_lab.profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_TAGS, MOST_WORKERS
 from strategy_lab.profiles.spec.stored_spec import check_spec
 
 RUN_VERSION = 1
@@ -47,9 +47,9 @@ class RunIdentity(Struct, frozen=True):
     """The identity of a run."""
 
     name: Name
-    """That of its folder."""
+    """Name of the folder when it was made."""
     created_ns: TimeNs
-    """When the folder was made."""
+    """Wall clock when the folder was made, ns since 1970."""
     spec: Json | None = None
     """The RunSpec as it was asked; null if none was behind the run (`lab.record`, imports)."""
     recorded_by: Name = "engine"
@@ -60,6 +60,8 @@ class RunIdentity(Struct, frozen=True):
     """Random, kept when the run is renamed; empty in a `run.json` of an earlier version."""
     parts: Annotated[list[Name], Meta(max_length=MOST_WORKERS)] = []
     """The same of the folders that a run of several hosts was collected from."""
+    tags: Annotated[list[Name], Meta(max_length=MOST_TAGS)] = []
+    """Words that the user has put on the run, in alphabetical order."""
     schema_version: Small = RUN_VERSION
     """Version of this format."""
 
@@ -108,18 +110,21 @@ def create_run_file(
     return identity
 
 
-def rename_in_run_file(run: Path) -> None:
-    """Write the folder's present name to `run.json`. Raises OSError if that fails.
+def change_run_file(run: Path, changes: dict[str, Any]) -> None:
+    """Write new values of some fields to `run.json`. Raises OSError if that fails.
 
     Does nothing if `run.json` is missing or damaged. The file is replaced as a whole, so a reader
-    sees either the old name or the new one.
+    sees either the old values or the new ones.
     """
     if read_run_file(run) is None:
         return
-    draft = run / f".{RUN_FILE}.{os.getpid()}"
+    draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"
     document: Json = msgspec.json.decode((run / RUN_FILE).read_bytes())  # unknown fields included
-    draft.write_bytes(_text_of(document | {"name": run.resolve().name}))
-    draft.replace(run / RUN_FILE)
+    try:
+        draft.write_bytes(_text_of(document | changes))
+        draft.replace(run / RUN_FILE)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def read_run_file(run: Path) -> RunIdentity | None:

@@ -171,7 +171,8 @@ def read_processes(sources: Sequence[EventSource]) -> ProcessHistory:
     history = ProcessHistory()
     for source in sources:
         for event in source.events:
-            history.take(event, source.worker, source.generation)
+            if isinstance(event, _READ):  # not the samples of memory: a run has thousands
+                history.take(event, source.worker, source.generation)
         if len(source.steps) and source.worker is not None and source.generation is not None:
             history.has_stepped(source.worker, source.generation)
     return history
@@ -187,6 +188,7 @@ _TAKEN = (
     Environment,
     StepDone,
 )
+_READ = (*_TAKEN, Note)
 
 
 def _take_event(process: Process, event: Event) -> None:

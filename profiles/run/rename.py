@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.manifest import rename_in_run_file
+from strategy_lab.profiles.run.manifest import change_run_file
 from strategy_lab.profiles.run.remove import check_removable
 from strategy_lab.profiles.user_input.text import shown
 
@@ -29,7 +29,7 @@ def rename_run(run: Path, name: str) -> Path:
         raise RunFolderError(f"{target} exists already", advice="Choose another name")
     try:
         run.rename(target)
-        rename_in_run_file(target)
+        change_run_file(target, {"name": target.resolve().name})
     except OSError as error:
         raise RunFolderError(
             f"The run folder {run} cannot be renamed: {error.strerror or error}"

@@ -42,6 +42,8 @@ class Status:
 
     state: State
     message: str | None = None
+    num_gone: int = 0
+    """Of a running run: processes that no longer exist, with no exit reason recorded yet."""
 
     @property
     def is_over(self) -> bool:
@@ -79,8 +81,11 @@ def derive_status(
         return Status("failed", failure)
     if any(event.verdict == "stopped" for event in _last_exits(sources)):
         return Status("stopped")
-    if _is_running(sources, alive or _alive_here, now_ns()):
-        return Status("running")
+    exits = _last_exits(sources)
+    processes = _processes(sources, exits) if _is_this_machine(sources) else []
+    num_gone = sum(not (alive or _alive_here)(process) for process in processes)
+    if num_gone < len(processes) or _is_at_work(sources, exits, now_ns()):
+        return Status("running", num_gone=num_gone)
     return Status("incomplete", "The run was cut off, and no process recorded the reason.")
 
 
@@ -182,17 +187,11 @@ def _last_exits(sources: Sequence[EventSource]) -> list[Exited]:
     ]
 
 
-def _is_running(
-    sources: Sequence[EventSource], alive: Callable[[ProcessName], bool], now_ns: int
-) -> bool:
-    exits = _last_exits(sources)
+def _is_at_work(sources: Sequence[EventSource], exits: list[Exited], now_ns: int) -> bool:
+    """Return whether the run goes on although no process of it is known to be alive here."""
     if _is_at_work_elsewhere(sources, exits, now_ns):
         return True
-    if not _is_this_machine(sources):
-        return False
-    if any(alive(process) for process in _processes(sources, exits)):
-        return True
-    return any(
+    return _is_this_machine(sources) and any(
         event.verdict == "replaced" and 0 <= now_ns - event.at_ns < _REPLACEMENT_NS
         for event in exits
     )

@@ -45,10 +45,10 @@ class StepColumns:
         return len(self.step)
 
     @classmethod
-    def of(cls, steps: Sequence[StepDone]) -> StepColumns:
-        """Return the columns of steps."""
-        marks = [step.marks_ns or () for step in steps]
-        flat = chain.from_iterable(chain.from_iterable(marks))
+    def of(cls, steps: Sequence[StepDone], marks: tuple[Ints, Ints] | None = None) -> StepColumns:
+        """Return the columns of steps; `marks` are the columns `num_marks` and `marks_ns`, if they
+        are known already."""
+        num_marks, marks_ns = _marks(steps) if marks is None else marks
         return cls(
             at_ns=_ints(steps, "at_ns"),
             line=_ints(steps, "line"),
@@ -60,8 +60,8 @@ class StepColumns:
             examples=_ints_or_unknown(steps, "examples"),
             captured=np.array([step.captured for step in steps], np.bool_),
             input_ms=_floats(steps, "input_ms"),
-            num_marks=np.fromiter(map(len, marks), np.int64, len(marks)),
-            marks_ns=np.fromiter(flat, np.int64).reshape(-1, NUM_MARKS),
+            num_marks=num_marks,
+            marks_ns=marks_ns,
         )
 
     def only(self, chosen: Bools) -> StepColumns:
@@ -79,6 +79,13 @@ class StepColumns:
         every = parts or [cls.of(())]
         names = [column.name for column in fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in every]) for name in names))
+
+
+def _marks(steps: Sequence[StepDone]) -> tuple[Ints, Ints]:
+    marks = [step.marks_ns or () for step in steps]
+    flat = chain.from_iterable(chain.from_iterable(marks))
+    num_marks = np.fromiter(map(len, marks), np.int64, len(marks))
+    return num_marks, np.fromiter(flat, np.int64).reshape(-1, NUM_MARKS)
 
 
 def _ints(steps: Sequence[StepDone], name: str) -> Ints:

@@ -31,7 +31,9 @@ Bytes = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "bytes"})]
 TimeNs = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "ns"})]
 Ms = Annotated[float, Meta(ge=0.0, le=LONGEST_MS, extra={"unit": "ms"})]
 SignedMs = Annotated[float, Meta(ge=-LONGEST_MS, le=LONGEST_MS, extra={"unit": "ms"})]
-Worker = Annotated[int, Meta(ge=0, lt=MOST_WORKERS, description="Process number.")]
+Worker = Annotated[
+    int, Meta(ge=0, lt=MOST_WORKERS, description="Number of the process in its run, from 0.")
+]
 Generation = Annotated[int, Meta(ge=0, lt=2**31, description=_GENERATION)]
 Segment = Annotated[int, Meta(ge=0, lt=MOST_SEGMENTS, description="Number of the segment.")]
 Step = Annotated[int, Meta(ge=0, le=LARGEST, description="Number of the step.")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 MOST_WORKERS = 4096
 MOST_REPLICAS = 65_536
 MOST_SEGMENTS = 1_000_000
+MOST_TAGS = 1000
 MOST_ITEMS = 1_000_000
 """Limit for the entries of any list in an event."""
 LARGEST = 2**62 - 1

@@ -55,6 +55,8 @@ class Capture(_Model):
     a worker that is not the leader when its profiler stops: the run may be lost."""
     contexts: bool = False
     """Trace the context switches of each segment's first step."""
+    limit_mb: int = Field(4096, ge=1, lt=2**31)
+    """A run without a number of steps is stopped once its folder holds this many megabytes."""
 
 
 class TpuLayout(_Model):
@@ -158,10 +160,10 @@ class RunSpec(_Model):
     """The user's own data: .npz, .csv, .parquet, .tfrecord or a folder of images."""
     global_batch_size: int = Field(256, ge=1, lt=2**31)
     """Examples in a step, over all replicas."""
-    steps: int = Field(100, ge=1, lt=2**31)
-    """Training steps."""
+    steps: int | None = Field(100, ge=1, lt=2**31)
+    """Training steps of the whole run, over all segments; None: it goes on until it is stopped."""
     seed: int = Field(0, ge=0, lt=2**31)
-    """Of initial weights and of the order of the data."""
+    """Seed of the initial weights and of the order of the data."""
     learning_rate: float | None = Field(None, ge=0)
     """Overrides the workload's own; changes while the run goes on, its optimizer's state kept."""
     loop: Loop = "custom"

@@ -71,7 +71,7 @@ class _Spec(Struct):
     workload_options: Json = {}
     data: Name | None = None
     global_batch_size: Count = 0
-    steps: Step = 0
+    steps: Step | None = 0
     seed: Small = 0
     learning_rate: float | None = None
     loop: Name = ""

@@ -23,7 +23,7 @@ LOCALITY_RULES = (
     LocalityRule(("scope",), "default → cross-replica", "", "variables made inside: V(v)"),
     LocalityRule(
         ("run", "call_for_each_replica", "enter replica"),
-        "cross-replica → replica",
+        "default or cross-replica → replica",
         "T, M, any variable",
         "T; M where all replicas gave the same",
     ),

@@ -10,6 +10,7 @@ from typing import Any
 
 from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS
 from strategy_lab.profiles.stepper.locality import locality_rules
+from strategy_lab.profiles.stepper.story import steps
 
 # The page fetches nothing and runs only the viewer: a recording is only data.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
@@ -43,6 +44,7 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) ->
         "colours": list(REPLICA_COLOURS),
         "rules": locality_rules(),
         "step": step,
+        "steps": steps(recording),
     }
     return _DOCUMENT.format(
         theme=html.escape(theme, quote=True),

@@ -5,51 +5,38 @@
   const data = JSON.parse(document.getElementById("recording").textContent);
   const main = document.getElementById("stepper");
   const entries = new Map(data.trace.entries.map((entry) => [entry.seq, entry]));
-  const beats = makeBeats();
+  // `profiles/stepper/story.py` decides the steps, their reasons and their arrows.
+  const beats = data.steps.map((step) => ({ ...step, entry: entries.get(step.entry) }));
   const lanes = makeLanes();
   let here = Math.max(0, Math.min(beats.length - 1, startStep()));
+
+  document.documentElement.classList.toggle("lecture", new URLSearchParams(location.search).has("lecture"));
 
   const view = build();
   show(here);
 
-  // --- what happened, beat by beat ---------------------------------------------------------
+  // --- lanes -------------------------------------------------------------------------------
 
-  function makeBeats() {
-    const list = [];
-    for (const entry of data.trace.entries) {
-      list.push({ seq: entry.seq, kind: "enter", entry });
-      if (entry.end_seq !== null && (entry.switch || entry.value_out || entry.error || entry.call === "merge_call")) {
-        list.push({ seq: entry.end_seq, kind: "leave", entry });
-      }
-    }
-    for (const line of data.trace.printed) {
-      list.push({ seq: line.seq, kind: "print", text: line.text, entry: entries.get(line.parent) });
-    }
-    return list.sort((a, b) => a.seq - b.seq);
+  function laneOf(place) {
+    return place.context === "replica" && place.replica !== null ? `replica ${place.replica}` : place.context;
   }
 
   function makeLanes() {
-    const replicas = new Set();
-    for (const entry of data.trace.entries) if (entry.replica !== null) replicas.add(entry.replica);
-    return ["cross", ...[...replicas].sort((a, b) => a - b)];
+    const found = new Set(beats.map((beat) => laneOf(beat)));
+    const replicas = [...found].filter((lane) => lane.startsWith("replica ")).sort((a, b) => a.slice(8) - b.slice(8));
+    return ["default", "cross-replica", "replica", ...replicas, "update"].filter((lane) => found.has(lane));
   }
 
-  function laneOf(entry) {
-    return entry && entry.replica !== null ? lanes.indexOf(entry.replica) : 0;
-  }
-
-  function colourOf(entry) {
-    if (!entry) return "var(--default)";
-    if (entry.context === "replica" && entry.replica !== null) {
-      return data.colours[entry.replica % data.colours.length];
+  function colourOf(place) {
+    if (place.context === "replica" && place.replica !== null) {
+      return data.colours[place.replica % data.colours.length];
     }
-    return { "cross-replica": "var(--cross)", update: "var(--update)" }[entry.context] || "var(--default)";
+    return { "cross-replica": "var(--cross)", update: "var(--update)" }[place.context] || "var(--default)";
   }
 
-  function contextName(entry) {
-    if (!entry) return "default context";
-    const who = entry.replica === null ? "" : ` ${entry.replica}`;
-    return entry.context === "update" ? `update context, replica${who}` : `${entry.context}${who} context`;
+  function contextName(place) {
+    if (place.context === "update" && place.replica !== null) return `update context, for the copy of replica ${place.replica}`;
+    return `${laneOf(place)} context`;
   }
 
   // --- the page ------------------------------------------------------------------------------
@@ -72,16 +59,9 @@
       oninput: () => show(Number(slider.value)),
     });
     const count = element("span", { class: "count" });
-    const now = element("div", { class: "now", "aria-live": "polite" });
-    const ribbon = element("div", { class: "ribbon", role: "group", "aria-label": "Contexts over time" });
-    const bars = beats.map((beat, index) => {
-      const bar = element("button", {
-        class: "beat", tabindex: -1, title: sentence(beat), "aria-label": sentence(beat), onclick: () => show(index),
-      });
-      bar.style.background = colourOf(beat.entry);
-      return bar;
-    });
-    ribbon.append(...bars);
+    const now = element("span", { class: "now" });
+    const why = element("span", { class: "why" });
+    const caption = element("div", { class: "caption", role: "status" }, now, why);
     const code = buildCode();
     const lanesPanel = buildLanes();
     const rules = buildRules();
@@ -89,50 +69,78 @@
     const output = element("pre");
     const devices = element("div");
     main.append(
-      element("h1", {}, data.title),
-      element("p", { class: "about" }, data.text),
+      element("header", {},
+        element("h1", {}, data.title),
+        element("div", { class: "controls" },
+          element("button", { onclick: () => show(0), "aria-label": "First step", title: "Home" }, "|◀"),
+          element("button", { onclick: () => show(here - 1), "aria-label": "Step back", title: "Left arrow" }, "◀"),
+          element("button", { class: "next", onclick: () => show(here + 1), "aria-label": "Next step", title: "Right arrow" }, "Next ▶"),
+          element("button", { onclick: () => show(beats.length - 1), "aria-label": "Last step", title: "End" }, "▶|"),
+          slider, count,
+          element("button", { onclick: toggleLecture, "aria-label": "Lecture view", class: "wide", title: "f: large text, full screen" }, "Lecture"))),
+      element("p", { class: "about" }, data.text, data.tensorflow ? ` Recorded with TensorFlow ${data.tensorflow}.` : ""),
       data.error ? buildError() : "",
-      element("div", { class: "controls" },
-        element("button", { onclick: () => show(0), "aria-label": "First step", title: "Home" }, "|◀"),
-        element("button", { onclick: () => show(here - 1), "aria-label": "Step back", title: "Left arrow" }, "◀ Back"),
-        element("button", { onclick: () => show(here + 1), "aria-label": "Next step", title: "Right arrow" }, "Next ▶"),
-        element("button", { onclick: () => show(beats.length - 1), "aria-label": "Last step", title: "End" }, "▶|"),
-        slider, count),
-      now, ribbon,
+      caption,
       element("div", { class: "grid" },
-        element("section", { class: "panel code", "aria-label": "Code" }, element("h2", {}, "Program"), element("pre", {}, ...code)),
-        element("section", { class: "panel", "aria-label": "Contexts" }, lanesPanel.node),
-        element("section", { class: "panel side", "aria-label": "Values" },
-          element("div", {}, element("h2", {}, "Values that travel"), values),
+        element("section", { class: "panel code", "aria-label": "Program", tabindex: 0 }, element("pre", {}, ...code)),
+        element("section", { class: "panel", "aria-label": "Contexts", tabindex: 0 }, lanesPanel.node),
+        element("section", { class: "panel side", "aria-label": "Values", tabindex: 0 },
+          element("div", {}, element("h2", {}, "Values of this step"), values),
+          element("div", {}, element("h2", {}, "Printed so far"), output),
           element("div", {}, element("h2", {}, "Devices"), devices),
-          element("div", {}, element("h2", {}, "Printed so far"), output))),
-      rules.node,
+          element("details", {}, element("summary", {}, "Which values each call takes and gives"), ...rules.nodes))),
     );
     document.addEventListener("keydown", onKey);
-    return { slider, count, now, bars, code, boxes: lanesPanel.boxes, rules: rules.rows, values, output, devices };
+    return { slider, count, caption, now, why, code, ...lanesPanel, rules: rules.rows, values, output, devices };
   }
 
+  // The docstring is the title and the text above the program; the other lines keep their numbers.
   function buildCode() {
-    return data.source.replace(/\n$/, "").split("\n").map((line, index) =>
-      element("div", {}, element("span", { class: "number" }, String(index + 1)), element("span", {}, line || " ")));
+    const lines = data.source.trimEnd().split("\n");
+    let first = 0;
+    if (data.text && lines[0].startsWith('"""')) {
+      first = lines.findIndex((line, index) => index > 0 && line.includes('"""')) + 1;
+      while (first < lines.length && !lines[first]) first += 1;
+    }
+    return lines.map((line, index) => element("div", index < first ? { hidden: "" } : {},
+      element("span", { class: "number" }, String(index + 1)), element("span", { class: "text" }, line || " ")));
   }
 
   function buildLanes() {
     const node = element("div", { class: "lanes" });
     node.style.gridTemplateColumns = `repeat(${lanes.length}, minmax(90px, 1fr))`;
-    lanes.forEach((lane, index) => {
-      const colour = lane === "cross" ? "var(--cross)" : data.colours[lane % data.colours.length];
-      node.append(element("div", { class: "lane", style: colour }, index ? `Replica ${lane}` : "Cross-replica"));
-    });
+    for (const lane of lanes) {
+      const colour = colourOf(beats.find((beat) => laneOf(beat) === lane));
+      node.append(element("div", { class: "lane", style: colour }, lane[0].toUpperCase() + lane.slice(1)));
+    }
+    const arrows = [];
+    let row = 2;
     const boxes = beats.map((beat, index) => {
-      const lane = laneOf(beat.entry);
       const kind = beat.kind === "leave" ? "leave" : beat.kind === "print" ? "call" : beat.entry.switch ? "" : "call";
       const failed = beat.kind === "leave" && beat.entry.error ? "failed" : "";
-      const box = element("button", { class: `box ${kind} ${failed}`, style: colourOf(beat.entry), tabindex: -1, onclick: () => show(index) }, label(beat));
-      lanes.forEach((_, column) => node.append(column === lane ? box : element("div", { class: "cell" })));
+      const box = element("button", { class: `box ${kind} ${failed}`, style: colourOf(beat), tabindex: -1, onclick: () => show(index) }, label(beat));
+      // Arrows into a box are above it, arrows out of it below.
+      const place = () => { box.style.gridArea = `${row++} / ${lanes.indexOf(laneOf(beat)) + 1}`; };
+      if (beat.kind !== "enter") place();
+      for (const arrow of beat.arrows) {
+        const line = buildArrow(arrow, row++);
+        arrows.push({ line, index });
+        node.append(line);
+      }
+      if (beat.kind === "enter") place();
+      node.append(box);
       return box;
     });
-    return { node, boxes };
+    return { node, boxes, arrows };
+  }
+
+  // From the middle of one lane to the middle of the other.
+  function buildArrow(arrow, row) {
+    const [from, to] = [lanes.indexOf(arrow.start), lanes.indexOf(arrow.end)];
+    const line = element("div", { class: `arrow ${to > from ? "right" : "left"}` }, element("span", {}, arrow.text));
+    line.style.gridArea = `${row} / ${Math.min(from, to) + 1} / ${row + 1} / ${Math.max(from, to) + 2}`;
+    line.style.margin = `0 ${50 / (Math.abs(to - from) + 1)}%`;
+    return line;
   }
 
   function buildRules() {
@@ -140,11 +148,8 @@
       element("td", {}, rule.calls.join(", ")), element("td", {}, rule.context),
       element("td", {}, rule.takes || "nothing"), element("td", {}, rule.gives)));
     const head = element("tr", {}, ...["Call", "Context", "Takes", "Gives"].map((name) => element("th", {}, name)));
-    const node = element("section", { class: "panel rules", "aria-label": "Locality rules" },
-      element("h2", {}, "Locality: which values a call takes and gives"),
-      element("p", { class: "muted" }, "T its own value on each replica (PerReplica); M the same on every replica (Mirrored); V(v) a copy on each device of variable v; N a copy on each non-slot device."),
-      element("table", {}, head, ...rows));
-    return { node, rows };
+    const letters = "T: its own value on each replica (PerReplica). M: the same value on every replica (Mirrored). V(v): a copy on each device of variable v. N: a copy on each non-slot device.";
+    return { nodes: [element("p", { class: "muted" }, letters), element("table", { class: "rules" }, head, ...rows)], rows };
   }
 
   function buildError() {
@@ -163,14 +168,18 @@
 
   function label(beat) {
     if (beat.kind === "print") return `“${beat.text}”`;
-    if (beat.kind === "leave") return beat.entry.error ? `✕ ${beat.entry.call}` : `↩ ${beat.entry.call}`;
+    if (beat.kind === "leave") return `${beat.entry.error ? "✕" : "↩"} ${beat.entry.call.replace("enter ", "")}`;
     return beat.entry.call;
   }
 
   function sentence(beat) {
     if (beat.kind === "print") return `prints “${beat.text}”`;
-    const where = contextName(beat.entry);
-    if (beat.kind === "leave") return beat.entry.error ? `${beat.entry.call} fails in ${where}` : `${beat.entry.call} returns to its caller`;
+    const where = contextName(beat);
+    if (beat.entry.call.startsWith("enter ")) {
+      if (beat.kind === "enter") return `Control enters ${where}`;
+      return beat.entry.error ? `The error leaves ${where}` : `Control leaves ${where}`;
+    }
+    if (beat.kind === "leave") return beat.entry.error ? `${beat.entry.call} fails in ${where}` : `${beat.entry.call} is done in ${where}`;
     return beat.entry.switch ? `${beat.entry.call}: control enters ${where}` : `${beat.entry.call} is called in ${where}`;
   }
 
@@ -178,7 +187,7 @@
 
   function show(index) {
     if (!beats.length) {
-      view.now.textContent = "Nothing crossed a context. Call strategy.run, reduce or scope, and record again.";
+      view.why.textContent = "Nothing crossed a context. Call strategy.run, reduce or scope, and record again.";
       view.count.textContent = "0 steps";
       return;
     }
@@ -188,9 +197,14 @@
     view.slider.setAttribute("aria-valuetext", sentence(beat));
     view.count.textContent = `step ${here + 1} of ${beats.length}`;
     const phase = beat.entry && beat.entry.phase === "tracing" ? "while the tf.function is traced; its later steps switch nothing" : "";
-    view.now.replaceChildren(sentence(beat), element("small", {}, phase));
-    mark(view.bars);
-    mark(view.boxes);
+    view.caption.style.setProperty("--c", colourOf(beat));
+    view.now.textContent = sentence(beat);
+    view.why.replaceChildren(beat.why, element("small", {}, phase ? ` (${phase})` : ""));
+    view.boxes.forEach((box, each) => {
+      box.classList.toggle("done", each < here);
+      box.classList.toggle("here", each === here);
+    });
+    for (const { line, index: step } of view.arrows) line.classList.toggle("here", step === here);
     reveal(view.boxes[here]);
     showLine(beat);
     showValues(beat);
@@ -214,17 +228,12 @@
     } catch { /* the page around this one is not ours: no address to change */ }
   }
 
-  function mark(nodes) {
-    nodes.forEach((node, index) => {
-      node.classList.toggle("done", index < here);
-      node.classList.toggle("here", index === here);
-    });
-  }
-
+  // Keeps the active line in the middle of its panel; the page around it stays where it is.
   function reveal(node) {
     const panel = node.closest(".panel");
-    const inside = node.offsetTop - panel.offsetTop;
-    if (inside < panel.scrollTop + 40 || inside > panel.scrollTop + panel.clientHeight - 60) panel.scrollTop = inside - panel.clientHeight / 2;
+    const top = node.getBoundingClientRect().top - panel.getBoundingClientRect().top;
+    const isInside = top > panel.clientHeight * 0.2 && top + node.offsetHeight < panel.clientHeight * 0.8;
+    if (!isInside) panel.scrollTop += top - panel.clientHeight / 2;
   }
 
   function showLine(beat) {
@@ -245,7 +254,7 @@
 
   function describe(name, value) {
     const box = element("div", { class: "value" }, element("b", {}, name), " ",
-      element("span", { class: "chip" }, value.kind), !value.locality ? null : element("span", { class: "chip", title: "Locality: T a tensor of one replica, M mirrored, V(v) laid out like variable v" }, value.locality),
+      element("span", { class: "chip" }, value.kind), !value.locality ? null : element("span", { class: "chip" }, locality(value.locality)),
       value.name ? element("span", { class: "muted" }, value.name) : null, value.text ? element("span", { class: "muted" }, value.text) : null);
     if (value.components.length) {
       box.append(element("table", {}, ...value.components.map((part) => element("tr", {},
@@ -256,6 +265,11 @@
     }
     for (const [inner, item] of value.items) box.append(describe(`${name}.${inner}`, item));
     return box;
+  }
+
+  function locality(letters) {
+    if (letters.startsWith("V(")) return `${letters}: a copy on each device of ${letters.slice(2, -1)}`;
+    return { T: "T: one value per replica", M: "M: the same on every replica" }[letters] || letters;
   }
 
   function shortDevice(device) {
@@ -281,7 +295,20 @@
 
   // --- moving --------------------------------------------------------------------------------
 
+  function toggleLecture() {
+    const root = document.documentElement;
+    const isOn = root.classList.toggle("lecture");
+    if (isOn) root.requestFullscreen?.().catch(() => {}); // a frame may be refused; the text is large all the same
+    else if (document.fullscreenElement) document.exitFullscreen();
+    show(here);
+  }
+
   function onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "f" || (event.key === "Escape" && document.documentElement.classList.contains("lecture"))) {
+      toggleLecture();
+      return;
+    }
     const moves = { ArrowRight: here + 1, ArrowDown: here + 1, " ": here + 1, ArrowLeft: here - 1, ArrowUp: here - 1, Home: 0, End: beats.length - 1 };
     if (!(event.key in moves) || event.target.tagName === "TEXTAREA" || (event.key === " " && event.target.tagName === "BUTTON")) return;
     event.preventDefault();

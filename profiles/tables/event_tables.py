@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.events import MemorySampled, Retraced, SegmentOpened
+from strategy_lab.profiles.run.events import Imported, MemorySampled, Retraced, SegmentOpened
 from strategy_lab.profiles.run.step_columns import UNKNOWN, Bools, Ints, StepColumns
 from strategy_lab.profiles.tables.link_rows import link_rows
 from strategy_lab.profiles.tables.schema import TABLES
@@ -57,9 +57,11 @@ def _traced(sources: Sequence[EventSource]) -> tuple[Ints, Ints]:
     These are the first step of each process in each segment, and those in which the recorder
     detected retracing.
     """
+    is_imported = any(source.of_kind(Imported) for source in sources)
     first = [
         (opened.segment, opened.first_step)
         for source in sources
+        if not is_imported  # other programs do not begin with the first step of their profile
         for opened in source.of_kind(SegmentOpened)
     ]
     again = [

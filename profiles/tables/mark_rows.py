@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.run.step_columns import StepColumns
 from strategy_lab.profiles.run.topology import is_pod, worker_of
 from strategy_lab.profiles.tables.columns import distinct
@@ -41,6 +42,9 @@ class MarkRows:
     """Duration of that step."""
     input_ns: Ints
     """How long the step waited for its batch; 0 if that was not measured."""
+    delay_ns: Ints
+    """The delay that the lab injected into the replica, by the spec; at most until its gradients
+    were ready."""
 
     def __len__(self) -> int:
         return len(self.step)
@@ -108,7 +112,16 @@ def _blocks(
             start_ns=np.repeat(steps.start_ns[chosen], num_replicas),
             wall_ns=np.repeat(_ns(steps.wall_ms[chosen]), num_replicas),
             input_ns=np.repeat(_ns(np.nan_to_num(steps.input_ms[chosen])), num_replicas),
+            delay_ns=_delays(opened, replica, marks_ns),
         )
+
+
+def _delays(opened: SegmentOpened | None, replicas: Ints, marks_ns: Ints) -> Ints:
+    known = injected_delays(opened) if opened else {}
+    configured = _ns(np.array([known.get(replica, 0.0) for replica in replicas.tolist()]))
+    longest = np.maximum(marks_ns[:, 1] - marks_ns[:, 0], 0)
+    delays: Ints = np.minimum(np.tile(configured, len(marks_ns) // len(replicas)), longest)
+    return delays
 
 
 def _ns(length_ms: npt.NDArray[np.float64]) -> Ints:

@@ -35,8 +35,9 @@ def marks_table(
     """
     is_unknown = np.isin(rows.segment, incomplete)
     layout = {segment.segment: segment for segment in segments}
-    compute, wait, reduce = between_marks(
-        rows.inputs_ns, rows.gradients_ns, rows.reduced_ns, last_gradients_ns(rows, clocks, layout)
+    last_ns = last_gradients_ns(rows, clocks, layout)
+    compute, delay, wait, reduce = between_marks(
+        rows.inputs_ns, rows.gradients_ns, rows.reduced_ns, last_ns, rows.delay_ns
     )
     columns = {
         "segment": rows.segment.astype(np.int32),
@@ -45,6 +46,7 @@ def marks_table(
         "replica": rows.replica.astype(np.int32),
         "device": replica_devices(rows.segment, rows.replica, layout),
         "compute_ms": _ms(compute),
+        "delay_ms": _ms(delay),
         "wait_ms": pa.array(_ms(wait), mask=is_unknown),
         "reduce_ms": pa.array(_ms(reduce), mask=is_unknown),
         "start_ns": rows.inputs_ns,

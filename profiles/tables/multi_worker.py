@@ -119,12 +119,14 @@ def _from_marks(
     keys = zip(*(getattr(rows, name).tolist() for name in _KEY[:3]), strict=True)
     wanted = np.array([key not in has for key in keys], bool)
     rows, last_ns = rows.only(wanted), last_ns[wanted]
-    compute, wait, transfer = (
+    compute, delay, wait, transfer = (
         length / 1e6
-        for length in between_marks(rows.inputs_ns, rows.gradients_ns, rows.reduced_ns, last_ns)
+        for length in between_marks(
+            rows.inputs_ns, rows.gradients_ns, rows.reduced_ns, last_ns, rows.delay_ns
+        )
     )
     wall = rows.wall_ns / 1e6
-    between = (compute, wait, transfer)
+    between = (compute, delay, wait, transfer)
     phases = fill_step(wall, rows.input_ns / 1e6, between, np.minimum, np.maximum)
     known = {"clock": "host", "source": "marks"}
     columns = {

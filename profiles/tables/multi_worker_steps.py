@@ -7,6 +7,7 @@ later row that shows that others waited longer corrects their phases.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -20,11 +21,12 @@ from strategy_lab.profiles.run.events import (
     SegmentOpened,
     StepDone,
 )
+from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.run.step_columns import StepColumns
 from strategy_lab.profiles.run.tail import Told
 from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.tables.mark_phases import PhasesMs, split_step
-from strategy_lab.profiles.tables.mark_rows import read_mark_rows
+from strategy_lab.profiles.tables.mark_rows import first_replica, read_mark_rows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns
 from strategy_lab.profiles.tables.multi_worker import complete_tables
 from strategy_lab.profiles.tables.schema import TABLES
@@ -54,6 +56,8 @@ class AcrossWorkers:
     def __init__(self) -> None:
         self._together: dict[int, SegmentOpened] = {}
         """Segments whose workers wait for each other, as the first worker opened them."""
+        self._delays: dict[int, tuple[SegmentOpened, dict[int, float]]] = {}
+        """Segments into whose replicas the lab injected a delay, with its length by replica."""
         self._open: OrderedDict[tuple[int, int, int], _Step] = OrderedDict()
         self._told: dict[int, list[Event]] = {}
         self._clocks: Clocks | None = None
@@ -62,6 +66,8 @@ class AcrossWorkers:
         """Update segments and clocks from an event other than a step."""
         event = told.event
         if isinstance(event, SegmentOpened):
+            if delays_ms := injected_delays(event):
+                self._delays[event.segment] = event, delays_ms
             if event.num_workers > 1 and not has_coordinator(event):
                 self._together.setdefault(event.segment, event)
         elif isinstance(event, ClockMeasured | Environment) and told.worker is not None:
@@ -74,7 +80,7 @@ class AcrossWorkers:
     def split(self, worker: int, step: StepDone) -> tuple[Split, list[tuple[int, Split]]]:
         """Phases of a worker's step, and those of other workers that it changes."""
         if step.segment not in self._together or not step.marks_ns:
-            return split_step(step), []
+            return split_step(step, None, self._delays_of(worker, step)), []
         own = max(gradients for _, gradients, _ in step.marks_ns)
         clocks = self._known_clocks()
         group = clocks.workers[worker].group if worker in clocks.workers else -1 - worker
@@ -85,11 +91,23 @@ class AcrossWorkers:
         others = list(known.by_worker.items()) if is_later else []
         known.by_worker[worker] = step
         changed = [
-            (other, _split(clocks, other, theirs, known.last_ns))
+            (other, self._split(clocks, other, theirs, known.last_ns))
             for other, theirs in others
             if other != worker
         ]
-        return _split(clocks, worker, step, known.last_ns), changed
+        return self._split(clocks, worker, step, known.last_ns), changed
+
+    def _split(self, clocks: Clocks, worker: int, step: StepDone, last_ns: int) -> Split:
+        own_last_ns = last_ns - clocks.ahead_at(worker, last_ns)
+        return split_step(step, own_last_ns, self._delays_of(worker, step))
+
+    def _delays_of(self, worker: int, step: StepDone) -> Sequence[float]:
+        """The delays of a worker's replicas in a step, in order; empty without any."""
+        if step.segment not in self._delays or not step.marks_ns:
+            return ()
+        opened, delays_ms = self._delays[step.segment]
+        first = first_replica(worker, len(step.marks_ns), opened)
+        return [delays_ms.get(first + at, 0.0) for at in range(len(step.marks_ns))]
 
     def complete(self, tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
         """The tables of a capture window with what the marks of all workers add to them."""
@@ -124,7 +142,3 @@ class AcrossWorkers:
                 [EventSource("", worker, 0, told) for worker, told in sorted(self._told.items())]
             )
         return self._clocks
-
-
-def _split(clocks: Clocks, worker: int, step: StepDone, last_ns: int) -> Split:
-    return split_step(step, last_ns - clocks.ahead_at(worker, last_ns))

@@ -5,9 +5,8 @@ A damaged file, or a row that does not fit its table, is left out and named in a
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,17 +14,15 @@ import pyarrow as pa
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
 from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
+    content_of,
     fit,
     read_columns,
-    why_unreadable,
 )
 from strategy_lab.profiles.tables.recorded import RecordedFile, checksum
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 
 Noted = Callable[[str], None]
 _ANY: Mapping[Path, RecordedFile] = {}
-_THREADS = 4
-"""Arrow reads without the interpreter lock: threads halve the time for hundreds of small files."""
 
 
 def table_files(run: Path) -> dict[str, list[Path]]:
@@ -35,17 +32,22 @@ def table_files(run: Path) -> dict[str, list[Path]]:
         files["placement"] += sorted(folder.path.glob("placement-*.parquet"))
         files["contexts"] += sorted(folder.path.glob("contexts-*.parquet"))
         for window in window_folders(folder):
+            there = _names_in(window)
             for name in WINDOW_TABLES:
-                files[name].append(window / f"{name}.parquet")
-    return {name: [path for path in paths if _is_there(path)] for name, paths in files.items()}
+                if there is None or f"{name}.parquet" in there:
+                    files[name].append(window / f"{name}.parquet")
+    return files
 
 
-def _is_there(path: Path) -> bool:
-    """Return whether the path exists; a broken link counts and is noted when it is read."""
+def _names_in(folder: Path) -> set[str] | None:
+    """Return the names in a folder, those of broken links too; None if it cannot be read.
+
+    What cannot be read is noted when the file is read.
+    """
     try:
-        return path.is_symlink() or path.exists()
+        return {path.name for path in folder.iterdir()}
     except OSError:
-        return True
+        return None
 
 
 def window_folders(folder: WorkerFolder) -> list[Path]:
@@ -66,12 +68,11 @@ def read_table(
     that differs is left out and named in a note.
     """
     read = []
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for path, found in zip(files, pool.map(partial(_try, name, recorded), files), strict=True):
-            if isinstance(found, UnreadableTableError):
-                noted(f"{path.name} in {path.parent.name} {found}: left out of {name}")
-            else:
-                read.append((path, *found))
+    for path in files:
+        try:
+            read.append((path, *_read(name, path, recorded.get(path))))
+        except UnreadableTableError as error:
+            noted(f"{path.name} in {path.parent.name} {error}: left out of {name}")
     whole = _all_fitting(name, [part for _path, part, _lacking in read if part.num_rows])
     if whole is not None:
         for path, _part, lacking in read:
@@ -89,29 +90,21 @@ def read_table(
     return _together(name, parts)
 
 
-def _try(
-    name: str, recorded: Mapping[Path, RecordedFile], path: Path
-) -> tuple[pa.Table, list[str]] | UnreadableTableError:
-    try:
-        return _read(name, path, recorded.get(path))
-    except UnreadableTableError as error:
-        return error
-
-
 def _read(name: str, path: Path, wanted: RecordedFile | None) -> tuple[pa.Table, list[str]]:
-    is_as_written = wanted is None or wanted.crc32 is None or _checksum(path) == wanted.crc32
+    content = content_of(path)
+    is_as_written = wanted is None or wanted.crc32 is None or _checksum(content) == wanted.crc32
     if wanted and wanted.crc32 is not None and is_as_written and not wanted.num_rows:
         return TABLES[name].empty_table(), []  # empty files are common and slow to read
-    part, lacking = read_columns(name, path, wanted.num_rows if wanted else None)
+    part, lacking = read_columns(name, content, wanted.num_rows if wanted else None)
     if not is_as_written:
         raise UnreadableTableError("is not what the run wrote")
     return part, lacking
 
 
-def _checksum(path: Path) -> int | None:
-    """Return the file's checksum, or None if it cannot be read."""
+def _checksum(content: bytes | Path) -> int | None:
+    """Return the checksum of a file, or None if it cannot be read."""
     try:
-        return checksum(path) if why_unreadable(path) is None else None
+        return zlib.crc32(content) if isinstance(content, bytes) else checksum(content)
     except OSError:
         return None
 

@@ -5,6 +5,7 @@ Without a note about missing records, figures of an incomplete run would look co
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -193,9 +194,12 @@ def checksum(path: Path) -> int:
 
 def _is_there(path: Path) -> bool:
     try:
-        return path.is_symlink() or path.exists()
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError:
-        return True  # the error is noted when the file is read
+        pass  # the error is noted when the file is read
+    return True
 
 
 def _note(folder: Path, files: Sequence[RecordedFile]) -> str:

@@ -83,8 +83,13 @@ _IN_WINDOW: list[_Row] = [
 ]
 _SPLIT: list[_Row] = [
     ("start_ns", TIME_NS.required),
-    ("wall_ms", MS.required, "compute + wait + transfer + input + idle"),
+    ("wall_ms", MS.required, "compute + delay + wait + transfer + input + idle"),
     ("compute_ms", MS.required),
+    (
+        "delay_ms",
+        MS,
+        "the lab's injected delay; without a record of its op derived from the spec",
+    ),
     ("wait_ms", MS.required),
     ("transfer_ms", MS.required),
     ("input_ms", MS.required),
@@ -102,6 +107,7 @@ _ABOUT = {
     "device": "full device name",
     "start_ns": "when it began",
     "compute_ms": "the replica runs ops of its own",
+    "delay_ms": "the lab's injected delay: at most its length in the spec; derived",
     "wait_ms": "it has entered a collective and others have not",
     "transfer_ms": "its tensors move, every replica being there",
     "input_ms": "the step waits for its batch",
@@ -156,7 +162,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("worker", WORKER.required),
         ("replica", REPLICA.required),
         ("device", NAME),
-        ("compute_ms", MS, "gradients ready - inputs ready"),
+        ("compute_ms", MS, "gradients ready - inputs ready - delay"),
+        ("delay_ms", MS),
         ("wait_ms", MS, "last replica's gradients ready - own gradients ready"),
         ("reduce_ms", MS, "own reduced - last replica's gradients ready"),
         ("start_ns", TIME_NS),
@@ -230,7 +237,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("replica", REPLICA),
         ("name", NAME),
         ("op", NAME),
-        ("category", NAME, "compute, collective, transfer, input, wait, other"),
+        ("category", NAME, "compute, collective, transfer, input, wait, delay, other"),
         ("start_ns", TIME_NS.required),
         ("duration_ns", LENGTH_NS.required, "how long it ran"),
         ("clock", NAME),
@@ -263,11 +270,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("scheduled_ns", TIME_NS, "put into the queue; all times are by the coordinator's clock"),
         ("start_ns", TIME_NS, "begun by its worker"),
         ("finished_ns", TIME_NS, "result there"),
-        ("wall_ms", MS, "from its start to its push: input + pull + compute + push"),
+        ("wall_ms", MS, "from its start to its push: input + pull + compute + delay + push"),
         ("queue_ms", MS, "start - scheduled"),
         ("input_ms", MS, "the worker waits for its batch"),
         ("pull_ms", MS, "it reads the variables from the servers"),
         ("compute_ms", MS, "it computes gradients"),
+        ("delay_ms", MS),
         ("push_ms", MS, "it sends them, until the servers have answered"),
         ("return_ms", MS, "finished - pushed"),
     ),
@@ -337,9 +345,12 @@ UNIQUE = {
 }
 """Key columns: at most one row of a file has the same values in all of them."""
 
+ADDED = {"replica_steps": ("delay_ms",), "core_steps": ("delay_ms",)}
+"""Columns that files of earlier versions do not have."""
+
 MOST_ROWS = {"spans": 10_000_000}
 """Largest number of rows of a file; `MOST_OTHER_ROWS` for tables not listed here."""
 MOST_OTHER_ROWS = 1_000_000
 
-CATEGORIES = ("compute", "wait", "transfer", "input", "idle")
+CATEGORIES = ("compute", "delay", "wait", "transfer", "input", "idle")
 """The phases of a replica's step, in the order in which all charts stack them."""

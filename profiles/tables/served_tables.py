@@ -20,24 +20,29 @@ import pyarrow as pa
 from strategy_lab.profiles.clocks.estimate import Clocks
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.event_parts import ServedVariable
-from strategy_lab.profiles.run.events import ClosureDone, VariablesServed
+from strategy_lab.profiles.run.events import ClosureDone, SegmentOpened, VariablesServed
+from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.tables.schema import TABLES
 
 Floats = npt.NDArray[np.float64]
 
-SERVED_PARTS = ("input", "pull", "compute", "push")
-"""What a worker does in a step, one after the other: what lies between two marks of a closure."""
+SERVED_PARTS = ("input", "pull", "compute", "delay", "push")
+"""What a worker does in a step, one after the other. All but the delay that the lab injected lie
+between two marks of a closure; the delay comes from the spec, and compute is without it."""
+_COMPUTE = SERVED_PARTS.index("compute")
 
 
-def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
+def closures_table(
+    sources: Sequence[EventSource], clocks: Clocks, segments: Sequence[SegmentOpened]
+) -> pa.Table:
     """Return one row per closure."""
     events = [event for source in sources for event in source.of_kind(ClosureDone)]
     latest = {(event.segment, event.step): event for event in events}  # the last of repeated steps
     found = list(latest.values())
     worker = np.array([event.worker for event in found], np.int64)
-    marks = np.array([_floats(event.marks_ns) for event in found]).reshape(
-        -1, len(SERVED_PARTS) + 1
-    )
+    marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, len(SERVED_PARTS))
+    injected = {segment.segment: injected_delays(segment) for segment in segments}
+    delays = [injected.get(event.segment, {}).get(event.worker - 1, 0.0) for event in found]
     base = np.array([event.scheduled_ns for event in found], np.int64)
     # float64 ns since the closure's start: exact for durations far longer than a run.
     start_ns = np.array([event.marks_ns[0] for event in found], np.int64)
@@ -46,7 +51,10 @@ def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
     busy_ns = marks[:, -1]
     # The coordinator is the first process, so its clock is the reference clock.
     is_known = clocks.groups(worker) == clocks.groups(np.zeros_like(worker))
-    lengths = np.diff(marks, axis=1) / 1e6
+    lengths = np.maximum(np.diff(marks, axis=1) / 1e6, 0.0)
+    delay = np.minimum(np.array(delays), lengths[:, _COMPUTE])
+    lengths[:, _COMPUTE] -= delay
+    lengths = np.insert(lengths, _COMPUTE + 1, delay, axis=1)
     columns: dict[str, Any] = {
         "segment": [event.segment for event in found],
         "step": [event.step for event in found],
@@ -65,12 +73,19 @@ def closures_table(sources: Sequence[EventSource], clocks: Clocks) -> pa.Table:
     return pa.table(columns, schema=TABLES["closures"])
 
 
-def parts_ms(closure: ClosureDone) -> tuple[float, ...] | None:
-    """The lengths of a closure's `SERVED_PARTS`; None if one was not measured."""
+def parts_ms(closure: ClosureDone, delay_ms: float) -> tuple[float, ...] | None:
+    """The lengths of a closure's `SERVED_PARTS`; None if one was not measured.
+
+    `delay_ms` is the delay that the lab injected into its worker.
+    """
     times = [mark for mark in closure.marks_ns if mark is not None]
     if len(times) < len(closure.marks_ns):
         return None
-    return tuple(max(0, after - before) / 1e6 for before, after in itertools.pairwise(times))
+    parts = [max(0, after - before) / 1e6 for before, after in itertools.pairwise(times)]
+    delay_ms = min(delay_ms, parts[_COMPUTE])
+    parts[_COMPUTE] -= delay_ms
+    parts.insert(_COMPUTE + 1, delay_ms)
+    return tuple(parts)
 
 
 def served_table(sources: Sequence[EventSource]) -> pa.Table:

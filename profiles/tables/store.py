@@ -8,7 +8,7 @@ The profile of an unfinished run is a snapshot; `profiles.run.tail` follows a ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from strategy_lab.profiles.clocks.estimate import Clocks, estimate_clocks
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_decoder import describe_left_out
 from strategy_lab.profiles.run.event_files import EventSource, Kind, read_sources
-from strategy_lab.profiles.run.events import Environment, SegmentOpened
+from strategy_lab.profiles.run.events import Environment, Imported, SegmentOpened
 from strategy_lab.profiles.run.layout import (
     LAUNCHER_EVENTS,
     RUN_FILE,
@@ -53,8 +53,9 @@ from strategy_lab.profiles.tables.recorded import (
     of_this_run,
     recorded_files,
 )
-from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.schema import ADDED, TABLES
 from strategy_lab.profiles.tables.served_tables import closures_table, served_table
+from strategy_lab.profiles.tables.unmeasured_delay import with_delays
 
 Answer = TypeVar("Answer")
 
@@ -123,6 +124,20 @@ class Profile:
         return msgspec.structs.replace(found[0], devices=list(devices.values()))
 
     @cached_property
+    def unknown(self) -> Mapping[str, str]:
+        """Why an imported run lacks something, by topic (`events.Imported`); else empty."""
+        return {
+            topic: reason
+            for event in self.events(Imported)
+            for topic, reason in event.unknown.items()
+        }
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the run was recorded by another program."""
+        return bool(self.events(Imported))
+
+    @cached_property
     def clocks(self) -> Clocks:
         """The offsets between the workers' clocks."""
         return estimate_clocks(self.sources)
@@ -184,6 +199,8 @@ class Profile:
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
             found = self._read(name, self._notes.append)
+            if name in ADDED:
+                found = with_delays(found, self.segments)
             return self._completed(name, found) if name in COMPLETED else found
         if name == "marks":
             incomplete = [item.segment for item in self.segments if self.absent_workers(item)]
@@ -193,22 +210,25 @@ class Profile:
             "steps": lambda: steps_table(self.sources),
             "memory": lambda: memory_table(self.sources),
             "links": lambda: links_table(self.sources),
-            "closures": lambda: closures_table(self.sources, self.clocks),
+            "closures": lambda: closures_table(self.sources, self.clocks, self.segments),
             "served": lambda: served_table(self.sources),
         }
         return made[name]()
 
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
         """Complete a table of captured steps with the marks of other workers."""
+        if len({source.worker for source in self.sources} - {None}) < 2:
+            return found
         # A pod's captures already include the replicas of all its hosts.
         pods = [segment.segment for segment in self.segments if is_pod(segment)]
         marked = self.mark_rows.only(~np.isin(self.mark_rows.segment, pods))
-        if len({source.worker for source in self.sources} - {None}) < 2 or not len(marked):
+        if not len(marked):
             return found
         raw = {
             other: found if other == name else self._read(other, _discard_note)
             for other in COMPLETED
         }
+        raw["replica_steps"] = with_delays(raw["replica_steps"], self.segments)
         layout = {segment.segment: segment for segment in self.segments}
         last_ns = last_gradients_ns(marked, self.clocks, layout)
         return complete_tables(raw, marked, last_ns, layout)[name]

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.tables.columns import is_one_of
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.lanes import assign_lanes
 from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
@@ -24,6 +26,8 @@ from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock,
 Ints = npt.NDArray[np.int64]
 _Key = tuple[int, int, str]
 _FEW_KEYS = 1_000_000
+COLLECTIVE, WAIT, TRANSFER = "collective", "wait", "transfer"
+"""Categories of spans: a collective is waiting for the last rank, then transfer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,10 @@ class Track:
     """Whether the spans come from in-graph timestamps (marks) and not from op events."""
     first_row: int
     num_rows: int
+
+    @property
+    def rows(self) -> range:
+        return range(self.first_row, self.first_row + self.num_rows)
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,25 @@ class Timeline:
     names: list[str]
     ops: list[str]
     categories: list[str]
+    waits: dict[str, Ints]
+    """Spans of collectives of which it is known when the last rank had started: `span`, ascending,
+    and `waited`, the ns from the span's start until then. What is left of the span is transfer."""
     steps: dict[str, list[Any]]
     """Captured steps: `step`, `segment`, `start` and `end`, in order of time."""
+    split_steps: dict[str, Ints]
+    """The phases of captured steps in ns, one entry per replica: `step` (a number of `steps`),
+    `replica`, and one column per phase."""
     links: dict[str, Ints]
-    """The ranks of collectives: `group`, `row`, `start`, `end`, in order of start."""
+    """The ranks of collectives in order of start: `group`, `row`, `start`, `moving` (when the last
+    rank had started), `end`, `op` (in `link_ops`), `bytes` (-1 if unknown) and `is_derived` (from
+    the sends of an algorithm: its time is in their spans already)."""
+    link_ops: list[str]
+    sends: dict[str, Ints]
+    """Tensors sent from device to device in order of start: `from_row`, `to_row`, `start`, `end`
+    (-1 if unknown) and `bytes` (-1 if unknown)."""
+    _order: npt.NDArray[np.int32]
+    """The row of each span in the table `spans`."""
+    _thread: pa.ChunkedArray
 
     @property
     def num_spans(self) -> int:
@@ -76,6 +99,29 @@ class Timeline:
     @property
     def num_rows(self) -> int:
         return len(self.row_starts) - 1
+
+    @property
+    def drawn_categories(self) -> list[str]:
+        """The categories in which something is drawn, a collective as what it consists of."""
+        counts = np.bincount(self.category, minlength=len(self.categories))
+        if len(self.waits["span"]):
+            counts[self.category[self.waits["span"][0]]] -= len(self.waits["span"])
+            counts[[self.categories.index(name) for name in (WAIT, TRANSFER)]] += 1
+        return [name for name, count in zip(self.categories, counts, strict=True) if name and count]
+
+    def waited(self, spans: Ints) -> Ints:
+        """Return the ns that each of these spans waited for the last rank, -1 if unknown."""
+        waited = np.full(len(spans), -1, np.int64)
+        known = self.waits["span"]
+        if len(known):
+            at = np.minimum(np.searchsorted(known, spans), len(known) - 1)
+            found = known[at] == spans
+            waited[found] = self.waits["waited"][at[found]]
+        return waited
+
+    def threads(self, spans: Ints) -> Ints:
+        """Return the thread of each of these spans, -1 if unknown."""
+        return _ints(self._thread.take(pa.array(self._order[spans])))
 
 
 def lay_out(profile: Profile) -> Timeline:
@@ -93,14 +139,19 @@ def lay_out(profile: Profile) -> Timeline:
     marked = [op.endswith(MARKED) for op in _first_texts(table["op"], order, codes)]
     facts = list(zip(clocks, marked, strict=True))
     rows, tracks = _rows(start, end, codes, keys, facts, profile.process_titles)
-    by_row = np.argsort(rows, kind="stable")
-    order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
     num_rows = tracks[-1].first_row + tracks[-1].num_rows if tracks else 0
+    if num_rows > len(tracks):  # else the spans are in this order already
+        by_row = np.argsort(rows, kind="stable")
+        order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
     row_starts = np.searchsorted(rows, np.arange(num_rows + 1)).astype(np.int64)
     columns = {name: _dictionary(table[name]) for name in ("name", "op", "category")}
     for key in ("start", "end"):
         steps[key] = [value - origin for value in steps[key]]
     last_step = max(steps["end"], default=0)
+    links, link_ops = _links(profile, tracks, origin, start, row_starts)
+    category = columns["category"][0].astype(np.int8)[order]
+    categories = columns["category"][1]
+    waits = _waits(links, start, end, row_starts, category == _code(categories, COLLECTIVE))
     return Timeline(
         origin_ns=origin,
         length_ns=max(int(end.max()) if len(end) else 0, last_step, 1),
@@ -108,15 +159,22 @@ def lay_out(profile: Profile) -> Timeline:
         row_starts=row_starts,
         start=start,
         end=end,
-        step=_ints(table["step"])[order].astype(np.int32),
-        name=columns["name"][0][order].astype(np.int32),
-        op=columns["op"][0][order].astype(np.int32),
-        category=columns["category"][0][order].astype(np.int8),
+        # Cast first: reordering small values takes a fifth of the time.
+        step=_ints(table["step"]).astype(np.int32)[order],
+        name=columns["name"][0].astype(np.int32)[order],
+        op=columns["op"][0].astype(np.int32)[order],
+        category=category,
         names=columns["name"][1],
         ops=columns["op"][1],
-        categories=columns["category"][1],
+        categories=_with_parts(categories) if len(waits["span"]) else categories,
+        waits=waits,
         steps=steps,
-        links=_links(profile, tracks, origin, start, row_starts),
+        split_steps=_split_steps(profile, steps),
+        links=links,
+        link_ops=link_ops,
+        sends=_sends(profile, tracks, origin, start, row_starts),
+        _order=order.astype(np.int32),
+        _thread=table["thread"],
     )
 
 
@@ -242,21 +300,28 @@ def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
     }
 
 
+def _split_steps(profile: Profile, steps: Mapping[str, list[Any]]) -> dict[str, Ints]:
+    table = profile.table("replica_steps")
+    pairs = zip(steps["segment"], steps["step"], strict=True)
+    numbers = {pair: number for number, pair in enumerate(pairs)}
+    keys = zip(_ints(table["segment"]).tolist(), _ints(table["step"]).tolist(), strict=True)
+    step = np.array([numbers.get(key, -1) for key in keys], np.int64)
+    columns = {"step": step, "replica": _ints(table["replica"])}
+    for name in CATEGORIES:
+        columns[name] = np.rint(table[f"{name}_ms"].to_numpy() * 1e6).astype(np.int64)
+    return {name: values[step >= 0] for name, values in columns.items()}
+
+
 def _links(
     profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
-) -> dict[str, Ints]:
-    """Return the ranks of collectives. Ranks of one instance share a group.
+) -> tuple[dict[str, Ints], list[str]]:
+    """Return the ranks of collectives, and the names of their ops. Ranks of one instance share a
+    group.
 
     A collective without an instance number is identified by its name.
     """
     table = table_on_one_clock(profile, "collectives")
-    numbers = {(track.worker, track.device): i for i, track in enumerate(tracks)}
-    devices, names = _dictionary(table["device"])
-    workers = _ints(table["worker"]).tolist()
-    track = np.array(
-        [numbers.get((worker, names[d]), -1) for worker, d in zip(workers, devices, strict=True)],
-        np.int64,
-    )
+    track = _tracks_of(table, "device", tracks)
     instance = _ints(table["instance"])
     name = np.where(instance < 0, _dictionary(table["name"])[0], -1)
     group = np.zeros(len(track), np.int64)
@@ -264,22 +329,106 @@ def _links(
         _, place = np.unique(part, return_inverse=True)
         group = np.unique(group * (len(part) + 1) + place, return_inverse=True)[1]
     start = _ints(table["start_ns"]) - origin
-    lasted = [table[column].fill_null(0.0).to_numpy() for column in ("wait_ms", "transfer_ms")]
-    end = start + ((lasted[0] + lasted[1]) * 1e6).astype(np.int64)
+    waited, moved = (table[name].fill_null(0.0).to_numpy() for name in ("wait_ms", "transfer_ms"))
+    op, ops = _dictionary(table["op"])
+    columns = {
+        "group": group,
+        "row": _rows_on(track, start, tracks, start_of, row_starts),
+        "start": start,
+        "moving": start + (waited * 1e6).astype(np.int64),
+        "end": start + ((waited + moved) * 1e6).astype(np.int64),
+        "op": op,
+        "bytes": _ints(table["bytes"]),
+        "is_derived": is_one_of(table, "source", ["derived"]).astype(np.int64),
+    }
+    return _in_order(columns, track >= 0), ops
+
+
+def _waits(
+    links: Mapping[str, Ints],
+    start: Ints,
+    end: Ints,
+    row_starts: Ints,
+    is_collective: npt.NDArray[np.bool_],
+) -> dict[str, Ints]:
+    """Return `Timeline.waits`: the spans that begin where a rank of a measured collective does."""
+    spans, waited = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    measured = np.flatnonzero(links["is_derived"] == 0)
+    for row in np.unique(links["row"][measured]).tolist():
+        ranks = measured[links["row"][measured] == row]
+        first, last = row_starts[row], row_starts[row + 1]
+        at = first + np.searchsorted(start[first:last], links["start"][ranks])
+        at = np.minimum(at, last - 1)
+        own = (start[at] == links["start"][ranks]) & is_collective[at]
+        at, ranks = at[own], ranks[own]
+        spans.append(at)
+        waited.append(np.clip(links["moving"][ranks] - start[at], 0, end[at] - start[at]))
+    span, once = np.unique(np.concatenate(spans), return_index=True)
+    return {"span": span, "waited": np.concatenate(waited)[once]}
+
+
+def _code(categories: Sequence[str], name: str) -> int:
+    """Return the number of a category, -1 if no span has it."""
+    return categories.index(name) if name in categories else -1
+
+
+def _with_parts(categories: list[str]) -> list[str]:
+    """Return the categories with those that a collective consists of."""
+    return [*categories, *(name for name in (WAIT, TRANSFER) if name not in categories)]
+
+
+def _sends(
+    profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
+) -> dict[str, Ints]:
+    """Return the tensors that one device sent to another, both being on the timeline."""
+    table = table_on_one_clock(profile, "transfers")
+    start = _ints(table["start_ns"]) - origin
+    lasted = table["duration_ms"].fill_null(np.nan).to_numpy()
+    known = np.isfinite(lasted)
+    ends = {name: _tracks_of(table, f"{name}_device", tracks) for name in ("send", "recv")}
+    columns = {
+        "from_row": _rows_on(ends["send"], start, tracks, start_of, row_starts),
+        "to_row": _rows_on(ends["recv"], start, tracks, start_of, row_starts),
+        "start": start,
+        "end": np.where(known, start + (np.where(known, lasted, 0) * 1e6).astype(np.int64), -1),
+        "bytes": _ints(table["bytes"]),
+    }
+    return _in_order(columns, (ends["send"] >= 0) & (ends["recv"] >= 0))
+
+
+def _in_order(columns: Mapping[str, Ints], shown: npt.NDArray[np.bool_]) -> dict[str, Ints]:
+    order = np.argsort(columns["start"], kind="stable")
+    order = order[shown[order]]
+    return {key: values[order].astype(np.int64) for key, values in columns.items()}
+
+
+def _tracks_of(table: pa.Table, column: str, tracks: list[Track]) -> Ints:
+    """Return the track of each row's worker and device; -1 if it is not on the timeline."""
+    devices, names = _dictionary(table[column])
+    workers = np.maximum(_ints(table["worker"]), 0)
+    known = np.full((int(workers.max(initial=0)) + 1, len(names)), -1, np.int64)
+    numbers = {name: i for i, name in enumerate(names)}
+    for number, track in enumerate(tracks):
+        if track.device in numbers and track.worker < len(known):
+            known[track.worker, numbers[track.device]] = number
+    found: Ints = known[workers, devices]
+    return found
+
+
+def _rows_on(
+    track: Ints, start: Ints, tracks: list[Track], start_of: Ints, row_starts: Ints
+) -> Ints:
     row = np.zeros(len(track), np.int64)
     for number, found in enumerate(tracks):
         mine = track == number
         row[mine] = _rows_of(start[mine], found, start_of, row_starts)
-    order = np.argsort(start, kind="stable")
-    order = order[track[order] >= 0]
-    columns = {"group": group, "row": row, "start": start, "end": end}
-    return {key: values[order].astype(np.int64) for key, values in columns.items()}
+    return row
 
 
 def _rows_of(start: Ints, track: Track, start_of: Ints, row_starts: Ints) -> Ints:
     """Return the track's row with a span that starts at each time, or else its first row."""
     rows = np.full(len(start), track.first_row, np.int64)
-    for row in range(track.first_row, track.first_row + track.num_rows):
+    for row in track.rows:
         starts = start_of[row_starts[row] : row_starts[row + 1]]
         at = np.minimum(np.searchsorted(starts, start), len(starts) - 1)
         rows[starts[at] == start] = row

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from strategy_lab.profiles.run.injected_delay import OP
 from strategy_lab.profiles.tables.columns import Ints, floats, ints, texts
 from strategy_lab.profiles.tables.mark_rows import MarkRows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns, replica_devices
@@ -102,10 +103,11 @@ def _packed(*columns: Ints) -> npt.NDArray[np.void]:
 
 
 def _spans(profile: Profile, rows: MarkRows, _last_ns: Ints) -> pa.Table:
-    """Return up to three spans per rank and step: input, compute, collective, unless empty."""
+    """Return the spans of a rank and step: input, compute, delay, collective, unless empty."""
     named = _collective_of_step(profile, rows)
     begin = rows.start_ns
     fed = np.minimum(begin + rows.input_ns, rows.inputs_ns)
+    worked = rows.gradients_ns - rows.delay_ns
     parts = [
         ("input", "input", ["waiting for the batch"] * len(rows), begin, fed),
         (
@@ -113,8 +115,9 @@ def _spans(profile: Profile, rows: MarkRows, _last_ns: Ints) -> pa.Table:
             "compute",
             ["until the gradients are ready"] * len(rows),
             rows.inputs_ns,
-            rows.gradients_ns,
+            worked,
         ),
+        ("delay", "injected delay", [OP] * len(rows), worked, rows.gradients_ns),
         ("collective", _ALL_REDUCE, named, rows.gradients_ns, rows.reduced_ns),
     ]
     known = _known(profile, rows)

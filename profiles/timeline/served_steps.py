@@ -17,6 +17,7 @@ _PARTS = (
     ("input", "input", "waiting for the batch"),
     ("pull", "transfer", "variables from their servers"),
     ("compute", "compute", "until the gradients are ready"),
+    ("delay", "delay", "injected by the lab"),
     ("push", "transfer", "gradients to the servers, until they have answered"),
 )
 _COORDINATOR = "/job:chief/replica:0/task:0/device:CPU:0"
@@ -42,7 +43,8 @@ def served_spans(profile: Profile, max_steps: int, suffix: str) -> pa.Table:
     for (part, category, name), length_ms in zip(_PARTS, lengths, strict=True):
         length = np.where(is_told, length_ms, 0.0) * 1e6
         texts = f"{part}{suffix}", category, name
-        made.append(_spans(profile, rows, is_told, at, length, texts))
+        chosen = is_told & (length > 0) if part == "delay" else is_told
+        made.append(_spans(profile, rows, chosen, at, length, texts))
         at = at + length.astype(np.int64)
     whole = floats(rows, "wall_ms") * 1e6
     texts = f"step{suffix}", "compute", "the whole step"

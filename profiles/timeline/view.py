@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from strategy_lab.profiles.timeline.layout import Timeline
+from strategy_lab.profiles.timeline.layout import TRANSFER, WAIT, Timeline
 
 MAX_RECTANGLES = 14_000
 """A browser draws this many within a frame, without a GPU, with time to spare."""
@@ -35,6 +35,9 @@ class View:
     category: npt.NDArray[np.uint8]
     covered: npt.NDArray[np.uint8]
     """The share of the rectangle that its spans cover, 0 to 255."""
+    waited: npt.NDArray[np.float32]
+    """Of a collective the ns of its wait for the last rank, with which it begins; -1 if unknown,
+    and of everything else."""
     links: list[list[list[int]]]
     """`[row, start, end]` of each rank of each collective in view; empty if there are more than
     `MAX_LINKS` ranks."""
@@ -51,7 +54,7 @@ def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) ->
     parts = [
         _cut_row(timeline, row, from_ns, to_ns, bin_ns, budget) for row in range(timeline.num_rows)
     ]
-    merged = [np.concatenate([part[i] for part in parts]) if parts else _EMPTY for i in range(6)]
+    merged = [np.concatenate([part[i] for part in parts]) if parts else _EMPTY for i in range(7)]
     return View(
         from_ns=from_ns,
         to_ns=to_ns,
@@ -61,13 +64,14 @@ def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) ->
         row=merged[3].astype(np.uint16),
         category=merged[4].astype(np.uint8),
         covered=merged[5].astype(np.uint8),
+        waited=merged[6].astype(np.float32),
         links=_links_in(timeline, from_ns, to_ns),
     )
 
 
 _EMPTY = np.empty(0)
 _Columns = tuple[npt.NDArray[np.generic], ...]
-"""Rectangles of one row: start, duration, index, row, category and covered, as in `View`."""
+"""Rectangles of one row: the columns of `View` from `start` to `waited`."""
 
 
 def _cut_row(
@@ -96,6 +100,7 @@ def _singles(timeline: Timeline, inside: npt.NDArray[np.int64], row: int) -> _Co
         np.full(len(inside), row),
         timeline.category[inside],
         np.full(len(inside), 255),
+        timeline.waited(inside),
     )
 
 
@@ -111,14 +116,23 @@ def _summaries(
     num_bins = int(bins.max()) + 1 if len(bins) else 0
     num_categories = len(timeline.categories)
     length = timeline.end[inside] - timeline.start[inside]
-    cells = bins * num_categories + timeline.category[inside]
+    category = timeline.category[inside].astype(np.int64)
+    waited = timeline.waited(inside)
+    split = np.flatnonzero(waited >= 0)
+    if len(split):  # a collective counts as its wait and its transfer
+        wait, transfer = (timeline.categories.index(name) for name in (WAIT, TRANSFER))
+        category[split] = transfer
+        length[split] -= waited[split]
+        bins = np.concatenate([bins, bins[split]])
+        category = np.concatenate([category, np.full(len(split), wait)])
+        length = np.concatenate([length, waited[split]])
+    cells = bins * num_categories + category
     # 1 ns more: a bin whose spans all have length 0 is in use, too.
     busy = np.bincount(cells, weights=length + 1, minlength=num_bins * num_categories)
     busy = busy.reshape(num_bins, num_categories)
     used = np.flatnonzero(busy.sum(axis=1))
-    # At least 15 %, so that a bin with little in it is visible. More than 100 % is possible: a span
-    # may end after its bin.
-    covered = np.clip(busy[used].sum(axis=1) / bin_ns, 0.15, 1.0)
+    # More than 100 % is possible: a span may end after its bin.
+    covered = np.clip(busy[used].sum(axis=1) / bin_ns, 0.0, 1.0)
     return (
         from_ns + used * bin_ns,
         np.full(len(used), bin_ns),
@@ -126,6 +140,7 @@ def _summaries(
         np.full(len(used), row),
         busy[used].argmax(axis=1) if len(used) else used,
         covered * 255,  # stored in a byte
+        np.full(len(used), -1),
     )
 
 

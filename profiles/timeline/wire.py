@@ -25,6 +25,7 @@ COLUMNS = {
     "row": "u2",
     "category": "u1",
     "covered": "u1",
+    "waited": "f4",
 }
 MAX_NAME = 400
 
@@ -45,6 +46,7 @@ def encode_view(timeline: Timeline, view: View) -> bytes:
         "row": view.row,
         "category": view.category,
         "covered": view.covered,
+        "waited": view.waited,
     }
     header = {
         "from": view.from_ns,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from strategy_core.cli._plain import plain, plain_text
 from strategy_lab.profiles.analysis.compare.limits import LimitCheck
-from strategy_lab.profiles.analysis.compare.metrics import MetricChange
+from strategy_lab.profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_lab.profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
 from strategy_lab.profiles.analysis.compare.text import answer, evidence
 from strategy_lab.profiles.reporting import units
@@ -52,8 +53,11 @@ def _metrics(metrics: Sequence[MetricChange]) -> Table:
     table.add_column("")
     for name in ("A", "B", "change"):
         table.add_column(name, justify="right")
-    for item in metrics:
-        table.add_row(item.metric, units.number(item.a), units.number(item.b), _change(item))
+    for statistic, members in groupby(metrics, key=lambda item: METRICS[item.metric].statistic):
+        table.add_section()
+        table.add_row(Text(statistic, style="dim"))
+        for item in members:
+            table.add_row(item.metric, units.number(item.a), units.number(item.b), _change(item))
     return table
 
 

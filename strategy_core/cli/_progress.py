@@ -52,18 +52,20 @@ class JsonLines:
 class ProgressBar:
     """One line on the terminal: step, loss, step time, examples per second. Silent elsewhere."""
 
-    def __init__(self, num_steps: int) -> None:
+    def __init__(self, num_steps: int | None) -> None:
         console = Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed}/{task.total} steps  {task.fields[numbers]}"),
+            TextColumn("{task.completed}{task.fields[of]} steps  {task.fields[numbers]}"),
             TimeRemainingColumn(),
             console=console,
             disable=not sys.stderr.isatty(),
             transient=True,
         )
-        self._task = self._progress.add_task("importing TensorFlow", total=num_steps, numbers="")
+        self._task = self._progress.add_task(
+            "importing TensorFlow", total=num_steps, numbers="", of=_of(num_steps)
+        )
         self._recent: deque[StepDone] = deque(maxlen=_RECENT_STEPS)
 
     def __enter__(self) -> Self:
@@ -86,7 +88,7 @@ class ProgressBar:
                 self._recent.clear()
                 label = f"{segment.strategy} x{segment.num_replicas}"
                 total = segment.spec.get("steps")
-                self._progress.update(self._task, description=label, total=total)
+                self._progress.update(self._task, description=label, total=total, of=_of(total))
             case StepDone() as step:
                 self._show_step(step)
             case CommandAnswered() as answer if answer.message:
@@ -105,3 +107,8 @@ class ProgressBar:
             speed = f"{units.number(step.examples / step_ms * 1e3)} examples/s"
         numbers = f"loss {units.number(step.loss)}  {units.milliseconds(step_ms)}  {speed}"
         self._progress.update(self._task, completed=step.step + 1, numbers=numbers)
+
+
+def _of(total: int | None) -> str:
+    """`/100`; nothing for a run that goes on until it is stopped."""
+    return f"/{total}" if total else ""

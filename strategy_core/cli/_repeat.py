@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from strategy_core.cli._comparison_document import comparison_document
 from strategy_core.cli._run_request import read_changes
 from strategy_core.cli._watching import watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.repetition import Outcome, Repetition, new_plan
 from strategy_core.planning import validation
+from strategy_lab.profiles.analysis.compare.document import comparison_document
 from strategy_lab.profiles.errors import AnalysisError, SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
 from strategy_lab.profiles.user_input.text import shown, whole_or_none

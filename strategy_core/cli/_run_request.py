@@ -9,23 +9,24 @@ from functools import reduce
 from typing import Any
 
 from strategy_core.planning import strategy_catalog, validation
+from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, load_spec
 from strategy_lab.profiles.user_input.text import TextError, parse_whole, parse_yaml, shown
 
-_FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("--strategy", "strategy", {"choices": strategy_catalog.names(), "metavar": "NAME"}),
-    ("--devices", "devices", {"metavar": "cpu:4"}),
-    ("--workers", "workers", {"type": int, "metavar": "N"}),
-    ("--parameter-servers", "parameter_servers", {"type": int, "metavar": "N"}),
-    ("--workload", "workload", {"metavar": "NAME|FILE"}),
-    ("--data", "data", {"metavar": "PATH"}),
-    ("--global-batch-size", "global_batch_size", {"type": int, "metavar": "N"}),
-    ("--steps", "steps", {"type": int, "metavar": "N"}),
-    ("--seed", "seed", {"type": int, "metavar": "N"}),
-    ("--loop", "loop", {"choices": ("custom", "fit")}),
-    ("--cross-device-ops", "cross_device_ops", {"choices": CROSS_DEVICE_OPS, "metavar": "NAME"}),
-)
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "strategy": {"choices": strategy_catalog.names(), "metavar": "NAME"},
+    "devices": {"metavar": "cpu:4"},
+    "workers": {"type": int, "metavar": "N"},
+    "parameter_servers": {"type": int, "metavar": "N"},
+    "workload": {"metavar": "NAME|FILE"},
+    "data": {"metavar": "PATH"},
+    "global_batch_size": {"type": int, "metavar": "N"},
+    "steps": {"type": int, "metavar": "N"},
+    "seed": {"type": int, "metavar": "N"},
+    "loop": {"choices": ("custom", "fit")},
+    "cross_device_ops": {"choices": CROSS_DEVICE_OPS, "metavar": "NAME"},
+}
 _HELP = {
     "strategy": f"one of {', '.join(strategy_catalog.names())}",
     "devices": "'cpu:4', 'gpu:2', 'gpu:0,gpu:1', 'tpu' or 'auto'",
@@ -34,7 +35,7 @@ _HELP = {
     "workload": "a built-in workload, or a file that defines one",
     "data": "your own data: .npz, .csv, .parquet, .tfrecord, a folder of images",
     "global_batch_size": "examples per step, over all replicas",
-    "steps": "training steps",
+    "steps": "training steps; with --set steps=null the run goes on until it is stopped",
     "seed": "seed of weights and data order",
     "loop": "the lab's training loop (custom), or Keras fit",
     "cross_device_ops": f"one of {', '.join(CROSS_DEVICE_OPS)}",
@@ -44,8 +45,8 @@ _HELP = {
 def add_spec_arguments(parser: argparse.ArgumentParser) -> None:
     """Everything that ends up in the RunSpec."""
     parser.add_argument("spec", nargs="?", metavar="SPEC.yaml", help="a RunSpec as YAML or JSON")
-    for flag, field, options in _FLAGS:
-        parser.add_argument(flag, dest=field, help=_HELP[field], **options)
+    for field in FLAG_FIELDS:
+        parser.add_argument(flag_of(field), dest=field, help=_HELP[field], **_OPTIONS[field])
     parser.add_argument(
         "--set",
         action="append",
@@ -106,7 +107,7 @@ class Request:
 def read_request(args: argparse.Namespace) -> Request:
     """What the arguments ask for; raises SpecError."""
     changes = {
-        field: getattr(args, field) for _, field, _ in _FLAGS if getattr(args, field) is not None
+        field: getattr(args, field) for field in FLAG_FIELDS if getattr(args, field) is not None
     }
     changes |= read_changes(args.set, "--set")
     if args.inject:

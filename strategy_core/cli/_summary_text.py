@@ -11,10 +11,10 @@ from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
-_SOURCES = {"measured": "full captures", "marks": "light marks"}
+_SOURCES = {"measured": "full captures", "marks": "light marks", "derived": "derived steps"}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
@@ -61,7 +61,8 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     out.print(plain_text(segment["headline"]))
     _print_key_numbers(segment["key_numbers"], out)
     for finding in segment["findings"]:
-        out.print(plain_text(f"• {finding['sentence']}"), plain_text(finding["advice"], "dim"))
+        cost = plain_text(f"• {finding['cost_text']}:", "bold")
+        out.print(cost, plain_text(finding["sentence"]), plain_text(finding["advice"], "dim"))
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_collectives(segment, out)
@@ -121,12 +122,15 @@ def _print_phases(
     table = Table(title=title, title_justify="left")
     for name in (*keys, "device"):
         table.add_column(name)
-    for phase in CATEGORIES:
-        table.add_column(phase, justify="right", style=PHASE_COLOURS[phase])
+    shown = [
+        phase for phase in CATEGORIES if phase != "delay" or any(row["delay_ms"] for row in rows)
+    ]
+    for phase in shown:
+        table.add_column(phase_name(phase), justify="right", style=PHASE_COLOURS[phase])
     table.add_column("step", justify="right", style="bold")
     for row in rows:
         device = (row["device"] or units.MISSING).rpartition("/device:")[2]
-        phases = [units.number(row[f"{phase}_ms"]) for phase in CATEGORIES]
+        phases = [units.number(row[f"{phase}_ms"]) for phase in shown]
         names = [str(row[key]) for key in keys]
         table.add_row(*names, plain_text(device), *phases, units.number(row["wall_ms"]))
     out.print(table)

@@ -6,8 +6,8 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from strategy_core.cli._comparison_document import comparison_document
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.document import comparison_document
 from strategy_lab.profiles.analysis.compare.limits import check_limit, parse_limit
 from strategy_lab.profiles.analysis.compare.run_comparison import METRICS, compare_sets
 from strategy_lab.profiles.errors import LabError

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from strategy_core.contexts import child, course
+from strategy_core.contexts.shipped import DEVICES, STRATEGY, shipped
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.stepper import page
 
@@ -23,9 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", type=Path, help="the HTML page to write")
     parser.add_argument(
-        "--strategy", default="mirrored", metavar="NAME", help="strategy (default: %(default)s)"
+        "--strategy", default=STRATEGY, metavar="NAME", help="strategy (default: %(default)s)"
     )
-    parser.add_argument("--devices", default="cpu:2", help="devices (default: %(default)s)")
+    parser.add_argument("--devices", default=DEVICES, help="devices (default: %(default)s)")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="record a demonstration again; without it, the recording that comes with the lab is "
+        "used for the default strategy and devices",
+    )
     parser.add_argument("--json", action="store_true", help="print the recording as JSON")
 
 
@@ -34,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
         for item in course.demonstrations():
             print(f"{item.name:32} {item.title}")
         return 0
-    recording = child.record(_source(args.program), strategy=args.strategy, devices=args.devices)
+    program = _source(args.program), args.strategy, args.devices
+    recording = None if args.again else shipped(*program)
+    if recording is None:
+        recording = child.record(program[0], strategy=args.strategy, devices=args.devices)
     if args.json:
         print(json.dumps(recording))
     if args.output:

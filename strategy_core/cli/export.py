@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from strategy_lab import profiles
-from strategy_lab.profiles.exports import formats, write
+from strategy_lab.profiles.exports import destinations, formats, send, write
 
 HELP = "write a run for another tool: a report, a trace, tables"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    known = formats()
+    known = {name: item.description for name, item in formats().items()}
+    known |= {name: item.description for name, item in destinations().items()}
     parser.add_argument("run_folder", metavar="RUN", help="its folder")
     parser.add_argument(
         "--format",
         required=True,
         choices=list(known),
-        help="; ".join(f"{name}: {item.description}" for name, item in known.items()),
+        help="; ".join(f"{name}: {text}" for name, text in known.items()),
     )
     parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="PATH", help="file or folder to write"
+        "-o",
+        "--output",
+        required=True,
+        metavar="PATH",
+        help="file or folder to write; the address of the service for mlflow and otlp",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    print(write(profiles.load(args.run_folder), args.format, args.output))
+    profile = profiles.load(args.run_folder)
+    export = send if args.format in destinations() else write
+    print(export(profile, args.format, args.output))
     return 0

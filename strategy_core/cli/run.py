@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
 from strategy_core.cli._repeat import add_repeat_arguments, repeat
@@ -12,8 +11,9 @@ from strategy_core.cli._watching import report, watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import CommandAnswered
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.run.new_name import new_name
 
+RUNS = Path("runs")
 HELP = "run a strategy and record it"
 
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 where the run did what was asked, 1 where it failed, 2 where the request was wrong."""
     spec = build_spec(args)
-    folder = args.output or _default_folder(spec)
+    folder = args.output or RUNS / new_name(RUNS, spec)
     if args.repeat is not None:
         return repeat(args, spec, folder)
     if args.interleave:
@@ -45,8 +45,3 @@ def run(args: argparse.Namespace) -> int:
     answers = (event for event in events if isinstance(event, CommandAnswered))
     is_refused = any(answer.status == "rejected" for answer in answers)
     return 1 if is_refused and not code else code
-
-
-def _default_folder(spec: RunSpec) -> Path:
-    workload = Path(spec.workload).stem
-    return Path("runs") / f"{workload}-{spec.strategy}-{time.strftime('%Y%m%d-%H%M%S')}"

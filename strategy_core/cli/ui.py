@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_lab.profiles.errors import LabError
 
 HELP = "open the lab in the browser"
-FIRST_PORT = 8501
-_NUM_PORTS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,27 +72,3 @@ def has_browser(environment: Mapping[str, str], platform: str = sys.platform) ->
     if platform in ("darwin", "win32"):
         return True
     return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
-
-
-def free_port(host: str) -> int:
-    """The first free port from 8501 on; raises LabError if all are in use."""
-    for port in range(FIRST_PORT, FIRST_PORT + _NUM_PORTS):
-        if is_free(host, port):
-            return port
-    raise LabError(
-        f"All ports from {FIRST_PORT} to {FIRST_PORT + _NUM_PORTS - 1} are in use",
-        advice="Name another one with --port",
-    )
-
-
-def is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if isinstance(error, socket.gaierror):
-                raise LabError(f"{host} is not an address of this machine") from None
-            return False
-    return True

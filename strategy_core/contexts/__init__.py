@@ -11,6 +11,8 @@
     explain        TensorFlow's errors in words     record    a trace as rows and as JSON
     demonstration  runs and records a program       course    the programs of the course
     child          records in a separate process, for the page and the command line
+    shipped        the recordings of the course that come with the lab
+    ship           records them again
 
-`course` and `child` do not import TensorFlow.
+`course`, `child` and `shipped` do not import TensorFlow.
 """

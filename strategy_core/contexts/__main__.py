@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import threading
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,7 @@ def main() -> None:
 
 
 def _record(request: dict[str, Any]) -> dict[str, Any]:
-    from strategy_core import strategies
     from strategy_core.contexts import demonstration
-    from strategy_core.planning import collective_algorithms, device_plan
     from strategy_core.runtime import logical_devices
     from strategy_lab.profiles.errors import LabError
     from strategy_lab.profiles.spec.run_spec import parse_spec
@@ -39,11 +36,8 @@ def _record(request: dict[str, Any]) -> dict[str, Any]:
     try:
         spec = parse_spec(request["spec"])
         logical_devices.create_logical_devices(spec)
-        planned = device_plan.plan(spec, logical_devices.inventory())
-        strategy = strategies.build(
-            spec, planned.names, collective_algorithms.decide(spec, planned)
-        )
-        return asdict(demonstration.record(request["source"], strategy, Path("program.py")))
+        strategy = demonstration.strategy_of(spec)
+        return demonstration.record(request["source"], strategy, Path("program.py")).to_json()
     except LabError as error:
         return {"refused": str(error).rstrip(".")}
 

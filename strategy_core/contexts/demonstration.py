@@ -17,11 +17,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core import strategies
 from strategy_core.contexts.explain import explain
 from strategy_core.contexts.record import Recording, recording_of
 from strategy_core.contexts.trace import ContextTrace
 from strategy_core.contexts.tracer import trace_contexts
+from strategy_core.planning import collective_algorithms, device_plan
+from strategy_core.runtime import logical_devices
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
 def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recording:
@@ -40,6 +44,12 @@ def record(source: str, strategy: tf.distribute.Strategy, file: Path) -> Recordi
         except Exception as error:
             failure = _failure(error, trace, file)
     return recording_of(trace, file, devices=_devices(strategy), error=failure)
+
+
+def strategy_of(spec: RunSpec) -> tf.distribute.Strategy:
+    """The strategy of `spec` on this process's logical devices; raises SpecError."""
+    planned = device_plan.plan(spec, logical_devices.inventory())
+    return strategies.build(spec, planned.names, collective_algorithms.decide(spec, planned))
 
 
 def _devices(strategy: tf.distribute.Strategy) -> list[str]:

@@ -21,7 +21,6 @@ import tensorflow as tf
 
 from strategy_core.contexts.trace import ContextTrace, Entry
 from strategy_core.private_tf import contexts as private_tf
-from strategy_core.runtime.replica import replica_number
 
 Method = Callable[..., Any]
 Hook = Callable[[ContextTrace, str, Method], Method]
@@ -32,10 +31,8 @@ _on = threading.Lock()
 def _users_call(trace: ContextTrace, name: str, method: Method) -> Method:
     """As `_call`, but only for the user's own calls: TensorFlow calls the method frequently
     itself."""
-    return _only_users(_call(trace, name, method), method)
+    traced = _call(trace, name, method)
 
-
-def _only_users(traced: Method, method: Method) -> Method:
     @functools.wraps(method)
     def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
         return (method if _inside_tensorflow() else traced)(self, *args, **kwargs)
@@ -43,24 +40,19 @@ def _only_users(traced: Method, method: Method) -> Method:
     return hook
 
 
-def _call(trace: ContextTrace, name: str, method: Method, launched: str | None = None) -> Method:
-    """Hook for a call that stays in its context.
-
-    With `launched`, the call enters that context and replicas start under it.
-    """
+def _call(trace: ContextTrace, name: str, method: Method, *, launches: bool = False) -> Method:
+    """Hook for a call that stays in its context; with `launches`, replicas start under it."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
     def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
         if trace.is_paused:
             return method(self, *args, **kwargs)
-        values = _arguments(signature, self, args, kwargs)
-        by_tensorflow = launched is None and _inside_tensorflow()
+        values = _arguments(signature, (self, *args), kwargs)
+        by_tensorflow = not launches and _inside_tensorflow()
         with (
-            trace.entered(
-                name, context=launched, values=values, by_tensorflow=by_tensorflow
-            ) as entry,
-            trace.launching(entry) if launched else nullcontext(),
+            trace.entered(name, values=values, by_tensorflow=by_tensorflow) as entry,
+            trace.launching(entry) if launches else nullcontext(),
         ):
             result = method(self, *args, **kwargs)
             trace.close(entry, result, beside=values.get("destinations", values.get("var")))
@@ -70,13 +62,50 @@ def _call(trace: ContextTrace, name: str, method: Method, launched: str | None =
 
 
 def _launch(trace: ContextTrace, name: str, method: Method) -> Method:
-    """Hook for `run` and `call_for_each_replica`: cross-replica; the replicas start under it."""
-    return _call(trace, name, method, launched="cross-replica")
+    """Hook for `run`, which is called in any context and starts the replicas."""
+    return _call(trace, name, method, launches=True)
 
 
-def _users_launch(trace: ContextTrace, name: str, method: Method) -> Method:
-    """As `_launch`, but only for the user's own calls, because `run` also ends in it."""
-    return _only_users(_launch(trace, name, method), method)
+def _launch_in_scope(trace: ContextTrace, name: str, method: Method) -> Method:
+    """Hook for `call_for_each_replica`, to which `run` hands over once it has entered the scope."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def hook(self: Any, fn: Method, args: Any = (), kwargs: Any = None) -> Any:
+        if trace.is_paused:
+            return method(self, fn, args, kwargs)
+        by_run = _inside_tensorflow()
+        values = {} if by_run else _arguments(signature, (self, fn, args, kwargs), {})
+        with (
+            trace.entered(name, entered=True, values=values, by_tensorflow=by_run) as entry,
+            trace.launching(entry),
+        ):
+            result = method(self, _in_replica(trace, fn), args, kwargs)
+            trace.close(entry, None if by_run else result)
+        return result
+
+    return hook
+
+
+def _in_replica(trace: ContextTrace, fn: Method) -> Method:
+    """`fn`, which also notes what each replica gets and returns, in the replica's entry."""
+    # TensorFlow treats a tf.function, and an object that has one, otherwise than a function.
+    if not inspect.isfunction(fn) and not inspect.ismethod(fn):
+        return fn
+    signature = inspect.signature(fn)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        original: Method = run.__wrapped__  # type: ignore[attr-defined]
+        entry = None if trace.is_paused else trace.replica_here()
+        if entry is None:
+            return original(*args, **kwargs)
+        entry.values_in = trace.described(_arguments(signature, args, kwargs))
+        result = original(*args, **kwargs)
+        entry.value_out = dict(trace.described({"result": result})).get("result")
+        return result
+
+    run.__wrapped__ = fn  # type: ignore[attr-defined]
+    return private_tf.make_decorator(fn, run)
 
 
 def _merge(trace: ContextTrace, name: str, method: Method) -> Method:
@@ -100,7 +129,7 @@ def _merged(trace: ContextTrace, merge_fn: Method, caller: Entry) -> Method:
     def run(strategy: Any, *args: Any, **kwargs: Any) -> Any:
         values = {f"args[{index}]": value for index, value in enumerate(args)} | kwargs
         label = getattr(merge_fn, "__name__", "merge_fn")
-        with trace.entered(label, context="cross-replica", values=values, parent=caller) as entry:
+        with trace.entered(label, entered=True, values=values, parent=caller) as entry:
             result = run.__wrapped__(strategy, *args, **kwargs)  # type: ignore[attr-defined]
             trace.close(entry, result)
         return result
@@ -130,8 +159,13 @@ class _Scope:
         self._entries: list[Entry] = []
 
     def __enter__(self) -> Any:
-        self._entries.append(self._trace.open(self._name, context="cross-replica"))
-        return self._scope.__enter__()
+        try:
+            result = self._scope.__enter__()
+        except Exception as error:
+            self._trace.close(self._trace.open(self._name), error=error)
+            raise
+        self._entries.append(self._trace.open(self._name, entered=True))
+        return result
 
     def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> Any:
         try:
@@ -150,25 +184,12 @@ def _inside_tensorflow() -> bool:
     return module.startswith(("tensorflow.", "keras.")) and not through_autograph
 
 
-def _enter_replica(trace: ContextTrace, name: str, method: Method) -> Method:
-    @functools.wraps(method)
-    def hook(self: Any) -> Any:
-        if not trace.is_paused:
-            replica = replica_number(self)
-            entry = trace.open(name, context="replica", replica=replica, by_tensorflow=True)
-            _open_entries(self).append(entry)
-        return method(self)
-
-    return hook
-
-
-def _enter_update(trace: ContextTrace, name: str, method: Method) -> Method:
+def _enter(trace: ContextTrace, name: str, method: Method) -> Method:
     @functools.wraps(method)
     def hook(self: Any) -> Any:
         result = method(self)
         if not trace.is_paused:
-            replica = private_tf.update_replica_id()
-            entry = trace.open(name, context="update", replica=replica, by_tensorflow=True)
+            entry = trace.open(name, entered=True, by_tensorflow=True)
             _open_entries(self).append(entry)
         return result
 
@@ -195,11 +216,11 @@ def _open_entries(owner: Any) -> list[Entry]:
 
 
 def _arguments(
-    signature: inspect.Signature, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
     try:
-        bound = signature.bind(self, *args, **kwargs)
-    except TypeError:  # the method itself raises the better error
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:  # the function itself raises the better error
         return {"args": args, "kwargs": kwargs}
     return {name: value for name, value in bound.arguments.items() if name != "self"}
 
@@ -211,7 +232,7 @@ def _hooks() -> list[tuple[type, str, str, Hook]]:
         (strategy, "scope", "scope", _scope),
         (strategy, "run", "run", _launch),
         (tf.distribute.TPUStrategy, "run", "run", _launch),  # overrides Strategy.run
-        (extended_v1, "call_for_each_replica", "call_for_each_replica", _users_launch),
+        (extended_v1, "call_for_each_replica", "call_for_each_replica", _launch_in_scope),
         (strategy, "reduce", "reduce", _call),
         (strategy, "experimental_local_results", "experimental_local_results", _users_call),
         (strategy, "experimental_distribute_dataset", "experimental_distribute_dataset", _call),
@@ -229,12 +250,12 @@ def _hooks() -> list[tuple[type, str, str, Hook]]:
         (extended_v1, "broadcast_to", "broadcast_to", _call),
         (extended_v1, "read_var", "read_var", _users_call),
         (extended_v1, "update_non_slot", "update_non_slot", _call),
-        (replica, "__enter__", "enter replica", _enter_replica),
+        (replica, "__enter__", "enter replica", _enter),
         (replica, "__exit__", "replica", _leave),
         (replica, "merge_call", "merge_call", _merge),
         (replica, "all_reduce", "all_reduce", _call),
         (tf.distribute.ReplicaContext, "all_gather", "all_gather", _call),
-        (private_tf.UpdateContext, "__enter__", "enter update", _enter_update),
+        (private_tf.UpdateContext, "__enter__", "enter update", _enter),
         (private_tf.UpdateContext, "__exit__", "update", _leave),
     ]
 

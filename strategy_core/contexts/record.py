@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tensorflow as tf
 
 from strategy_core.contexts.course import headline
 from strategy_core.contexts.trace import ContextTrace, Entry
@@ -33,6 +34,12 @@ class Recording:
     devices: list[str]
     trace: dict[str, Any]
     error: dict[str, Any] | None
+    tensorflow: str
+    """The version of TensorFlow that ran the program."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The recording as the page, the command line and files hold it."""
+        return asdict(self)
 
 
 def recording_of(
@@ -57,6 +64,7 @@ def recording_of(
         list(devices) or _devices(trace),
         to_json(trace),
         error,
+        tf.__version__,
     )
 
 
@@ -66,7 +74,7 @@ def save(trace: ContextTrace, path: Path, segment: int | None = None) -> None:
     `segment` is the number of the run's segment for the table's rows, if the trace is part of a
     run.
     """
-    recording = asdict(recording_of(trace))
+    recording = recording_of(trace).to_json()
     part = path.with_name(f"{path.name}.part")
     if path.suffix == ".html":
         part.write_text(page(recording), encoding="utf-8")

@@ -35,11 +35,17 @@ class Printed:
     seq: int
     text: str
     parent: int | None
+    context: str
+    replica: int | None
 
 
 @dataclass(slots=True)
 class Entry:
-    """One row of the `contexts` table."""
+    """One row of the `contexts` table.
+
+    `context` and `replica` are what tf.distribute answers where the call is made, or, for an entry
+    that enters a context, right after entering it.
+    """
 
     seq: int
     thread: str
@@ -77,29 +83,28 @@ class ContextTrace:
         self,
         call: str,
         *,
-        context: str | None = None,
-        replica: int | None = None,
+        entered: bool = False,
         values: dict[str, Any] | None = None,
         parent: Entry | None = None,
         by_tensorflow: bool = False,
     ) -> Entry:
-        """Open an entry. Without `context` it is a call within the current context."""
+        """Open an entry in the current context, which the call has just `entered` or stays in."""
         stack = self._stack()
         above = parent or (stack[-1] if stack else self._launching[-1] if self._launching else None)
-        here, here_replica = current_context()
+        context, replica = current_context()
         entry = Entry(
             seq=next(self._counter),
             thread=threading.current_thread().name,
-            context=context or here,
-            replica=replica if context else here_replica,
+            context=context,
+            replica=replica,
             call=call,
             source=self._source(above, inherit=by_tensorflow or bool(parent) or not stack),
             depth=above.depth + 1 if above else 0,
             parent=above.seq if above else None,
             phase="eager" if tf.executing_eagerly() else "tracing",
-            switch=context is not None,
+            switch=entered and not (above and (above.context, above.replica) == (context, replica)),
             strategy=type(tf.distribute.get_strategy()).__name__,
-            values_in=self._seen(values or {}),
+            values_in=self.described(values or {}),
         )
         with self._lock:
             self.entries.append(entry)
@@ -130,7 +135,8 @@ class ContextTrace:
     def print(self, text: str) -> None:
         """Record a line of output at this point of the trace."""
         stack = self._stack()
-        self.printed.append(Printed(next(self._counter), text, stack[-1].seq if stack else None))
+        parent = stack[-1].seq if stack else None
+        self.printed.append(Printed(next(self._counter), text, parent, *current_context()))
 
     @contextmanager
     def entered(self, call: str, **about: Any) -> Iterator[Entry]:
@@ -165,6 +171,11 @@ class ContextTrace:
         finally:
             self._local.paused = before
 
+    def replica_here(self) -> Entry | None:
+        """The innermost entry of this thread, if it is a replica that was entered."""
+        stack = self._stack()
+        return stack[-1] if stack and stack[-1].context == "replica" and stack[-1].switch else None
+
     @property
     def is_paused(self) -> bool:
         return getattr(self._local, "paused", False)
@@ -183,7 +194,8 @@ class ContextTrace:
         stack: list[Entry] = self._local.stack
         return stack
 
-    def _seen(self, values: dict[str, Any]) -> list[tuple[str, ValueSeen]]:
+    def described(self, values: dict[str, Any]) -> list[tuple[str, ValueSeen]]:
+        """Values with their names, as an entry keeps them."""
         if not self._describe_values:
             return []
         with self.paused():
@@ -191,10 +203,12 @@ class ContextTrace:
 
 
 def current_context() -> tuple[str, int | None]:
-    """This thread's current context, and the replica number if it has one."""
+    """This thread's current context as tf.distribute answers, and its replica's number if any."""
+    if private_tf.in_update_context():
+        return "update", private_tf.update_replica_id()
     if tf.distribute.in_cross_replica_context():
-        replica = private_tf.update_replica_id()
-        return ("update", replica) if replica is not None else ("cross-replica", None)
-    if not tf.distribute.has_strategy():
+        return "cross-replica", None
+    context = tf.distribute.get_replica_context()
+    if context is private_tf.default_replica_context():
         return "default", None
-    return "replica", replica_number(tf.distribute.get_replica_context())
+    return "replica", replica_number(context)

@@ -12,9 +12,10 @@ from typing import Any
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_core.launcher.worker_monitor import WorkerMonitor
+from strategy_core.processes import protocol
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Event, Exited, Launched, Note
+from strategy_lab.profiles.run.events import CommandSent, Event, Exited, Launched, Note
 from strategy_lab.profiles.run.layout import launcher_file
 from strategy_lab.profiles.run.manifest import uid_of
 
@@ -33,6 +34,10 @@ class LaunchLog:
     def write(self, event: Event) -> None:
         with contextlib.suppress(RunFolderError):  # the worker reports a full disk
             self._log.write(event)
+
+    def sent(self, command: protocol.Stop | protocol.Reconfigure) -> None:
+        changes = command.changes if isinstance(command, protocol.Reconfigure) else {}
+        self.write(CommandSent(command.number, command.command, changes))
 
     def launched(self, group: ProcessGroup) -> None:
         for note in group.network.notes if group.network else ():

@@ -79,8 +79,10 @@ class Launcher:
         """Wait until the spare worker is ready; returns whether it is."""
         return self._workers.wait_for_spare(timeout_s)
 
-    def launch(self, spec: RunSpec, run_folder: str | Path) -> RunHandle:
-        """Start a run in a new folder; raises LabError where it cannot start.
+    def launch(
+        self, spec: RunSpec, run_folder: str | Path, checkpoint: Path | None = None
+    ) -> RunHandle:
+        """Start a run in a new folder, from a checkpoint if one is given; raises LabError.
 
         Returns at once: without a ready spare worker, the run's events begin seconds later.
         """
@@ -89,7 +91,9 @@ class Launcher:
             validation.check(spec, self.inventory(), None)
             claim(folder, spec)
             with _removed_on_error(folder):
-                handle = RunHandle(spec, folder, self._workers, SingleHost(), self._stop_grace_s)
+                handle = RunHandle(
+                    spec, folder, self._workers, SingleHost(), self._stop_grace_s, checkpoint
+                )
             self._active.append(handle)
             return handle
 

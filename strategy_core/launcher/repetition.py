@@ -21,6 +21,7 @@ from strategy_lab.profiles.analysis.compare.repetitions import PILOT_RUNS
 from strategy_lab.profiles.analysis.compare.run_comparison import (
     RunComparison,
     compare_sets,
+    program_name,
     timed_run,
 )
 from strategy_lab.profiles.errors import LabError, RunFolderError
@@ -106,7 +107,7 @@ class Plan:
 
 def new_plan(folder: Path, specs: Sequence[RunSpec]) -> Plan:
     """A plan in a fresh order, or the one that is there already; raises LabError."""
-    workloads = {spec.workload for spec in specs}
+    workloads = {program_name(spec.workload) for spec in specs}
     if len(workloads) > 1:
         raise LabError(
             f"The two specs train different workloads: {' and '.join(sorted(workloads))}",

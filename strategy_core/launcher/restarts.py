@@ -9,7 +9,6 @@ of a synchronous strategy): its loss ends the run, or restarts all processes fro
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from strategy_core.launcher.group_start import start_process
 from strategy_core.launcher.inbox import Inbox
@@ -20,7 +19,6 @@ from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.launcher.worker_state import WorkerState
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.events import Note
-from strategy_lab.profiles.run.layout import worker_folder
 
 MAX_RESTARTS = 10
 """Limit for one worker: a cause that recurs this often would end a fresh process, too."""
@@ -87,9 +85,3 @@ def note_of(group: ProcessGroup, lost: WorkerMonitor) -> Note:
         "which starts its part of the data from the beginning.",
         {"worker": lost.folder.worker, "generation": lost.folder.generation},
     )
-
-
-def last_checkpoint(run: Path, generation: int) -> Path | None:
-    """The checkpoint of the newest generation up to `generation`; None if there is none."""
-    found = (worker_folder(run, 0, number).checkpoint for number in range(generation, -1, -1))
-    return next((path for path in found if path.is_dir()), None)

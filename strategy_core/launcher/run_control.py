@@ -20,7 +20,8 @@ from strategy_core.launcher.deployment import Deployment
 from strategy_core.launcher.group_start import GroupStart
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun, Request
 from strategy_core.launcher.process_group import ProcessGroup
-from strategy_core.launcher.restarts import Restarts, last_checkpoint
+from strategy_core.launcher.record_limit import RecordLimit
+from strategy_core.launcher.restarts import Restarts
 from strategy_core.launcher.run_state import TRANSITIONS, RunEvent, RunState
 from strategy_core.launcher.spare_timing import SpareTiming
 from strategy_core.launcher.state_machine import StateMachine
@@ -29,6 +30,7 @@ from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.processes import protocol
 from strategy_core.processes.exit_reason import ExitReason
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
@@ -48,6 +50,7 @@ class RunControl:
         inbox: Inbox,
         deployment: Deployment,
         stop_grace_s: float,
+        checkpoint: Path | None = None,
     ) -> None:
         self.exit_reason: ExitReason | None = None
         """Why it ended; None while it runs."""
@@ -69,10 +72,11 @@ class RunControl:
         self._held: list[protocol.Command] = []
         """Commands received during a change, for the group that runs after it."""
         self._spare_timing = SpareTiming()
+        self._record_limit = RecordLimit(folder)
         self._restarts_left = spec.cluster.restarts
         self._log = deployment.launch_log(folder)
         self._restarts = Restarts(workers, inbox, self._log)
-        self.group = self._start(GroupStart(folder, spec))
+        self.group = self._start(GroupStart(folder, spec, checkpoint=checkpoint))
         self._log.launched(self.group)
 
     @property
@@ -111,6 +115,7 @@ class RunControl:
         for command in self._deployment.check(self.group, self._log, now):
             self._take_request(command, now)
         self.group.observe(now)
+        self._stop_if_full(now)
         if self._spare_timing.is_due(self.group.leader, now):
             self._workers.refill()
         if self.candidate is not None:
@@ -132,6 +137,8 @@ class RunControl:
         self._deployment.close()
 
     def _take_request(self, request: Request, now: float) -> None:
+        if isinstance(request, protocol.Stop | protocol.Reconfigure):
+            self._log.sent(request)
         match request:
             case KillRun():
                 self.group.kill("asked")
@@ -242,6 +249,16 @@ class RunControl:
         if self.stop_by is None:
             self.stop_by = now + self._stop_grace_s
 
+    def _stop_if_full(self, now: float) -> None:
+        """Stop a run without a number of steps whose record has become too large."""
+        leader = self.group.leader
+        if self.stop_by is not None or not leader.spec:
+            return
+        why = self._record_limit.why_full(leader.spec, now)
+        if why is not None:
+            self._log.write(Note("warning", why))
+            self._take_request(protocol.Stop(next(self.numbers)), now)
+
     def _end_if_late(self, now: float) -> None:
         """Kill a group that should have left by now."""
         for group, leave_by in self._leaving:
@@ -277,21 +294,21 @@ class RunControl:
     def _restart(self, reason: ExitReason) -> bool:
         """Begin again at the last checkpoint with fresh processes, if the run may."""
         lost = self.group
-        path = last_checkpoint(self._folder, lost.leader.folder.generation)
+        saved = last_saved_state(self._folder, lost.leader.folder.generation)
         was_lost = lost.first_loss_at is not None and reason.verdict not in EXPECTED_ENDS
         may = self._deployment.can_restart and self._restarts_left and self.stop_by is None
-        if not was_lost or not may or path is None:
+        if not was_lost or not may or saved is None:
             return False
         self._restarts_left -= 1
         spec = parse_spec(lost.leader.spec) if lost.leader.spec else self._spec
         try:
-            fresh = self._start(GroupStart(self._folder, spec, lost.generation + 1, path))
+            fresh = self._start(GroupStart(self._folder, spec, lost.generation + 1, saved.path))
         except (OSError, LabError):
             return False
         self.machine.advance(RunEvent.RESTARTED)
         self._log.exited(lost)  # which says why
         again = "The run restarts from its last checkpoint."
-        self._log.write(Note("warning", again, {"checkpoint": str(path)}))
+        self._log.write(Note("warning", again, {"checkpoint": str(saved.path)}))
         if self.candidate is not None:
             self.candidate.end(LEAVE_GRACE_S)
             self.candidate = None

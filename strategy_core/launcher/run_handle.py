@@ -40,6 +40,7 @@ class RunHandle:
         workers: WorkerPool,
         deployment: Deployment,
         stop_grace_s: float = STOP_GRACE_S,
+        checkpoint: Path | None = None,
     ) -> None:
         self.spec = spec
         self.folder = folder
@@ -47,7 +48,9 @@ class RunHandle:
         self._inbox: Inbox = queue.Queue()
         self._over = threading.Event()
         try:
-            self._control = RunControl(spec, folder, workers, self._inbox, deployment, stop_grace_s)
+            self._control = RunControl(
+                spec, folder, workers, self._inbox, deployment, stop_grace_s, checkpoint
+            )
         except BaseException:
             deployment.close()
             raise

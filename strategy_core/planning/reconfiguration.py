@@ -1,7 +1,8 @@
 """A live change: the spec that results, and how the running processes make it.
 
-`decide` is the one place that chooses between three ways. A change of `STEP_FIELDS` keeps strategy,
-model and variables (`adapt`). Any other is built in the same process from the state carried over
+`decide` is the one place that chooses between four ways. A change that asks for what is in force
+already takes no step (`nothing`). A change of `STEP_FIELDS` keeps strategy, model and variables
+(`adapt`). Any other is built in the same process from the state carried over
 (`rebuild`), or in new processes from a checkpoint (`fresh-worker`) if this process lacks something
 that only a new one can have: logical devices, or another place in a cluster.
 """
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from strategy_core.planning import strategy_catalog
+from strategy_core.planning import collective_algorithms, strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
 from strategy_core.planning.spec_rules import check_fields, num_replicas
 from strategy_lab.profiles.errors import SpecError
@@ -45,18 +46,23 @@ class WorkerState:
     is_in_cluster: bool = False
     num_traced: int = 0
     """Step graphs that the process has traced."""
+    plan: DevicePlan | None = None
+    """The devices in use; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a change is made, and why not in place."""
+    """How a change is made, and why not in place, or why not at all."""
 
-    how: Literal["adapt", "rebuild", "fresh-worker"]
+    how: Literal["nothing", "adapt", "rebuild", "fresh-worker"]
     why: str = ""
 
 
 def decide(before: RunSpec, after: RunSpec, wanted: DevicePlan, worker: WorkerState) -> Decision:
     """Choose how `worker` makes the change to `after`, whose device plan is `wanted`."""
+    in_force = worker.plan and why_nothing_changes(before, worker.plan, after, wanted)
+    if in_force:
+        return Decision("nothing", in_force)
     if worker.num_traced > MAX_TRACED:
         return Decision("fresh-worker", f"this worker has traced {worker.num_traced} step graphs")
     rebuilt = why_rebuilt(before, after)
@@ -67,6 +73,28 @@ def decide(before: RunSpec, after: RunSpec, wanted: DevicePlan, worker: WorkerSt
     if lacking is not None:
         return Decision("fresh-worker", lacking)
     return Decision("rebuild", rebuilt) if rebuilt else Decision("adapt")
+
+
+def why_nothing_changes(
+    before: RunSpec, now: DevicePlan, after: RunSpec, wanted: DevicePlan
+) -> str | None:
+    """Why `after`, on the devices `wanted`, is what is in force already; None if it is not."""
+    names = [name for name in RunSpec.model_fields if getattr(before, name) != getattr(after, name)]
+    ahead = [change for change in before.reconfigure if change in after.reconfigure]
+    if ahead == list(after.reconfigure):  # without changes of the past, `changed_spec` dropped them
+        names = [name for name in names if name != "reconfigure"]
+    if now != wanted or not {"devices", "cross_device_ops"}.issuperset(names):
+        return None
+    if "cross_device_ops" in names:
+        used = {
+            collective_algorithms.decide(before, now).name,
+            collective_algorithms.decide(after, wanted).name,
+        }
+        # Of the algorithms that `auto` can choose, only the ring is built in the same way if named.
+        if used != {"collective-ring"}:
+            return None
+        return f"{before.cross_device_ops} is collective-ring here, which is in use already"
+    return "this configuration is in force already"
 
 
 def why_rebuilt(before: RunSpec, after: RunSpec) -> str | None:
@@ -137,7 +165,7 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
             )
     changed = _with_delays_that_can_stay(spec, changes)
     check_fields(changed)
-    if changed.steps <= step:
+    if changed.steps is not None and changed.steps <= step:
         raise SpecError(
             f"steps={changed.steps} is not after step {step}, where the run is now",
             advice="Stop the run to end it now",

@@ -173,4 +173,5 @@ def check_batch(global_batch_size: int, num_replicas: int | None) -> None:
         f"{num_replicas} replicas",
         advice=f"The nearest that fits is {near}",
         field="global_batch_size",
+        offers=near,
     )

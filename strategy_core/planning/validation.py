@@ -47,7 +47,7 @@ def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:
     yield spec
     now = spec
     for planned in sorted(spec.reconfigure, key=lambda change: change.step):
-        if planned.step >= now.steps:
+        if now.steps is not None and planned.step >= now.steps:
             raise SpecError(
                 f"The change planned at step {planned.step} comes too late: the run has "
                 f"{now.steps} steps",

@@ -27,12 +27,32 @@ make_decorator: Callable[..., Any] = required(
 )
 """A wrapper that AutoGraph looks through, so that a traced program is converted as without us."""
 
+default_replica_context: Callable[[], Any] = required(
+    f"{_LIB}:_get_default_replica_context", _FEATURE
+)
+"""What `get_replica_context()` returns where no context was entered.
+
+`has_strategy()` cannot tell: it is also False in the replica of the default strategy's `run`.
+"""
+
 _update_replica_id = required(f"{_LIB}:get_update_replica_id", _FEATURE)
 _source_mappers = required("tensorflow.python.util.tf_stack:_source_mapper_stacks", _FEATURE)
 
 
+def in_update_context() -> bool:
+    """Whether this thread is in update context.
+
+    `in_cross_replica_context()` is True there, too, but not under the default strategy.
+    """
+    return _update_replica_id() is not None
+
+
 def update_replica_id() -> int | None:
-    """The replica whose component is being updated on this thread, if any."""
+    """The replica whose component is being updated on this thread.
+
+    None outside of update context, and under strategies that give it a device or a variable
+    instead of a replica's number.
+    """
     current = _update_replica_id()
     return current if isinstance(current, int) else None
 

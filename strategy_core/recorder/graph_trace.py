@@ -75,21 +75,23 @@ class GraphTrace:
             self._outcome = self._none(f"The graph could not be exported: {error}")
             return
         self._cost_ms += (time.thread_time() - begin) * 1e3
-        if metadata is None:
+        held = self._variables() if callable(self._variables) else self._variables
+        variables = placement.variable_rows(held)
+        if metadata is None and not variables:
             self._outcome = self._none(
                 "No tf.function was instantiated in the first recorded step, because it had "
                 "run before"
             )
             return
-        held = self._variables() if callable(self._variables) else self._variables
-        self._begin(self._write, metadata, placement.variable_rows(held))
+        # A coordinator's functions are instantiated on its workers; it knows the variables alone.
+        self._begin(self._write, metadata, variables)
 
     def abandon(self) -> None:
         """Stop tracing without an export, because the first step did not happen."""
         if self.is_tracing:
             self.is_tracing = False
             if self._same_as is None:
-                tf.summary.trace_off()
+                placement.abandon_trace()
 
     def write(self) -> None:
         """Start writing the exported graph in its own thread. Later calls do nothing.
@@ -152,8 +154,9 @@ class GraphTrace:
 
     def _write(self, metadata: Any, variables: list[placement.Row]) -> None:
         try:
-            nodes = placement.read_nodes(metadata)
-            write_graph(nodes, self._folder.graph(self.segment))
+            nodes = [] if metadata is None else placement.read_nodes(metadata)
+            if nodes:
+                write_graph(nodes, self._folder.graph(self.segment))
             path = self._folder.placement(self.segment)
             count = placement.write_placement(
                 nodes, variables, self.replica_of, self.segment, self._folder.worker, path

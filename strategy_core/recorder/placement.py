@@ -1,7 +1,9 @@
 """Which device runs which op: the graph as the runtime placed it, recorded in the first step.
 
-`tf.summary.trace_on(graph=True)` must be on when a function is first instantiated. The export is a
-RunMetadata in a summary file, which is read back from a private scratch folder.
+The runtime must collect graphs when a function is first instantiated; later there is nothing to
+export. `tf.summary.trace_on` is the public way. It does nothing while a `tf.function` is traced, it
+needs TensorBoard from TensorFlow 2.22 on, and it gives the graphs in a summary file, which has to
+be read back. So the runtime is asked directly where that is possible.
 """
 
 from __future__ import annotations
@@ -16,35 +18,47 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
+from strategy_core.private_tf import engine as private_tf
 from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
 from strategy_lab.profiles.run.topology import host_process
 from strategy_lab.profiles.tables.schema import TABLES
 
 
 def begin_trace() -> None:
-    """Collect the graphs of functions that are instantiated from now on, and no earlier ones.
-
-    TensorFlow 2.21 continues to collect after `trace_off`, for example the all-reduce in which
-    workers agree on a change. Exporting with `record_if(False)` first discards those graphs without
-    writing them.
-    """
+    """Collect the graphs of functions that are instantiated from now on, and no earlier ones."""
+    if private_tf.begin_graph_collection():
+        return
+    # TensorFlow 2.21 continues to collect after `trace_off`, for example the all-reduce in which
+    # workers agree on a change. Exporting with `record_if(False)` first discards those graphs
+    # without writing them.
     tf.summary.trace_on(graph=True, profiler=False)
     with tf.summary.record_if(False):
         tf.summary.trace_export("before", step=0)
     tf.summary.trace_on(graph=True, profiler=False)
 
 
+def abandon_trace() -> None:
+    """Stop collecting graphs without an export."""
+    if not private_tf.end_graph_collection():
+        tf.summary.trace_off()
+
+
 def end_trace(scratch: Path) -> Any:
     """The RunMetadata of all functions instantiated since `begin_trace`, or None without any."""
+    collected = private_tf.end_graph_collection()
+    metadata = collected[0] if collected else _export(scratch)
+    return metadata if metadata is not None and metadata.function_graphs else None
+
+
+def _export(scratch: Path) -> Any:
     writer = tf.summary.create_file_writer(str(scratch))
     try:
         with writer.as_default(step=0):
             tf.summary.trace_export("placement")
         writer.close()
-        metadata = _read_metadata(scratch)
+        return _read_metadata(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return metadata if metadata is not None and metadata.function_graphs else None
 
 
 def read_nodes(metadata: Any) -> list[Node]:

@@ -45,18 +45,9 @@ class ProgramRecorder:
         variables: Variables = (),
     ) -> None:
         run = Path(path)
-        place = _place()
-        worker = _worker() if place is None else place.process
-        if worker == 0:  # in a cluster, the leader creates the run that all workers share
+        if worker_number() == 0:  # in a cluster, the leader creates the run that all workers share
             create_run_file(run, recorded_by="record")
-        folder = worker_folder(run, worker)
-        self.recorder = Recorder(
-            folder, capture=capture, log=EventLog(folder.events), is_guest=True
-        )
-        self.recorder.write(environment())
-        if place is not None and len(place.cluster) > 1:
-            self.recorder.clock = join_clock(place.cluster, place.process)
-            self.recorder.links = LinkMeter(place.cluster, place.process)
+        self.recorder = join_run(run, capture)
         self._strategy = strategy
         self._global_batch_size = global_batch_size
         self._variables = variables
@@ -92,6 +83,21 @@ class ProgramRecorder:
 
     def close(self, status: FinishedStatus = "finished") -> None:
         self.recorder.close(status)
+
+
+def join_run(run: Path, capture: Capture | None) -> Recorder:
+    """A recorder for this process of a program, in a run folder that exists or will.
+
+    Starts TensorFlow's runtime, so create logical devices first.
+    """
+    folder = worker_folder(run, worker_number())
+    recorder = Recorder(folder, capture=capture, log=EventLog(folder.events), is_guest=True)
+    recorder.write(environment())
+    place = _place()
+    if place is not None and len(place.cluster) > 1:
+        recorder.clock = join_clock(place.cluster, place.process)
+        recorder.links = LinkMeter(place.cluster, place.process)
+    return recorder
 
 
 @contextmanager
@@ -153,19 +159,21 @@ def seen_strategy() -> Any:
     return max(alive, key=lambda s: s.num_replicas_in_sync, default=tf.distribute.get_strategy())
 
 
-def segment_of(strategy: Any, global_batch_size: int | None) -> SegmentOpened:
+def segment_of(
+    strategy: Any, global_batch_size: int | None, number: int = 0, first_step: int = 0
+) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow reveals it."""
     devices = [full_name(device) for device in _replica_devices(strategy)]
     num_servers = 0
     if isinstance(strategy, tf.distribute.ParameterServerStrategy):
         num_servers = strategy.cluster_resolver.cluster_spec().num_tasks("ps")
     return SegmentOpened(
-        segment=0,
+        segment=number,
         strategy=strategy_name(strategy),
         num_replicas=strategy.num_replicas_in_sync,
         num_workers=max(1, strategy.num_replicas_in_sync // max(1, len(devices))),
         global_batch_size=global_batch_size,
-        first_step=0,
+        first_step=first_step,
         started_ns=time.time_ns(),
         replica_devices=devices,
         cross_device_ops="auto",
@@ -219,7 +227,10 @@ def _place() -> Place | None:
         return None
 
 
-def _worker() -> int:
+def worker_number() -> int:
     """This process's worker number from TF_CONFIG; 0 for a single process."""
+    place = _place()
+    if place is not None:
+        return place.process
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return int(resolver.task_id or 0)

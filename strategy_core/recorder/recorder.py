@@ -135,6 +135,13 @@ class Recorder:
         """Whether a capture is open or not yet converted, or a graph is not yet written."""
         return self._windows.has_work
 
+    def hold_windows(self) -> None:
+        """End the open window, and capture nothing until `release_windows`."""
+        self._write_all(self._windows.hold())
+
+    def release_windows(self) -> None:
+        self._windows.release()
+
     def settle(self) -> None:
         """End the open window and wait until every capture is converted to tables."""
         self._write_all(self._windows.settle())
@@ -197,7 +204,7 @@ class Recorder:
             self._leave_attended(step, raised)
         elif raised[0] is None:  # in a rest, like most steps: do as little as possible
             end_ns = step.end()
-            self._next_step = step.step + 1
+            self._next_step = step.step + step.num_steps
             self._rested_ns.append(end_ns - step.begin_ns)
             self._hand(self._step_writer.leave, step)
             if self._tracing is not None:
@@ -208,23 +215,28 @@ class Recorder:
         """Yield the same batches. Each following step begins by fetching its batch."""
         iterator = iter(batches)
         while True:
-            self._leave_ahead()
-            step = self.step()
-            self.enter_step(step)
-            self._ahead = step
+            step = self.begin_ahead()
             try:
                 batch = step.ask(iterator)
             except StopIteration:
-                self._leave_ahead()
+                self.leave_ahead()
                 return
             yield batch
+
+    def begin_ahead(self) -> RecordedStep:
+        """Begin the next step, whose batch is about to be fetched. `step` returns it."""
+        self.leave_ahead()
+        step = self.step()
+        self.enter_step(step)
+        self._ahead = step
+        return step
 
     def close(self, status: FinishedStatus) -> None:
         """Record the end of the run (`finished`, `stopped` or `replaced`) and close the log."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._leave_ahead()
+        self.leave_ahead()
         self._write_all(self._windows.finish())
         self._write_all(self._count_links())
         self._write_all(self._clock_events())
@@ -266,7 +278,7 @@ class Recorder:
             self._look_after(step)
             self._tell_cost(end_ns)
 
-    def _leave_ahead(self) -> None:
+    def leave_ahead(self) -> None:
         """Drop a step whose batch was fetched but that was never entered."""
         if self._ahead is not None:
             self._ahead = self._attended = None
@@ -289,13 +301,13 @@ class Recorder:
 
     def _look_after(self, step: RecordedStep) -> None:
         """Do the work that follows an attended step."""
-        self._next_step = step.step + 1
+        self._next_step = step.step + step.num_steps
         self._hand(self._step_writer.leave, step)
         self._watch_tracing(step)
         is_due = step.begin_ns >= self._sample_due_ns
         if is_due:
             self._write_all(self._count_links())  # before other work sends data over the links
-        self._write_all(self._windows.step_done(step.wall_ms))
+        self._write_all(self._windows.step_done(step.wall_ms, step.step, step.num_steps))
         if is_due:
             self._sample(step)
 

@@ -8,7 +8,7 @@ every function call has a measurable cost (docs/decisions/recording-cost.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_lab.profiles.capture import event_names
+from strategy_lab.profiles.run.event_log import StepFields
 from strategy_lab.profiles.run.events import Event
 
 StepResult = tuple[float, list[list[int]] | None]
@@ -42,6 +43,8 @@ class RecordedStep:
     marks_ns: Any = None
     """[[inputs ready, gradients ready, reduced]] in ns per replica once the step is settled."""
     captured = False
+    num_steps = 1
+    """Steps of the program in this one: a call may do several of them on the device."""
     start_ns = 0
     """Wall clock, ns since the epoch."""
     begin_ns = end_ns = 0
@@ -49,6 +52,7 @@ class RecordedStep:
     _lasted_ms: float | None = None
     _read: Callable[[], StepResult] | None = None
     _asked_ns: int | None = None
+    _ended_ns = 0
 
     def __init__(self, number: int, segment: int = 0, observer: StepObserver | None = None) -> None:
         self.step = number
@@ -113,6 +117,10 @@ class RecordedStep:
         written."""
         self._read, self.examples = read, examples
 
+    def loss_later(self, read: Callable[[], float]) -> None:
+        """Set a loss that is read when the step is written, so that nothing waits for it."""
+        self._read = lambda: (read(), None)
+
     def tell(self, event: Event) -> None:
         """Record an event behind the step's own."""
         self.events = [*(self.events or ()), event]
@@ -121,6 +129,25 @@ class RecordedStep:
         """Set begin (wall clock) and duration of a step that ran elsewhere."""
         self.start_ns, self._lasted_ms = start_ns, wall_ms
 
+    def ended_at(self, end_ns: int) -> None:
+        """Set when the step ended (monotonic clock), if it is left later."""
+        self._ended_ns = end_ns
+
+    def began_at(self, start_ns: int, begin_ns: int) -> None:
+        """Set when the entered step began, by the wall clock and the monotonic one, if that was
+        earlier."""
+        self.start_ns, self.begin_ns = start_ns, begin_ns
+
+    def parts(self) -> Sequence[StepFields]:
+        """The steps of this one as they are written: itself, or equal parts of it.
+
+        The steps of one call cannot be timed from outside, so each gets the same share of its
+        time. The result is that of the last.
+        """
+        if self.num_steps == 1:
+            return (self,)
+        return [StepPart(self, index) for index in range(self.num_steps)]
+
     def end(self) -> int:
         """End the step once its result is available. Returns the time of that (monotonic clock)."""
         if self._read is None:
@@ -128,13 +155,29 @@ class RecordedStep:
                 self.loss = float(np.asarray(self.loss))
             if self.marks_ns is not None:
                 self.marks_ns = np.asarray(self.marks_ns, np.int64).tolist()
-        self.end_ns = time.monotonic_ns()
+        self.end_ns = self._ended_ns or time.monotonic_ns()
         return self.end_ns
 
     def settle(self) -> None:
         """Read the values that `result_later` postponed."""
         if self._read is not None:
             self.loss, self.marks_ns = self._read()
+
+
+class StepPart:
+    """One step of a call that does several: an equal part of the call."""
+
+    marks_ns = None
+
+    def __init__(self, call: RecordedStep, index: int) -> None:
+        num_steps = call.num_steps
+        self.segment, self.step = call.segment, call.step + index
+        self.wall_ms = call.wall_ms / num_steps
+        self.start_ns = call.start_ns + int(index * self.wall_ms * 1e6)
+        self.loss = call.loss if index == num_steps - 1 else None
+        self.examples = None if call.examples is None else call.examples // num_steps
+        self.input_ms = None if call.input_ms is None else call.input_ms / num_steps
+        self.captured = call.captured
 
 
 class _Asking:

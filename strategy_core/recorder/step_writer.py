@@ -91,7 +91,7 @@ class StepWriter:
         while self._steps:
             step = self._steps.popleft()
             step.settle()
-            lines.append(line_of_step(step, at_ns, next_line()))
+            lines += [line_of_step(part, at_ns, next_line()) for part in step.parts()]
             lines += [line_of(event, at_ns, next_line()) for event in step.events or ()]
         if lines:
             self._log.append(lines)

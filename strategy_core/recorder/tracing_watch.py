@@ -12,8 +12,6 @@ import re
 import weakref
 from typing import Any
 
-import tensorflow as tf
-
 from strategy_lab.profiles.run.events import Retraced
 
 MOST_FUNCTIONS = 16
@@ -36,6 +34,8 @@ class TracingWatch:
 
     def find(self) -> None:
         """Select the program's live functions, once the first step is done."""
+        import tensorflow as tf
+
         kind = type(tf.function(lambda: None))
         alive = [item for item in gc.get_objects() if type(item) is kind and _is_programs(item)]
         chosen = sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS]

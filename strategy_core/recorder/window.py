@@ -46,6 +46,8 @@ class Window:
         self.start_ms = 0.0
         self.stop_ms = 0.0
         self.captured = 0
+        self.calls: dict[int, int] = {}
+        """Number of steps of each captured call, by its first step."""
         self.error: str | None = None
 
     def start(self) -> None:
@@ -61,6 +63,11 @@ class Window:
     def annotate(self, step: int) -> AbstractContextManager[Any]:
         """Mark one step in the capture in the way that XProf recognises steps."""
         return tf.profiler.experimental.Trace(event_names.STEP, step_num=step, _r=1)
+
+    def add(self, step: int, num_steps: int) -> None:
+        """Count what was captured: one call, with so many steps of the program."""
+        self.captured += num_steps
+        self.calls[step] = num_steps
 
     @property
     def is_full(self) -> bool:

@@ -66,6 +66,7 @@ class Windows:
         self._number = 0
         self._is_leader = folder.worker == 0
         self._runs_here = True
+        self._is_held = False
         self.hosts: Sequence[str] = ()
         """Profiler addresses of a pod's hosts."""
 
@@ -130,13 +131,28 @@ class Windows:
     def _may_capture(self) -> bool:
         # TensorFlow 2.21 can crash a worker that is not the leader when its profiler stops.
         may_profile = self._is_leader or self._capture.every_worker
-        return may_profile and self._runs_here and not self._converter.is_given_up
+        is_possible = self._runs_here and not self._converter.is_given_up
+        return may_profile and is_possible and not self._is_held
 
-    def step_done(self, wall_ms: float) -> list[Event]:
-        """Call after each step: ends a full window and collects the converter's results."""
+    def hold(self) -> list[Event]:
+        """End the open window, and begin none until `release`: the program has a profiler on."""
+        self._is_held = True
+        events = self._stop()
+        for captured in self._to_submit:
+            captured.window.wait()  # a process has one session, which lasts until it is written
+        return events + self._submit_ready()
+
+    def release(self) -> None:
+        self._is_held = False
+
+    def step_done(self, wall_ms: float, step: int, num_steps: int = 1) -> list[Event]:
+        """Call after each step: ends a full window and collects the converter's results.
+
+        `num_steps` of the program, of which `step` is the first, may be in one call.
+        """
         self._planner.step_done(wall_ms, self.is_capturing)
         if self._open is not None and self.is_capturing:
-            self._open.captured += 1
+            self._open.add(step, num_steps)
         events: list[Event] = []
         if self._trace is not None and self._trace.is_tracing:
             self._trace.first_step_done()
@@ -232,6 +248,7 @@ class Windows:
                     trace.core_devices,
                     [str(host) for host in kept_hosts or hosts],
                     captured.sampler.samples() if captured.sampler else {},
+                    {str(step): number for step, number in window.calls.items()},
                 )
             )
         return events

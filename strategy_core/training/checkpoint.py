@@ -16,6 +16,7 @@ import numpy as np
 
 from strategy_core.training import state
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.checkpoints import POSITION_FILE
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         np.savez(beside / "state.npz", *checkpoint.state)
-        (beside / "position.json").write_text(json.dumps(position), encoding="utf-8")
+        (beside / POSITION_FILE).write_text(json.dumps(position), encoding="utf-8")
         # A folder cannot replace another one atomically. A process killed between the two renames
         # leaves no checkpoint at `path`; killed at any other time it leaves the old or the new one.
         shutil.rmtree(before, ignore_errors=True)
@@ -62,7 +63,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint; raises LabError if it is incomplete."""
     try:
-        position = json.loads((path / "position.json").read_text(encoding="utf-8"))
+        position = json.loads((path / POSITION_FILE).read_text(encoding="utf-8"))
         with np.load(path / "state.npz", allow_pickle=False) as archive:
             arrays = [archive[f"arr_{index}"] for index in range(len(archive.files))]
         loaded = Checkpoint(state=arrays, **position)

@@ -1,7 +1,7 @@
 """A real delay inside one replica's step: an op of the graph that sleeps on that replica's device.
 
-It runs between the replica's gradients and their all-reduce. So the recording shows this replica
-computing for longer and the other replicas waiting for it.
+It runs between the replica's gradients and their all-reduce. The recording knows it by the name of
+the op, and shows it as a phase of its own, with the other replicas waiting for this one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.runtime.replica import replica_number
+from strategy_lab.profiles.run.injected_delay import OP
 
 
 def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]:
@@ -47,7 +48,7 @@ def delayed(gradients: Sequence[Any], delays_ms: Mapping[int, float]) -> list[An
             [replica.replica_id_in_sync_group, witness],
             tf.float32,
             stateful=True,
-            name="injected_delay",
+            name=OP,
         )
     # otherwise two delayed replicas would sleep one after the other
     private_tf.run_unordered(slept)

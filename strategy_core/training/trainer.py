@@ -14,7 +14,7 @@ from strategy_core.cluster.barrier import all_can, leave_together, share
 from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.planning.reconfiguration import why_rebuilt
 from strategy_core.private_tf.availability import new_losses
-from strategy_core.recorder import Recorder
+from strategy_core.recorder.recorder import Recorder
 from strategy_core.runtime.error_message import cause
 from strategy_core.tpu import from_spec
 from strategy_core.training import checkpoint, segment, state
@@ -35,6 +35,8 @@ class Training:
         recorder: Recorder,
         resume: Path | None = None,
         agreement: CommandAgreement | None = None,
+        *,
+        is_same_run: bool = True,
     ) -> None:
         self.spec = spec
         self.step = 0
@@ -43,6 +45,8 @@ class Training:
         self._num_segments = 0
         self._recorder = recorder
         self._resume = resume
+        self._is_same_run = is_same_run
+        """Whether `resume` is a checkpoint of this run, whose segments it continues to count."""
         self._agreement = agreement
         self._segment: Segment | None = None
         self._is_first_step_recorded = False
@@ -66,7 +70,7 @@ class Training:
             return
         saved = checkpoint.load(self._resume)
         self.step, self._examples = saved.step, saved.examples
-        self._num_segments = saved.num_segments
+        self._num_segments = saved.num_segments if self._is_same_run else 0
         built = segment.build(
             self.spec,
             carried=saved.state,
@@ -74,7 +78,7 @@ class Training:
             agreement=self._agreement,
             joined=joined,
         )
-        self._enter(built, saved.checksum, "fresh-worker")
+        self._enter(built, saved.checksum, "fresh-worker" if self._is_same_run else None)
 
     def run_step(self) -> None:
         """Run one step through the recorder.

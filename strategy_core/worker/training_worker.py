@@ -31,7 +31,8 @@ from strategy_core.planning.reconfiguration import Decision, changed_spec, ended
 from strategy_core.processes import parent_death, protocol
 from strategy_core.processes.command_reader import CommandReader
 from strategy_core.processes.import_path import import_as_script
-from strategy_core.recorder import Recorder, converter
+from strategy_core.recorder import converter
+from strategy_core.recorder.recorder import Recorder
 from strategy_core.runtime import gc_control, logical_devices
 from strategy_core.runtime.environment import environment
 from strategy_core.runtime.error_message import cause
@@ -90,7 +91,12 @@ class WorkerRun:
         self._agreement = self._agree()
         self._seat = self._member.local_rank if self._member is not None else None
         resume = Path(command.resume) if command.resume else None
-        self._training = Training(self._spec, self._recorder, resume, self._agreement)
+        is_same_run = resume is not None and Path(command.run) in resume.resolve().parents
+        self._continues = resume.parents[1].name if resume and not is_same_run else None
+        """Name of the run whose state this one starts from."""
+        self._training = Training(
+            self._spec, self._recorder, resume, self._agreement, is_same_run=is_same_run
+        )
         self._has_opened = False
         self._scripted_up_to = -1
 
@@ -125,6 +131,9 @@ class WorkerRun:
             self._training.open(self._joined)
             self._recorder.write(environment())  # starts the runtime: after the cluster is joined
         self._has_opened = True
+        if self._continues is not None and self._is_leader:
+            told = f"Continues {self._continues} with its weights and optimizer state"
+            self._recorder.write(Note("info", f"{told} from step {self._training.step}."))
 
     def _joined(self, strategy: tf.distribute.Strategy) -> None:
         """All processes of the cluster are there; raises LabError where they are of two minds."""
@@ -141,7 +150,7 @@ class WorkerRun:
     def _do_steps(self) -> None:
         training = self._training
         self._first_step()
-        while training.step < training.spec.steps:
+        while training.spec.steps is None or training.step < training.spec.steps:
             at = training.step
             for command in self._to_obey():
                 self._obey(command)
@@ -186,8 +195,10 @@ class WorkerRun:
         raise _RunEnded(protocol.EXIT_DONE)
 
     def _close(self, status: FinishedStatus) -> None:
-        """Close the books. A worker that left now might end a peer that is still in its last step:
-        in a cluster all wait until all are done."""
+        """Save the state, from which another run can continue, and write the last records. A
+        worker that left now might end a peer that is still in its last step: in a cluster all wait
+        until all are done."""
+        self._save_at_end()
         self._recorder.close(status)
         if self._member is not None:
             if self._is_hosted and self._agreement is not None:
@@ -195,6 +206,14 @@ class WorkerRun:
             self._say({"done": True})
             while not isinstance(self._commands.next(), protocol.Leave):
                 pass
+
+    def _save_at_end(self) -> None:
+        """Save the state. What prevents it does not make the run a failed one."""
+        try:
+            self._training.save(self._folder.checkpoint if self._is_leader else None)
+        except (LabError, MemoryError) as error:
+            told = f"No run can continue from the end of this one: {error}"
+            self._recorder.write(Note("warning", told))
 
     def _do_scripted_changes(self) -> None:
         if not self._training.spec.reconfigure:
@@ -217,6 +236,9 @@ class WorkerRun:
             for told in ended_delays(self._training.spec, spec):
                 self._recorder.write(Note("info", told))
             decision = self._decide(spec)
+            if decision.how == "nothing":
+                self._answer(number, "applied", f"Nothing changed: {decision.why}.", 0.0)
+                return
             if decision.how == "fresh-worker":
                 if self._is_hosted:
                     self._refuse_with_checkpoint(decision)
@@ -295,6 +317,7 @@ class WorkerRun:
             len(tf.config.get_visible_devices("GPU")),
             self._member is not None,
             self._training.num_traced,
+            logical_devices.planned(self._training.spec),
         )
         planned = logical_devices.planned(spec)
         return reconfiguration.decide(self._training.spec, spec, planned, worker)

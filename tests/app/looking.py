@@ -13,6 +13,8 @@ ALL = (
     "lab",
     "overview",
     "timeline",
+    "film",
+    "what_if",
     "communication",
     "placement",
     "cores",
@@ -54,7 +56,7 @@ def text_of(at: AppTest) -> str:
     """Everything that the page says, markup included; every space is a plain one."""
     parts = [
         item.value
-        for kind in ("title", "subheader", "markdown", "caption")
+        for kind in ("title", "header", "subheader", "markdown", "caption")
         for item in at.get(kind)
     ]
     parts += [item.value for kind in ("warning", "error", "info") for item in at.get(kind)]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategy_lab.app.charts import comparing, placement, steps, thin
+from strategy_lab.app.charts import comparing, placement, steps
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.matrix import traffic
 from strategy_lab.app.charts.memory import memory
 from strategy_lab.app.charts.phases import breakdown
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def test_phases_are_stacked_in_their_order_and_colours() -> None:
     chart = breakdown(["replica 0"], {name: [1.0] for name in reversed(CATEGORIES)})
-    assert [bar.name for bar in chart.data] == list(CATEGORIES)
+    assert [bar.name for bar in chart.data] == [phase_name(name) for name in CATEGORIES]
     assert [bar.marker.color for bar in chart.data] == [PHASE_COLOURS[name] for name in CATEGORIES]
     assert sum(bar.x[0] for bar in chart.data) == len(CATEGORIES)
 
@@ -31,8 +31,24 @@ def test_ten_thousand_steps_are_few_points_and_keep_the_slow_one() -> None:
     wall[7_000] = 40.0
     chart = steps.step_time(np.arange(10_000.0), wall, [])
     assert sum(len(trace.x) for trace in chart.data) < 3_000
-    slow = next(trace for trace in chart.data if trace.name == "slow step")
-    assert 7_000 in slow.x
+    slow = next(trace for trace in chart.data if trace.name.startswith("range of 25 steps"))
+    assert max(slow.y) == 40.0
+    assert not [trace for trace in chart.data if trace.name == steps.EACH], "no point is a step"
+
+
+def test_a_gap_in_the_steps_is_not_bridged_by_a_line() -> None:
+    step = np.delete(np.arange(300.0), slice(100, 150))
+    (line,) = steps.step_time(step, np.full(250, 20.0), []).data
+    assert line.name == steps.EACH
+    assert np.flatnonzero(np.isnan(line.y)).tolist() == [100]
+
+
+def test_memory_of_a_run_that_went_back_to_a_checkpoint_does_not_run_backwards() -> None:
+    samples = np.r_[np.arange(0.0, 100, 10), np.arange(50.0, 150, 10)]
+    (line,) = memory({"the process": (samples, np.full(20, 1e9))}).data
+    (gap,) = np.flatnonzero(np.isnan(line.y))
+    for part in (line.x[:gap], line.x[gap + 1 :]):
+        assert np.all(np.diff(part) > 0)
 
 
 def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
@@ -40,7 +56,9 @@ def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
     wall[0] = 4_000.0
     chart = steps.step_time(np.arange(300.0), wall, [])
     assert chart.layout.yaxis.range[1] < 60
-    assert "step 0 took 4,000 ms" in chart.layout.annotations[0].text
+    (note,) = chart.layout.annotations
+    assert "step 0 took 4,000 ms" in note.text
+    assert (note.x, note.xanchor) == (0, "left"), "the buttons are in the right corner"
     line, arrow = chart.data
     assert np.isnan(line.y[0])  # no line that seems to rise at step 1
     assert (arrow.x[0], arrow.customdata[0]) == (0, 4_000)
@@ -49,32 +67,17 @@ def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
 def test_the_first_steps_of_short_segments_do_not_set_the_axis() -> None:
     wall = np.full(80, 50.0)
     wall[[0, 40]] = 3_000.0
-    marks = [steps.SegmentMark(0, "auto"), steps.SegmentMark(40, "ring")]
+    marks = [steps.SegmentMark(0, "auto", 0), steps.SegmentMark(40, "ring", 1)]
     assert steps.step_time(np.arange(80.0), wall, marks).layout.yaxis.range[1] < 150
 
 
 def test_segments_are_marked_and_their_lines_apart() -> None:
-    marks = [steps.SegmentMark(0, "mirrored ×4"), steps.SegmentMark(50, "<b>x</b>")]
+    marks = [steps.SegmentMark(0, "mirrored ×4", 0), steps.SegmentMark(50, "<b>x</b>", 1)]
     assert steps.loss(np.arange(100.0), np.ones(100), marks).layout.xaxis.range[1] < 105
     chart = steps.step_time(np.arange(100.0), np.ones(100), marks)
     assert [line.x0 for line in chart.layout.shapes] == [0, 50]
     assert "&lt;b&gt;" in chart.layout.annotations[-1].text
     assert len([trace for trace in chart.data if trace.mode == "lines"]) == 2
-
-
-@pytest.mark.parametrize("num", [0, 1, 2, 399, 401, 5_000])
-def test_a_band_covers_every_point_of_any_number(num: int) -> None:
-    band = thin.band(np.arange(float(num)), np.arange(float(num)))
-    assert band.median.size <= 400
-    assert np.all(band.low <= band.high)
-    if num:
-        assert band.median[0] <= num / 400 + 1
-        assert band.median[-1] >= num - num / 400 - 2
-
-
-def test_a_band_leaves_out_what_is_no_number() -> None:
-    band = thin.band(np.arange(4.0), np.array([1.0, np.nan, 3.0, np.inf]))
-    assert band.median.tolist() == [1.0, 3.0]
 
 
 def test_traffic_of_nothing_is_blank() -> None:

@@ -5,7 +5,9 @@ One run with a late replica, traced steps, and captured steps that took longer t
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,9 +15,13 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.profiles.analysis.cost import cost_text
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.key_numbers import KeyNumber
 from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.exports.html import report
+from tests.app.looking import open_page, text_of
 from tests.app.told_numbers import check_live, check_texts, live, numbers_of
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
@@ -99,6 +105,27 @@ def _going(run: Path, folder: Path, *, with_windows: bool = False) -> LiveRun:
 @pytest.mark.slow
 def test_overview_report_and_command_line_write_the_same_texts(run: Path) -> None:
     check_texts(run)
+
+
+def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:
+    profile = profiles.load(run)
+    found = findings(gather_facts(profile, profile.segments[0]))
+    assert len(found) > 2
+    overview = text_of(open_page("overview", run.parent, run=run.name)).replace("\\", "")
+    (segment,) = summarize(profile)["segments"]
+    written = {
+        "summary": [item["cost_text"] for item in segment["findings"]],
+        "report": re.findall(r"<li><b>(.*?): </b>", report(profile)),
+        "Overview": re.findall(
+            r"\*\*(.* of (?:a step|all steps' time)|Cost unknown)\*\*", overview
+        ),
+    }
+    costs = [cost_text(item.cost) for item in found]
+    assert written["summary"] == costs
+    assert [html.unescape(text) for text in written["report"]] == costs
+    assert written["Overview"] == [
+        item.cost.share_text if item.cost else "Cost unknown" for item in found
+    ]
 
 
 def test_the_summary_and_the_list_of_runs_give_the_same_numbers(

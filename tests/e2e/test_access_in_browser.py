@@ -191,7 +191,7 @@ def test_a_workload_file_of_a_link_runs_only_after_the_person_confirms_it(
     expect(run).to_be_enabled()
     assert not marker.exists()
     run.click()
-    page.wait_for_url("**run=theirs-*")
+    page.wait_for_url("**run=mirrored-*theirs-*")
     expect(page.locator(".live")).to_contain_text("Finished", timeout=PATIENCE_MS * 2)
     assert marker.exists()
     assert len(set(server.runs.iterdir()) - before) == 1

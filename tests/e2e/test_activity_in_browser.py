@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_lab.profiles import load
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import SegmentOpened, StepDone
+from strategy_lab.profiles.run.events import (
+    CommandAnswered,
+    CommandSent,
+    Event,
+    Launched,
+    SegmentOpened,
+    StepDone,
+)
 from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.liveness import process_started_ns
 from tests.e2e.conftest import Server
-from tests.growing_run import begin_run
+from tests.growing_run import begin_run, end_run, write_by_launcher
 
 pytestmark = pytest.mark.browser
 SHOTS = os.environ.get("ACTIVITY_SHOTS")
 
 
-def write(run: Path, *events: SegmentOpened | StepDone) -> None:
-    log = EventLog(worker_folder(run, 0).events)
+def write(run: Path, *events: Event, generation: int = 0) -> None:
+    log = EventLog(worker_folder(run, 0, generation).events)
     for event in events:
         log.write(event)
     log.close()
@@ -33,17 +44,51 @@ def test_tracing_a_changed_step_is_told_and_then_a_capture(
     page = open_page(server.address(run=run.name))
     doing = page.locator(".live .doing")
     expect(page.locator(".live .chip")).to_have_text("Running")
-    expect(doing).to_have_text("")
     height = doing.bounding_box()
     spec = {"strategy": "mirrored", "devices": "cpu:2", "steps": 50}
     write(run, SegmentOpened(1, "mirrored", 2, 1, 256, 12, 0, ["a", "b"], "auto", spec))
-    expect(doing).to_have_text("Tracing and compiling the first step of this configuration.")
+    expect(page.locator(".live .chip")).to_have_text("Compiling")
+    expect(doing).to_contain_text("Tracing and compiling the first step of this configuration.")
     assert doing.bounding_box() == height, "nothing below it moves"
     shoot(page, "tracing")
-    write(run, StepDone(1, 12, 0, 10.0, 0.5, 256, False), StepDone(1, 13, 0, 9.0, 0.5, 256, True))
+    write(run, step(1, 12), step(1, 13, captured=True))
     expect(doing).to_have_text("Capturing step 13 in full.")
-    write(run, StepDone(1, 14, 0, 10.0, 0.5, 256, False))
+    write(run, step(1, 14))
     expect(doing).to_have_text("Converting the capture of step 13 while training continues.")
+
+
+def test_the_pill_says_what_a_run_does_while_no_step_comes(
+    open_page: Callable[..., Page], server: Server
+) -> None:
+    """A change, the age of the last step, a restart with its first step's usual length, Stop."""
+    server.write_run("usual", steps=12, windows=0)
+    run = begin_run(server.fresh("silent"), steps=12)
+    page = open_page(server.address(run=run.name))
+    chip, doing = page.locator(".live .chip"), page.locator(".live .doing")
+    expect(chip).to_have_text("Running")
+    expect(doing).to_contain_text(re.compile(r"The last step ended \d+ s ago"))
+    write_by_launcher(run, CommandSent(1, "reconfigure", {"global_batch_size": 64}))
+    expect(chip).to_have_text("Changing")
+    write(run, CommandAnswered(1, "reconfigure", "applied", 12), step(0, 12))
+    expect(chip).to_have_text("Running")
+    begun_ns = process_started_ns(os.getpid())
+    assert begun_ns is not None
+    write_by_launcher(run, Launched(0, 1, os.getpid(), begun_ns, False))
+    expect(chip).to_have_text("Starting")
+    expect(doing).to_contain_text("New processes start from the last checkpoint.")
+    spec = load(server.runs / "usual").segments[0].spec
+    opened = SegmentOpened(1, "mirrored", 4, 1, 256, 13, 0, list("abcd"), "auto", spec)
+    write(run, opened, generation=1)
+    expect(chip).to_have_text("Compiling")
+    expect(doing).to_contain_text(re.compile(r"\d s so far; an earlier run took \d+ s"))
+    shoot(page, "compiling")
+    write_by_launcher(run, CommandSent(2, "stop"))
+    expect(chip).to_have_text("Stopping")
+    end_run(run)
+
+
+def step(segment: int, number: int, *, captured: bool = False) -> StepDone:
+    return StepDone(segment, number, time.time_ns(), 10.0, 0.5, 256, captured)
 
 
 def shoot(page: Page, name: str) -> None:

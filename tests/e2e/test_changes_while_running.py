@@ -13,6 +13,7 @@ import pytest
 
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab import profiles
+from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
@@ -103,6 +104,32 @@ def test_changes_in_the_worker(launch: Launch) -> None:
     assert_one_run(handle.folder)
 
 
+def test_a_run_until_stopped_ends_at_the_limit_of_its_record(launch: Launch) -> None:
+    handle = launch(steps=None, capture={"limit_mb": 1, "every_step": True})
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "stopped"
+    notes = [note["message"] for note in events(handle.folder, "note")]
+    assert any("its folder holds 1 MB" in note for note in notes)
+
+
+def test_a_run_continues_from_the_end_of_another(launcher: Launcher, tmp_path: Path) -> None:
+    fields = {"devices": "cpu:2", "workload": "digits-mlp", "global_batch_size": 64}
+    first = launcher.launch(RunSpec.model_validate(fields | {"steps": 8}), tmp_path / "first")
+    assert first.wait(PATIENCE_S)
+    saved = last_saved_state(first.folder)
+    assert saved is not None
+    assert saved.step == 8
+    spec = RunSpec.model_validate(fields | {"steps": 16, "devices": "cpu:4"})
+    then = launcher.launch(spec, tmp_path / "then", saved.path)
+    assert then.wait(PATIENCE_S), then.message
+    assert [step["step"] for step in events(then.folder, "step")] == list(range(8, 16))
+    (segment,) = events(then.folder, "segment")
+    assert segment["segment"] == 0
+    assert segment["state_checksum_before"] == segment["state_checksum_after"]
+    profile = profiles.load(then.folder)
+    assert (profile.status.state, profile.table("steps").num_rows) == ("finished", 8)
+
+
 REFUSED = {
     "a batch that does not divide": (
         {"global_batch_size": 63},
@@ -119,6 +146,16 @@ REFUSED = {
     "a field that is none": ({"batch": 3}, "no field 'batch'"),
     "an algorithm that cannot run here": ({"cross_device_ops": "nccl"}, "NCCL"),
 }
+
+
+def test_a_change_to_what_is_in_force_costs_nothing(launch: Launch) -> None:
+    handle = launch()
+    has_steps(handle, 3)
+    found = answer(handle, {"cross_device_ops": "collective-ring", "devices": "cpu:2"})
+    assert (found["status"], found["took_ms"]) == ("applied", 0)
+    assert "auto is collective-ring here" in found["message"]
+    stop(handle)
+    assert len(events(handle.folder, "segment")) == 1
 
 
 def test_refused_changes_leave_the_run_as_it_was(launch: Launch) -> None:

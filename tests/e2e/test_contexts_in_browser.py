@@ -1,17 +1,21 @@
-"""The contexts page in Chromium: record, step by button and key, link to a step, edit, go wrong."""
+"""The contexts page in Chromium: step by button and key, link to a step, edit, record, go wrong."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+from strategy_core.contexts import course
+from strategy_core.contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
+from strategy_lab.profiles import stepper
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.patience import wait_until
@@ -24,47 +28,111 @@ RECORDING_MS = 200_000
 
 
 def picture(page: Page) -> FrameLocator:
-    """The stepper, once the recording is there."""
+    """The stepper."""
     frame = page.frame_locator("iframe")
-    expect(frame.locator(".count")).to_be_visible(timeout=RECORDING_MS)
+    expect(frame.locator(".count")).to_be_visible()
     return frame
 
 
-def test_a_program_changed_during_its_first_recording_is_drawn(
+def test_the_first_demonstration_is_there_at_once_without_tensorflow(
     open_page: Opened, server: Server
 ) -> None:
-    # The first test here: once this demonstration is recorded, nothing is left to change it during.
-    page = open_page(server.address("contexts", demo="merge_call"))
-    change(page, lambda source: source.replace("+ 1.0", "+ 5.0"))
-    frame = page.frame_locator("iframe")
-    # 5 / 11 and 6 / 11: numbers that only the changed program prints.
-    expect(frame.locator(".box", has_text="0.4545").first).to_be_visible(timeout=RECORDING_MS)
+    page = open_page(server.address("contexts"))
+    frame = picture(page)
+    expect(frame.locator("h1")).to_contain_text("merge_call: all replicas hand over")
+    expect(frame.get_by_text("Recorded with TensorFlow 2.")).to_be_visible()
+    assert not recorders(server)
+
+
+def test_everything_of_a_step_is_on_a_projector(open_page: Opened, server: Server) -> None:
+    page = open_page(
+        server.address("contexts", demo="standard_update_pattern"),
+        viewport={"width": 1280, "height": 720},
+    )
+    frame = picture(page)
+    for name in ("Program", "Contexts", "Values"):
+        expect(frame.get_by_role("region", name=name)).to_be_in_viewport(ratio=0.95)
+    expect(frame.locator(".arrow", has_text="x = 2")).to_have_count(1)
+    frame.get_by_role("button", name="Next step").focus()
+    for _ in range(13):  # to the update, past the first screen of lanes
+        page.keyboard.press("ArrowRight")
+        for active in (".lit", ".box.here", ".now"):
+            expect(frame.locator(active).first).to_be_in_viewport(ratio=0.9)
+    expect(frame.locator(".why")).to_contain_text("own device")
+    is_cut = "panel => panel.scrollWidth > panel.clientWidth"
+    assert not any(panel.evaluate(is_cut) for panel in frame.locator(".panel").all())
+    page.keyboard.press("f")
+    expect(frame.get_by_role("button", name="Next step")).to_be_hidden()
+    expect(frame.locator(".box.here")).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    expect(frame.get_by_role("button", name="Next step")).to_be_visible()
+
+
+def test_a_downloaded_page_fits_a_phone_and_opens_as_a_lecture(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "contexts.html"
+    program = course.demonstration("merge_call").source
+    file.write_text(stepper.page(shipped(program, "mirrored", "cpu:2") or {}))
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(file.as_uri())
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".count")).to_have_text("step 2 of 22")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{file.as_uri()}?lecture")
+    assert page.evaluate("getComputedStyle(document.body).fontSize") == "32px"  # 24 pt
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_calls_stand_under_the_context_that_tensorflow_reported(
+    open_page: Opened, server: Server
+) -> None:
+    frame = picture(open_page(server.address("contexts", demo="default_strategy")))
+    assert lane_of(frame, "in cross-replica context: False") == "Default"
+    assert lane_of(frame, "in scope, cross-replica: True") == "Cross-replica"
+    frame = picture(open_page(server.address("contexts", demo="update")))
+    assert lane_of(frame, "enter update") == "Update"
+
+
+def lane_of(frame: FrameLocator, text: str) -> str:
+    """The lane in which a box stands, by where it is drawn."""
+    box = frame.locator(".box", has_text=text).first.bounding_box()
+    assert box
+    heads = [(head.bounding_box(), head.inner_text()) for head in frame.locator(".lane").all()]
+    return next(
+        name
+        for at, name in heads
+        if at and at["x"] - 2 <= box["x"] + box["width"] / 2 <= at["x"] + at["width"] + 2
+    )
 
 
 def test_a_link_opens_a_demonstration_at_its_step(open_page: Opened, server: Server) -> None:
-    page = open_page(server.address("contexts", demo="merge_call", step="4"))
+    page = open_page(server.address("contexts", demo="merge_call", step="5"))
     frame = picture(page)
-    expect(frame.locator(".count")).to_have_text("step 4 of 20")
-    expect(frame.locator(".now")).to_contain_text("control enters replica 1 context")
+    expect(frame.locator(".count")).to_have_text("step 5 of 22")
+    expect(frame.locator(".now")).to_contain_text("Control enters replica 1 context")
 
     frame.get_by_role("button", name="Next step").click()
-    expect(frame.locator(".count")).to_have_text("step 5 of 20")
+    expect(frame.locator(".count")).to_have_text("step 6 of 22")
     page.keyboard.press("ArrowRight")
-    expect(frame.locator(".count")).to_have_text("step 6 of 20")
+    expect(frame.locator(".count")).to_have_text("step 7 of 22")
     expect(frame.locator(".lit").first).to_contain_text("merge_call")
-    expect(page).to_have_url(re.compile("step=6"))
+    expect(page).to_have_url(re.compile("step=7"))
 
 
-def test_a_changed_program_is_recorded_anew(open_page: Opened, server: Server) -> None:
+def test_a_program_that_is_changed_again_while_it_records_is_drawn(
+    open_page: Opened, server: Server
+) -> None:
     page = open_page(server.address("contexts", demo="merge_call"))
     picture(page)
-    page.get_by_text("Change the program").click()
-    editor = page.locator("textarea")
-    editor.fill(editor.input_value().replace("+ 1.0", "+ 3.0"))
-    editor.press("Control+Enter")
+    change(page, lambda source: source.replace("+ 1.0", "+ 3.0"))
+    expect(page.get_by_text("TensorFlow is starting in its own process")).to_be_visible()
+    change(page, lambda source: source.replace("+ 3.0", "+ 5.0"), once_it_holds="+ 3.0")
     frame = page.frame_locator("iframe")
-    # 3 / 7 and 4 / 7: numbers that only the changed program prints.
-    expect(frame.locator(".box", has_text="0.4286").first).to_be_visible(timeout=RECORDING_MS)
+    # 5 / 11 and 6 / 11: numbers that only the changed program prints.
+    expect(frame.locator(".box", has_text="0.4545").first).to_be_visible(timeout=RECORDING_MS)
 
 
 def test_a_program_is_ended_soon_after_its_last_tab(open_page: Opened, server: Server) -> None:
@@ -103,12 +171,17 @@ def test_a_third_program_waits_for_its_turn_and_says_its_place(
     wait_until(lambda: not recorders(server))
 
 
-def change(page: Page, edit: Callable[[str], str]) -> None:
+def change(
+    page: Page, edit: Callable[[str], str], *, once_it_holds: str = "def demonstrate"
+) -> None:
     """Put another program into the editor."""
-    page.get_by_text("Change the program").click()
+    page.get_by_role("button", name="Change the program").click()
     editor = page.locator("textarea")
+    # An editor is empty for a moment when it opens: an edit of nothing would be recorded.
+    expect(editor).to_have_value(re.compile(re.escape(once_it_holds)))
     editor.fill(edit(editor.input_value()))
     editor.press("Control+Enter")
+    page.keyboard.press("Escape")  # closes the editor, which covers what is below
 
 
 def recorders(server: Server) -> list[int]:

@@ -15,13 +15,22 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from strategy_lab.profiles.run.command_mailbox import read_commands
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import SegmentOpened, StepDone, WorkerStarted
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.events import (
+    CommandAnswered,
+    Launched,
+    SegmentOpened,
+    StepDone,
+    WorkerStarted,
+)
+from strategy_lab.profiles.run.layout import launcher_file, worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.following import events
+from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
 from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -99,15 +108,21 @@ def configure_anew(page: Page) -> None:
     wait_until_drawn(page)
 
 
+def press_keys(page: Page, slider: Locator, *keys: str) -> None:
+    """Key after key, 400 ms apart by the page's clock however slow the machine is."""
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
+    for key in keys:
+        slider.press(key)
+        page.clock.run_for(400)
+    page.clock.resume()
+
+
 def press_keys_on_a_delay(page: Page, server: Server) -> None:
-    """Key after key, while the run makes the changes of those before: all of them count."""
+    """Key after key: the run makes one change, once the hand rests."""
     slider = page.get_by_role("slider", name="Replica 1")
-    shown = page.get_by_test_id("stSlider").filter(has=slider).get_by_test_id("stSliderThumbValue")
     run = server.runs / str(live(page).get_attribute("data-run"))
-    for times in range(1, 7):
-        slider.press("ArrowRight")
-        expect(shown).to_have_text(f"{5 * times} ms")
-        page.wait_for_timeout(300)  # so that it is sent: the slider gathers what is faster
+    before = len(events(run, "command"))
+    press_keys(page, slider, *6 * ("ArrowRight",))
 
     def in_force() -> Any:
         spec = events(run, "segment")[-1]["spec"]
@@ -115,7 +130,8 @@ def press_keys_on_a_delay(page: Page, server: Server) -> None:
 
     wait_until(page, lambda: in_force() == [(1, 30)], "a key was lost", LONG_MS)
     expect(page.get_by_text("sent, not yet applied")).to_have_count(0, timeout=LONG_MS)
-    expect(shown).to_have_text("30 ms")
+    assert len(events(run, "command")) == before + 1
+    expect(slider).to_have_value("30")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +148,7 @@ def watched(server: Server) -> Server:
 @pytest.mark.timeout(900)
 def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None:
     server = free_lab
-    page = open_page(server.address(steps=100_000, batch=64))
+    page = open_page(server.address(batch=64))
     page.get_by_role("button", name="Run", exact=False).filter(has_text="Ctrl").click()
     expect(live(page)).to_have_attribute("data-status", "running", timeout=LONG_MS)
     expect_step_after(page, 10)
@@ -157,6 +173,7 @@ def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None
     second = open_page(server.address())
     expect_step_after(second, before)
     assert live(second).get_attribute("data-run") == live(page).get_attribute("data-run")
+    page.clock.install()
     page.reload()
     expect_step_after(page, before)
     expect(live(page)).to_have_attribute("data-segments", "2")
@@ -172,6 +189,14 @@ def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None
     run_id = live(second).get_attribute("data-run")
     report = open_page(f"{server.url}/report/{run_id}")
     expect(report.locator("body")).to_contain_text("digits-cnn")
+
+    stopped_at = step_of(second)
+    second.get_by_role("button", name="Continue from here").click()
+    expect(live(second)).not_to_have_attribute("data-run", str(run_id), timeout=LONG_MS)
+    expect_step_after(second, stopped_at)
+    expect(second.get_by_text(f"Continues {run_id} with its weights")).to_be_visible()
+    press_stop(second)
+    expect(live(second)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -199,6 +224,16 @@ def test_the_cursor_moves_by_key_and_is_said(open_page: Open, watched: Server) -
     expect(page.locator(".live [aria-live=polite]")).to_contain_text("ms")
     page.keyboard.press("Escape")
     expect(page.locator(".live .where")).to_have_text("")
+
+
+def test_a_page_keeps_its_place_while_its_sidebar_opens(open_page: Open, watched: Server) -> None:
+    page = open_page(watched.address("runs"), viewport={"width": 1280, "height": 720})
+    watch_layout(page)
+    page.goto(watched.address(run="seen"))
+    expect(live(page)).to_have_attribute("data-step", "299")
+    expect(page.locator(".live .headline")).to_contain_text("a step takes")
+    wait_until_drawn(page)
+    assert layout_shift(page) < GOOD
 
 
 def test_a_failed_run_says_why(open_page: Open, watched: Server) -> None:
@@ -234,6 +269,21 @@ def test_text_of_a_run_is_never_markup(open_page: Open, watched: Server) -> None
     expect(page.locator(".live .banner")).to_contain_text("<script>alert('x')</script>")
 
 
+def test_a_run_that_ended_while_it_traced_has_no_step_time(open_page: Open, server: Server) -> None:
+    """The first step of a configuration is traced and compiled: 24 s of a step of 20 ms."""
+    run = server.write_run("retraced", steps=40, windows=0, ending="stopped")
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(_segment(1, devices="cpu:2"))
+    marks = [(1, 2, 3)] * 2
+    log.write(StepDone(1, 40, time.time_ns(), 24_596.0, 0.5, 8, False, None, marks))
+    log.close()
+    page = open_page(server.address(run=run.name))
+    tile = page.locator("[data-tile=step_time]")
+    expect(tile.locator(".note")).to_contain_text("only its first step was recorded")
+    expect(tile.locator(".value")).to_have_text("–")
+    expect(page.locator("[data-panel=phases]")).to_contain_text("Available after the second step")
+
+
 def test_the_page_fits_a_phone(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address(run="seen"), viewport={"width": 420, "height": 900})
     expect(live(page)).to_have_attribute("data-step", "299")
@@ -261,16 +311,51 @@ def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> No
     expect(page.get_by_role("button", name="MirroredStrategy", exact=True)).to_be_visible()
 
 
+def test_the_form_of_a_new_run_has_the_page_to_itself(open_page: Open, server: Server) -> None:
+    server.write_run("before", replicas=2, steps=20)
+    page = open_page(server.address(run="before"), viewport={"width": 1280, "height": 720})
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.get_by_role("button", name="New run", exact=True).first.click()
+    expect(page.get_by_role("button", name="MirroredStrategy", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+
+
+def test_a_typed_path_is_the_workload_or_refused(open_page: Open, server: Server) -> None:
+    page = open_page(server.address())
+    configure_anew(page)
+    workload = page.get_by_role("combobox", name="Workload")
+    workload.click()
+    for typed, said in (("/nope/x.py", "/nope/x.py"), ("resnet", "There is no workload 'resnet'")):
+        workload.click()
+        workload.fill(typed)
+        workload.press("Enter")
+        expect(page.get_by_test_id("stAlert")).to_contain_text(said)
+        expect(page.get_by_text("Cannot run yet")).to_be_visible()
+    workload.click()
+    workload.fill("digits-mlp")
+    workload.press("Enter")
+    expect(page.get_by_text("Cannot run yet")).to_have_count(0)
+
+
+def test_a_disabled_picker_says_why(open_page: Open, server: Server) -> None:
+    page = open_page(server.address())
+    configure_anew(page)
+    page.get_by_role("button", name="CentralStorageStrategy", exact=True).click()
+    expect(page.get_by_role("combobox", name="Cross-device algorithm")).to_be_disabled()
+    expect(page.get_by_text("gradients go to the one copy of the variables")).to_be_visible()
+
+
 def test_a_bad_batch_is_said_beside_its_field(open_page: Open, server: Server) -> None:
     page = open_page(server.address())
     configure_anew(page)
     batch = page.get_by_role("spinbutton", name="Global batch size")
     batch.fill("255")
     batch.press("Enter")
-    expect(page.get_by_text("The nearest that fits is 256")).to_be_visible()
-    batch.fill("256")
-    batch.press("Enter")
-    expect(page.get_by_text("The nearest that fits is 256")).to_be_hidden()
+    expect(page.get_by_text("The nearest that fits is 256").first).to_be_visible()
+    expect(page.get_by_text("Cannot run yet")).to_be_visible()
+    page.get_by_role("button", name="Use 256").click()
+    expect(page.get_by_text("The nearest that fits is 256")).to_have_count(0)
+    expect(batch).to_have_value("256")
 
 
 def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, server: Server) -> None:
@@ -288,6 +373,31 @@ def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, serve
     expect(live(page)).to_have_attribute("data-step", "199")
     expect(live(page)).to_have_attribute("data-segments", "2")
     expect(live(page)).to_have_attribute("data-mounts", "1")
+
+
+def test_moves_of_a_slider_are_one_change_once_the_hand_rests(
+    open_page: Open, server: Server
+) -> None:
+    run = server.fresh("slowed")
+    spec = RunSpec(strategy="multi-worker-mirrored", workers=2, devices="cpu:1").to_json()
+    create_run_file(run, spec, cluster={"run_id": "x", "tasks": []})
+    EventLog(launcher_file(run, 0)).write(Launched(0, 0, 2**22 - 1, 0, False, "a", "b:1", "c"))
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(_segment(0, **spec))
+    page = open_page(server.address(run=run.name))
+    page.clock.install()
+    slider = page.get_by_role("slider", name="Worker 1 / replica 1")
+    press_keys(page, slider, "ArrowRight", "ArrowLeft", *6 * ("ArrowRight",))
+    expect(page.get_by_text("sent, not yet applied")).to_be_visible()
+    (command,) = read_commands(run)
+    (delay,) = command.changes["inject"]
+    assert (delay["worker"], delay["replica"], delay["ms"]) == (1, 0, 30)
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    log.write(_segment(1, **spec | command.changes))
+    expect(page.get_by_text("sent, not yet applied")).to_have_count(0)
+    press_keys(page, slider, "ArrowRight", "ArrowLeft")
+    page.wait_for_timeout(1500)
+    assert len(read_commands(run)) == 1, "what is moved back changes nothing"
 
 
 def _segment(number: int, **spec: Any) -> SegmentOpened:

@@ -41,8 +41,9 @@ def test_both_injected_delays_are_told_and_nothing_is_guessed(run: Path) -> None
     assert facts.stragglers.late[0].late_ms == pytest.approx(60.0, rel=0.15)
     assert facts.stragglers.late[1].late_ms == pytest.approx(30.0, rel=0.3)
     found = {item.key: item for item in findings(facts)}
-    assert found["straggler"].sentence.endswith(
-        "The lab injected 60.0 ms into replica 1 and 30.0 ms into replica 2."
+    assert found["straggler"].sentence.startswith(
+        "Replica 1 is late because of the injected delay of 60 ms and replica 2 is late because of "
+        "the injected delay of 30 ms: "
     )
     assert (
         found["straggler"].advice == "Remove the injected delay to measure the program without it."

@@ -116,6 +116,101 @@ def hover_over_a(page: Page, op: str) -> None:
     pytest.fail(f"no {op} under the pointer")
 
 
+def test_a_drag_selects_and_its_link_shows_the_same(timeline: Page) -> None:
+    before = view_of(timeline)
+    drag(timeline, (400, 90), (700, 130))
+    panel = timeline.locator(".timeline .range")
+    expect(panel).to_contain_text("ms selected")
+    expect(panel.get_by_role("table").first).to_contain_text("compute")
+    expect(panel).to_contain_text("Ops by self time")
+    assert view_of(timeline) == before  # a drag does not pan
+    chosen = root(timeline).get_attribute("data-range")
+    timeline.keyboard.press("Enter")
+    expect(root(timeline)).to_have_attribute("data-selected", re.compile("."))
+    name = root(timeline).get_attribute("data-selected")
+    expect(timeline).to_have_url(re.compile("op="))
+    said = panel.locator("h3").inner_text()
+    timeline.reload()
+    wait_until_drawn(timeline)
+    assert view_of(timeline) == before
+    assert root(timeline).get_attribute("data-range") == chosen
+    expect(root(timeline)).to_have_attribute("data-selected", name or "")
+    expect(panel.locator("h3")).to_have_text(said)
+    timeline.locator(".timeline canvas").focus()
+    timeline.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(timeline).not_to_have_url(re.compile("range="))
+
+
+def test_an_edge_can_be_moved_and_shift_pans(timeline: Page) -> None:
+    before = view_of(timeline)
+    drag(timeline, (400, 40), (700, 40))
+    first = chosen_range(timeline)
+    drag(timeline, (700, 45), (800, 45))
+    second = chosen_range(timeline)
+    assert second[0] == first[0]
+    assert second[1] > first[1]
+    timeline.keyboard.down("Shift")
+    drag(timeline, (700, 90), (500, 90))
+    timeline.keyboard.up("Shift")
+    assert view_of(timeline, other_than=before)[0] > before[0]
+    assert chosen_range(timeline) == second
+
+
+def test_the_keys_are_listed_on_a_question_mark(timeline: Page) -> None:
+    dialog = timeline.get_by_role("dialog", name="Keys of the timeline")
+    timeline.keyboard.press("?")
+    expect(dialog).to_contain_text("Select the step in the middle")
+    timeline.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    timeline.get_by_role("button", name="? keys").click()
+    expect(dialog).to_be_visible()
+
+
+POINT = """step => {
+    const plot = document.querySelector('.js-plotly-plot');
+    const { _size: size, xaxis, yaxis } = plot._fullLayout;
+    const line = plot._fullData.find((trace) => trace.mode.startsWith('lines'));
+    const at = Array.from(line.x).indexOf(step);
+    const box = plot.getBoundingClientRect();
+    return [box.x + size.l + xaxis.c2p(line.x[at]), box.y + size.t + yaxis.c2p(line.y[at])];
+}"""
+"""Where the first chart of the page shows a step."""
+
+
+def test_a_point_of_a_chart_leads_to_its_step_and_back(open_page: Open, traced: Server) -> None:
+    page = open_page(traced.address("overview", run="traced"))
+    chart = page.locator(".js-plotly-plot").first
+    chart.scroll_into_view_if_needed()
+    x, y = page.evaluate(POINT, 57)
+    page.mouse.move(x, y)
+    expect(chart.locator(".hoverlayer")).to_contain_text("step 57")
+    page.mouse.click(x, y)
+    page.wait_for_url("**/timeline?**")
+    wait_until_drawn(page)
+    # Steps 40 to 49 are captured.
+    expect(page.locator(".timeline .note")).to_contain_text("Step 57 was not captured")
+    shown = page.locator(".timeline .range h3").inner_text()
+    step = re.findall(r"step (\d+)", shown)[0]
+    page.get_by_role("button", name=f"Step {step} in the Overview").click()
+    page.wait_for_url(f"**/overview?**step={step}")
+    marks = page.locator(".js-plotly-plot .annotation-text")
+    expect(marks.filter(has_text=f"step {step}").first).to_be_attached()
+
+
+def drag(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
+    box = canvas_box(page)
+    page.mouse.move(box["x"] + start[0], box["y"] + start[1])
+    page.mouse.down()
+    page.mouse.move(box["x"] + end[0], box["y"] + end[1], steps=3)
+    page.mouse.up()
+
+
+def chosen_range(page: Page) -> list[int]:
+    text = root(page).get_attribute("data-range") or ""
+    return [int(part) for part in text.split("-")]
+
+
 def canvas_box(page: Page) -> FloatRect:
     box = page.locator(".timeline canvas").bounding_box()
     assert box

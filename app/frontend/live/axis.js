@@ -1,5 +1,8 @@
 // The one horizontal axis and the one cursor that all charts share.
 
+const LONG_FIRST_STEP = 0.2; // share of the time axis
+const MOST = 0.5; // the same, of a stretch without a step
+
 export class Axis {
   constructor(history) {
     this.history = history;
@@ -23,13 +26,27 @@ export class Axis {
     const last = this.history.length - 1;
     if (last < 0) return;
     this.high = this.value(last);
-    this.first = 0;
+    this.first = this.firstToShow(last);
     if (Number.isFinite(this.span)) {
       const since = this.history.start[last] - this.span * 1000;
       this.first = this.indexFrom((at) => this.history.start[at], since);
     }
     this.low = this.value(this.first);
     if (!(this.high > this.low)) this.high = this.low + 1;
+  }
+
+  // Without the first step of the run if it would take much of the time axis: it traces and compiles.
+  // Nor does one later stretch without a step take most of the axis: it then begins after it.
+  firstToShow(last) {
+    if (this.mode !== "time") return 0;
+    const { start, gap } = this.history;
+    let first = last > 1 && start[1] - start[0] > LONG_FIRST_STEP * (start[last] - start[0]) ? 1 : 0;
+    for (let at = first + 1; at < last; at++) if (gap[at] > MOST * (start[last] - start[first])) first = at;
+    return first;
+  }
+
+  get leavesOut() {
+    return !Number.isFinite(this.span) && this.history.length > 0 && this.first > 0;
   }
 
   // First index whose value is at least `target` (values rise).

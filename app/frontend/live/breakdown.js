@@ -8,8 +8,8 @@ const ROW = 24;
 const LABEL = 74; // at least
 
 export class Breakdown {
-  constructor(canvas, phases, colours, onHover) {
-    Object.assign(this, { canvas, phases, colours, bars: [] });
+  constructor(canvas, phases, colours, names, onHover) {
+    Object.assign(this, { canvas, phases, colours, names, bars: [] });
     canvas.addEventListener("pointermove", (event) => onHover(this.textAt(event)));
     canvas.addEventListener("pointerleave", () => onHover(null));
   }
@@ -45,13 +45,18 @@ export class Breakdown {
       const length = ms * perMs;
       context.fillStyle = this.colours[this.phases[phase]];
       context.fillRect(x, middle - row / 2 + 2, Math.max(length - 0.5, 0.5), row - 4);
-      this.bars.push({ x, length, top: middle - row / 2, row, text: `${label}: ${this.phases[phase]} ${joined(units.ms(ms))}` });
-      if (length > 42 && row === ROW) {
+      this.bars.push({ x, length, top: middle - row / 2, row, text: `${label}: ${this.nameOf(phase)} ${joined(units.ms(ms))}` });
+      const text = joined(units.ms(ms));
+      if (row === ROW && length > context.measureText(text).width + 6) {
         context.fillStyle = textOn(this.colours[this.phases[phase]]);
-        context.fillText(joined(units.ms(ms)), x + length / 2, middle);
+        context.fillText(text, x + length / 2, middle);
       }
       x += length;
     });
+  }
+
+  nameOf(phase) {
+    return this.names[this.phases[phase]] ?? this.phases[phase];
   }
 
   textAt({ offsetX, offsetY }) {

@@ -133,13 +133,11 @@ export class Chart {
     context.lineWidth = width;
     context.lineJoin = "round";
     context.beginPath();
-    let [open, previousGap] = [false, true];
-    for (const column of columns) {
-      if (open && !column.gap) context.lineTo(column.at, this.y(column.mean));
-      else context.moveTo(column.at, this.y(column.mean));
-      if (previousGap && column.gap) context.arc(column.at, this.y(column.mean), 1, 0, 7);
-      [open, previousGap] = [true, column.gap];
-    }
+    columns.forEach(({ at, mean, gap }, i) => {
+      if (!gap) context.lineTo(at, this.y(mean));
+      else context.moveTo(at, this.y(mean));
+      if (gap && (columns[i + 1]?.gap ?? true)) context.arc(at, this.y(mean), 1, 0, 7); // alone
+    });
     context.stroke();
     context.globalAlpha = 1;
     context.lineWidth = 1;
@@ -180,7 +178,7 @@ export class Chart {
   }
 }
 
-// Per pixel column that has steps: mean, range, and whether a missing value came before.
+// Per pixel column that has steps: mean, range, and whether a missing value or stretch came before.
 function binned(axis, get) {
   const columns = [];
   const { history } = axis;
@@ -192,6 +190,7 @@ function binned(axis, get) {
       gap = true;
       continue;
     }
+    gap ||= history.gap[at] > 0;
     const x = axis.x(axis.value(at));
     const pixel = Math.floor(x);
     if (!current || current.x !== pixel) {

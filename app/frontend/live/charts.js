@@ -2,14 +2,24 @@
 
 import { el, setText } from "../shared/dom.js";
 import { joined, units } from "../shared/format.js";
+import { Keys } from "../shared/keys.js";
 import { Chart } from "./chart.js";
 import { buttonGroup, chartBlock } from "./layout.js";
 
+const ROOM_FOR_TEXT = 70; // px
+const ROOM_FOR_NUMBER = 20;
 const FEW_REPLICAS = 4; // with more replicas, the lines become a band
 const SPANS = [
   [30, "30 s"],
   [120, "2 min"],
   [Infinity, "All"],
+];
+const KEYS = [
+  [["←", "→"], "move the cursor by a step"],
+  [["Page Up", "Page Down"], "move it by 50 steps"],
+  [["Home", "End"], "first and last step"],
+  [["Enter", "Click"], "show the step there on the timeline"],
+  [["Esc"], "remove the cursor"],
 ];
 const MODES = [
   ["time", "time"],
@@ -17,13 +27,13 @@ const MODES = [
 ];
 
 export class Charts {
-  constructor(history, axis, replicaColours, nameOf, redraw) {
-    Object.assign(this, { history, axis, replicaColours, nameOf, redraw, odd: null });
+  constructor(history, axis, colours, nameOf, redraw, openStep) {
+    Object.assign(this, { history, axis, colours, nameOf, redraw, openStep, odd: null });
     this.stack = el("div", {
       class: "stack",
       tabindex: 0,
       role: "group",
-      "aria-label": "Charts of the run. Left and right arrow keys move the cursor by one step, Escape removes it.",
+      "aria-label": "Charts of the run. Press ? for their keys.",
     });
     this.readout = el("div", { class: "sr-only", "aria-live": "polite" });
     this.labels = el("div", { class: "boundaries", "aria-hidden": "true" });
@@ -35,18 +45,19 @@ export class Charts {
     mode.choose("time");
     this.where = el("span", { class: "where" });
     this.stack.append(this.labels, ...this.charts.map(({ block }) => block));
-    this.root = el("div", { class: "main" }, el("div", { class: "controls" }, span.group, mode.group, this.where), this.stack, this.readout);
+    this.keys = new Keys("Keys of the charts", KEYS);
+    this.root = el("div", { class: "main" }, el("div", { class: "controls" }, span.group, mode.group, this.where, this.keys.button), this.stack, this.readout, this.keys.dialog);
     this.listen();
   }
 
   make() {
     const { history } = this;
-    const single = (get, colour, options = {}) => () => [{ get, colour, ...options }];
+    const single = (get, options = {}) => () => [{ get, colour: this.colours.series, ...options }];
     const plain = [
-      ["wall", "Step time", "ms", { height: 130, lines: single((at) => history.wall[at], "#56B4E9", { skipFirst: true, text: (v) => joined(units.ms(v)) }) }],
+      ["wall", "Step time", "ms", { height: 130, lines: single((at) => history.wall[at], { skipFirst: true, text: (v) => joined(units.ms(v)) }) }],
       ["replicas", "Each replica until its gradients are ready", "ms", { height: 150, lines: () => this.replicaLines(), band: this.band() }],
-      ["loss", "Loss", "", { height: 130, fromZero: false, lines: single((at) => history.loss[at], "#E69F00", { width: 2, text: (v) => joined(units.loss(v)) }) }],
-      ["throughput", "Throughput, over 10 steps", "examples/s", { height: 120, lines: single((at) => history.throughput[at], "#009E73", { skipFirst: true, text: (v) => joined(units.rate(v)) }) }],
+      ["loss", "Loss", "", { height: 130, fromZero: false, lines: single((at) => history.loss[at], { width: 2, text: (v) => joined(units.loss(v)) }) }],
+      ["throughput", "Throughput, over 10 steps", "examples/s", { height: 120, lines: single((at) => history.throughput[at], { skipFirst: true, text: (v) => joined(units.rate(v)) }) }],
     ];
     return plain.map(([name, title, unit, options]) => {
       const made = chartBlock(name, title, unit);
@@ -57,7 +68,7 @@ export class Charts {
   band() {
     const { history } = this;
     const many = (get) => (at) => (history.numReplicas > FEW_REPLICAS ? get(at) : NaN);
-    return { low: many((at) => history.low[at]), high: many((at) => history.high[at]), colour: "#9AA0A6" };
+    return { low: many((at) => history.low[at]), high: many((at) => history.high[at]), colour: this.colours.band };
   }
 
   // A few replicas: a line each. Many: the middle one over the band. The odd one out on top, always.
@@ -67,14 +78,14 @@ export class Charts {
     const line = (replica, options) => ({
       label: this.nameOf(replica),
       get: (at) => history.own(replica, at),
-      colour: this.replicaColours[replica % this.replicaColours.length],
+      colour: this.colours.replicas[replica % this.colours.replicas.length],
       skipFirst: true,
       text: (v) => joined(units.ms(v)),
       ...options,
     });
     const rest =
       history.numReplicas > FEW_REPLICAS
-        ? [{ label: "median (band: middle 80 %)", get: (at) => history.middle[at], colour: "#9AA0A6", skipFirst: true, text: (v) => joined(units.ms(v)) }]
+        ? [{ label: "median (band: middle 80 %)", get: (at) => history.middle[at], colour: this.colours.band, skipFirst: true, text: (v) => joined(units.ms(v)) }]
         : Array.from({ length: history.numReplicas }, (_, replica) => replica)
             .filter((replica) => replica !== odd)
             .map((replica) => line(replica, { alpha: 0.85 }));
@@ -86,16 +97,24 @@ export class Charts {
       const box = this.charts[0].canvas.getBoundingClientRect();
       this.change(() => (this.axis.cursor = this.axis.at(event.clientX - box.left)));
     });
+    // A finger places the cursor by a tap.
+    this.stack.addEventListener("click", (event) => event.pointerType !== "touch" && this.openAtCursor());
     this.stack.addEventListener("pointerleave", () => this.change(() => (this.axis.cursor = null)));
     this.stack.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -50, PageDown: 50, Home: -1e9, End: 1e9 }[event.key];
       if (by) this.axis.moveCursor(by);
       else if (event.key === "Escape") this.axis.cursor = null;
+      else if (event.key === "Enter") this.openAtCursor();
       else return;
       event.preventDefault();
       this.change(() => {});
       setText(this.readout, this.spoken());
     });
+  }
+
+  openAtCursor() {
+    const step = this.axis.cursor === null ? NaN : this.history.step[this.axis.cursor];
+    if (Number.isFinite(step)) this.openStep(step);
   }
 
   change(how) {
@@ -116,7 +135,17 @@ export class Charts {
       this.drawLegend(legend, chart, at);
     }
     this.drawLabels(boundaries);
-    setText(this.where, this.axis.cursor === null ? "" : this.position(at));
+    const told = () => `${this.position(at)} · a click shows it on the timeline`;
+    setText(this.where, this.axis.cursor === null ? this.leftOut() : told());
+  }
+
+  // What the time axis does not show.
+  leftOut() {
+    const { axis, history } = this;
+    if (!axis.leavesOut) return "";
+    const length = joined(units.seconds((history.start[axis.first] - history.start[0]) / 1000));
+    if (axis.first === 1) return `without the first step, ${length}`;
+    return `without the first ${length}, in which few steps were done`;
   }
 
   position(at) {
@@ -140,19 +169,21 @@ export class Charts {
     );
   }
 
-  // The boundaries' labels on a line of their own; each ends where the next begins.
+  // The boundaries' labels on a line of their own; each ends where the next begins, and is the
+  // segment's number if its text needs more room.
   drawLabels(boundaries) {
     const { axis } = this;
-    const shown = boundaries.map(({ label, value }) => ({ label, x: Math.max(axis.x(value(axis.mode)), axis.left) }));
+    const shown = boundaries.map(({ label, segment, value }) => ({ label, segment, x: Math.max(axis.x(value(axis.mode)), axis.left) }));
     const said = JSON.stringify(shown);
     if (this.labels.dataset.said === said) return;
     this.labels.dataset.said = said;
     this.labels.replaceChildren(
-      ...shown.map(({ label, x }, index) => {
-        const node = el("span", { text: label, title: label });
-        const end = shown[index + 1]?.x ?? axis.width;
+      ...shown.map(({ label, segment, x }, index) => {
+        const room = (shown[index + 1]?.x ?? axis.width) - x - 2;
+        const text = room >= ROOM_FOR_TEXT ? label : room >= ROOM_FOR_NUMBER ? segment : "";
+        const node = el("span", { text, title: label });
         node.style.left = `${x}px`;
-        node.style.maxWidth = `${Math.max(end - x - 6, 0)}px`;
+        node.style.maxWidth = `${Math.max(room, 0)}px`;
         return node;
       }),
     );

@@ -1,8 +1,10 @@
 // The steps of a run as columns: NaN where a value is missing, the oldest half thinned when full.
 
-const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "throughput", "low", "middle", "high"];
+const FIELDS = ["step", "segment", "start", "wall", "loss", "examples", "throughput", "low", "middle", "high", "gap"];
 const MAX_STEPS = 16384;
 const RECENT = 50; // steps in which a row of every worker is looked for
+const PAUSE_MS = 250; // two steps that begin further apart than this, and than
+const PAUSE_STEPS = 10; // this many usual steps, have a stretch between them in which no step began
 const PACE = 10; // steps over which throughput is taken: workers with paces of their own end steps back to back
 
 export class History {
@@ -36,6 +38,7 @@ export class History {
     this.loss[at] = loss ?? NaN;
     this.examples[at] = examples ?? NaN;
     this.throughput[at] = this.pace(at);
+    this.gap[at] = this.stretchBefore(at);
     this.low[at] = this.middle[at] = this.high[at] = NaN;
     for (const columns of this.replicas) for (const column of columns) column[at] = NaN;
     if (marks) this.setMarks(at, 0, marks);
@@ -112,13 +115,13 @@ export class History {
     return found;
   }
 
-  // Values of the newest steps of a segment, up to and with `at`. The segment's first step is traced
-  // and compiled: it counts only as long as it is alone.
+  // Values of the newest steps of a segment, up to and with `at`, without its first step, which is
+  // traced and compiled.
   recent(get, at, count = RECENT) {
     const values = [];
     for (let i = at; i >= 0 && i > at - count && this.segment[i] === this.segment[at]; i--) {
       const value = get(i);
-      if (Number.isFinite(value) && !(values.length && this.isFirst(i))) values.push(value);
+      if (Number.isFinite(value) && !this.isFirst(i)) values.push(value);
     }
     return values;
   }
@@ -130,15 +133,29 @@ export class History {
   // Time of a replica until its gradients are ready: what is its own doing, before any waiting.
   own(replica, at) {
     const columns = this.replicas[replica];
-    return columns ? columns[this.ownPhases[0]][at] + columns[this.ownPhases[1]][at] : NaN;
+    return columns ? this.ownPhases.reduce((sum, phase) => sum + columns[phase][at], 0) : NaN;
   }
 
   get ownPhases() {
-    return (this.ownIndices ??= [this.phases.indexOf("compute"), this.phases.indexOf("input")]);
+    return (this.ownIndices ??= ["compute", "delay", "input"].map((phase) => this.phases.indexOf(phase)));
   }
 
   hasReplica(replica, at) {
     return Number.isFinite(this.own(replica, at));
+  }
+
+  // How long no step began before this one, ms; 0 if steps followed each other as usual. Such a
+  // stretch is a change, a traced step or a pause; steps that were not recorded leave one, too.
+  // Of old steps the server keeps one in several, which is no stretch: the distance is as before.
+  stretchBefore(at) {
+    if (at === 0) return 0;
+    const length = this.start[at] - this.start[at - 1];
+    const distance = this.step[at] - this.step[at - 1];
+    const before = Math.max(1, at > 1 ? this.step[at - 1] - this.step[at - 2] : 1);
+    const recent = mean(this.recent((i) => this.wall[i], at - 1, RECENT));
+    const usual = before * (Number.isFinite(recent) ? recent : this.wall[at]);
+    const isPause = length > Math.max(PAUSE_MS, PAUSE_STEPS * usual);
+    return isPause || distance > PAUSE_STEPS * before ? Math.max(length, 1) : 0;
   }
 
   // Examples per second over the newest steps.
@@ -158,6 +175,8 @@ export class History {
     }
     const half = this.length >> 1;
     const kept = half >> 1;
+    // Row 2i stays; what came before the row that goes comes before the next one that stays.
+    for (let i = 1; i <= kept; i++) this.gap[2 * i] += this.gap[2 * i - 1];
     this.eachColumn((column) => {
       for (let i = 0; i < kept; i++) column[i] = column[2 * i];
       column.copyWithin(kept, 2 * kept, this.length);

@@ -26,14 +26,14 @@ export function buttonGroup(label, choices, onChoose) {
   return { group: el("div", { class: "buttons", role: "group", "aria-label": label }, ...buttons), choose };
 }
 
-export function phaseLegend(phases, colours, definitions) {
+export function phaseLegend(phases, colours, names, definitions) {
   return el(
     "div",
     { class: "phases" },
     ...phases.map((phase) => {
       const swatch = el("i");
       swatch.style.background = colours[phase];
-      return el("span", { title: definitions[phase] }, swatch, phase);
+      return el("span", { title: definitions[phase], dataset: { phase } }, swatch, names[phase] ?? phase);
     }),
   );
 }

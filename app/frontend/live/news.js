@@ -13,7 +13,7 @@ const SENTENCES = {
   answer: (n) =>
     n.status !== "applied"
       ? `${CALLED[n.command] ?? "Stopping"} was refused: ${n.message ?? "no reason given"}`
-      : n.command in CALLED ? `${CALLED[n.command]} was applied${took(n)}.` : null,
+      : n.command in CALLED ? n.message ?? `${CALLED[n.command]} was applied${took(n)}.` : null,
   window: (n) => (n.error ? `Capture ${n.window} was lost: ${n.error}` : null),
   failed: (n) => (n.follows ? null : n.message),
   // One that ended because another was lost is left out: the panel of processes shows that loss.

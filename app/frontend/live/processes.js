@@ -21,14 +21,15 @@ const GETTING_READY = "It imports TensorFlow, then connects to the other process
 const SERVES = "It serves the others.";
 
 export class Processes {
-  constructor(onKill) {
-    this.onKill = onKill;
+  // `definitions` are the hover texts of the glossary.
+  constructor(onKill, definitions) {
+    Object.assign(this, { onKill, definitions });
     this.cards = new Map();
     this.story = el("ol", { class: "story", hidden: "" });
     this.grid = el("div", { class: "process-grid" });
     this.count = el("span", { class: "source" });
     this.arrival = el("p", { class: "arrival", role: "status", hidden: "" });
-    const heading = el("h3", {}, el("span", { text: "Processes" }), this.count);
+    const heading = el("h3", {}, el("span", { text: "Processes", title: definitions.worker }), this.count);
     this.root = el("section", { class: "panel processes", dataset: { panel: "processes" }, hidden: "" }, heading, this.story, this.arrival, this.grid);
   }
 
@@ -92,7 +93,7 @@ export class Processes {
     const words = el("div", { class: "words" });
     const kill = el("button", { type: "button", class: "kill", text: "Kill", "aria-label": `Kill ${title}` });
     kill.addEventListener("click", () => this.press(kill, worker, title));
-    const root = el("article", { class: "process", dataset: { process: String(worker) } }, el("div", { class: "head" }, el("strong", { text: capital(title) }), state, kill), facts, words);
+    const root = el("article", { class: "process", dataset: { process: String(worker) } }, el("div", { class: "head" }, el("strong", { text: capital(title), title: this.definitions[title.replace(/ \d+$/, "")] ?? "" }), state, kill), facts, words);
     return { root, state, facts, words, kill };
   }
 

@@ -1,16 +1,20 @@
 // The state of the run as a chip and, after an error, as a sentence.
 
 import { el, setText } from "../shared/dom.js";
+import { joined, units } from "../shared/format.js";
 
 const WORDS = {
+  starting: "Starting",
+  compiling: "Compiling",
   running: "Running",
+  changing: "Changing",
+  stopping: "Stopping",
+  lost: "Process lost",
   finished: "Finished",
   stopped: "Stopped",
   failed: "Failed",
   incomplete: "Incomplete",
 };
-const GETTING_READY = "The worker is starting; then the first step is traced and compiled.";
-const GATHERING = "The processes import TensorFlow and connect; then the first step is traced and compiled.";
 const CONNECTION = {
   lost: "Connection to the lab lost; reconnecting.",
   gone: "This run is no longer in the runs folder.",
@@ -21,6 +25,7 @@ const ADVICE = {
   failed: `${KEPT} Change what the message names, then run again.`,
   incomplete: "The recorded part can be read. Start a new run to continue.",
 };
+const SHOWN_AFTER_MS = 1000; // shorter states need no clock
 
 export class Status {
   constructor() {
@@ -28,7 +33,7 @@ export class Status {
     this.what = el("span", { class: "what" });
     this.banner = el("div", { class: "banner", role: "alert", hidden: "" });
     this.doing = el("span", { class: "doing" });
-    this.headline = el("p", { class: "headline", hidden: "" });
+    this.headline = el("p", { class: "headline" });
     this.link = el("span", { class: "connection" });
     this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.link), this.banner, this.headline);
   }
@@ -37,18 +42,19 @@ export class Status {
     setText(this.link, CONNECTION[state] ?? "");
   }
 
-  draw(status, segment, hasSteps, group, headline) {
-    const state = status?.state ?? "waiting";
-    const starting = state === "running" && !hasSteps;
-    const changing = state === "running" && group?.arriving?.length > 0;
-    this.chip.dataset.state = starting || changing ? "starting" : state;
-    setText(this.chip, starting ? "Starting" : changing ? "Changing" : (WORDS[state] ?? "Waiting"));
-    setText(this.what, segment ? this.describe(status, segment) : starting ? (group?.processes?.length > 1 ? GATHERING : GETTING_READY) : "");
-    this.headline.hidden = !headline;
+  // `waitedMs` is how long ago the status came.
+  draw(status, segment, group, headline, waitedMs) {
+    const doing = status?.doing;
+    const state = doing?.state ?? status?.state ?? "waiting";
+    this.chip.dataset.state = state;
+    setText(this.chip, WORDS[state] ?? "Waiting");
+    setText(this.what, segment ? this.describe(status, segment) : "");
+    // Its room is kept before its sentence is known: what is below it does not move then.
+    this.headline.hidden = headline === null && status?.state !== "running";
     setText(this.headline, headline ?? "");
-    setText(this.doing, segment ? (status?.doing ?? "") : "");
+    setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";
-    this.banner.hidden = !text || state === "running";
+    this.banner.hidden = !text || status.state === "running";
     const advice = group?.loss?.length ? KEPT : ADVICE[state];
     setText(this.banner, [text, advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
@@ -60,4 +66,22 @@ export class Status {
       .filter(Boolean)
       .join(" · ");
   }
+}
+
+// What the run is doing, for how long, and how old its last step is once the next one is overdue.
+function sentence({ state, text, for_ms, expected_ms, step_age_ms, late_after_ms }, waitedMs) {
+  const parts = [text];
+  const lasts = for_ms === null ? 0 : for_ms + waitedMs;
+  if (state !== "lost" && lasts > SHOWN_AFTER_MS) {
+    const usual = expected_ms ? `; an earlier run took ${seconds(expected_ms)}` : "";
+    parts.push(`${seconds(lasts)} so far${usual}.`);
+  }
+  const age = step_age_ms === null ? 0 : step_age_ms + waitedMs;
+  if (age > late_after_ms) parts.push(`The last step ended ${seconds(age)} ago.`);
+  return parts.filter(Boolean).join(" ");
+}
+
+function seconds(ms) {
+  const whole = Math.max(1, Math.round(ms / 1000));
+  return whole < 60 ? `${whole} s` : joined(units.seconds(whole));
 }

@@ -18,6 +18,8 @@ import { Tiles } from "./tiles.js";
 const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
+const CLOCK_EVERY_MS = 500;
+const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
 const NOT_TOLD = "The workload's own train_step pulls and pushes during the step, so its parts are not known separately.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can crash the others.";
 
@@ -31,6 +33,8 @@ export class LiveView {
     this.build(data);
     this.resizes = new ResizeObserver(() => this.redraw());
     this.resizes.observe(this.root);
+    // Times in the status grow while nothing arrives.
+    this.clock = setInterval(() => this.state?.doing && this.drawStatus(), CLOCK_EVERY_MS);
   }
 
   build(data) {
@@ -45,14 +49,14 @@ export class LiveView {
       .add("slowest", "Slowest replica")
       .add("traffic", "Collective traffic")
       .add("busbw", "Bus bandwidth");
-    this.processes = new Processes((worker) => this.trigger?.("kill", worker));
-    this.charts = new Charts(this.history, this.axis, data.replicaColours, (replica) => this.labelOf(replica, this.processOf(replica)), () => this.redraw());
+    this.processes = new Processes((worker) => this.trigger?.("kill", worker), definitions);
+    this.charts = new Charts(this.history, this.axis, { replicas: data.replicaColours, series: data.seriesColour, band: data.bandColour }, (replica) => this.labelOf(replica, this.processOf(replica)), () => this.redraw(), (step) => this.trigger?.("step", step));
     this.marksBars = this.bars("phases", "Time of the step", definitions.marks);
     this.captureBars = this.bars("capture", "Latest full capture", definitions["capture window"]);
     this.servedBars = this.bars("served", "Each worker's step", definitions.served_step, data.servedParts, data.servedColours);
-    this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, definitions), this.marksBars.canvas);
+    this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, data.phaseNames, definitions), this.marksBars.canvas);
     const saidOf = Object.fromEntries(data.servedParts.map((part) => [part, definitions.served_step]));
-    this.servedBars.block.insertBefore(phaseLegend(data.servedParts, data.servedColours, saidOf), this.servedBars.canvas);
+    this.servedBars.block.insertBefore(phaseLegend(data.servedParts, data.servedColours, data.phaseNames, saidOf), this.servedBars.canvas);
     this.traffic = el("div");
     this.trafficPanel = panel("collectives", "Collectives", definitions.collective, this.traffic);
     this.newsList = el("ol", { class: "news" });
@@ -81,7 +85,7 @@ export class LiveView {
     const canvas = el("canvas", { role: "img", "aria-label": title });
     const hint = el("p", { class: "quiet" });
     const made = panel(name, title, definition, canvas, hint);
-    const bars = new Breakdown(canvas, phases, colours, (text) => {
+    const bars = new Breakdown(canvas, phases, colours, this.data.phaseNames, (text) => {
       canvas.title = text ?? "";
     });
     return { ...made, canvas, hint, bars, phases };
@@ -96,6 +100,7 @@ export class LiveView {
       this.feed?.close();
       this.run = data.run;
       this.root.dataset.run = data.run;
+      this.root.toggleAttribute("data-over", data.isOver); // until the run's own status has come
       this.forget();
       this.feed = new Feed(data.run, {
         onMessage: (message) => this.take(message),
@@ -131,6 +136,7 @@ export class LiveView {
   take(message) {
     if (message.reset) this.forget();
     this.state = message.status;
+    this.toldAt = performance.now();
     for (const news of message.news) this.takeNews(news);
     for (const row of message.steps) {
       const [worker, step, segment] = row;
@@ -150,6 +156,7 @@ export class LiveView {
       this.workers.set(news.segment, news.workers);
       this.boundaries.push({
         label: boundaryLabel(news),
+        segment: news.segment,
         value: (mode) => (mode === "time" ? news.at_ms / 1000 : news.first_step),
       });
     }
@@ -172,7 +179,7 @@ export class LiveView {
   draw() {
     if (!this.root.isConnected) return;
     const last = this.history.length - 1;
-    this.status.draw(this.state, this.segment, last >= 0, this.group, this.numbers?.headline);
+    this.drawStatus();
     this.drawTiles(last);
     this.drawProcesses();
     this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
@@ -185,6 +192,10 @@ export class LiveView {
     this.root.dataset.status = this.state?.state ?? "";
     this.root.dataset.segments = String(this.boundaries.length);
     this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn", { detail: last < 0 ? null : this.history.step[last] }));
+  }
+
+  drawStatus() {
+    this.status.draw(this.state, this.segment, this.group, this.numbers?.headline, performance.now() - this.toldAt);
   }
 
   drawTiles(last) {
@@ -220,11 +231,12 @@ export class LiveView {
 
   drawBars(at) {
     const { history, marksBars: bars } = this;
-    const present = at < 0 ? [] : history.present(at);
     const single = this.axis.cursor !== null;
+    const isTraced = at >= 0 && !single && history.isFirst(at);
+    const present = at < 0 || isTraced ? [] : history.present(at);
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : at < 0 ? "Available after the first step." : "This run has no timestamps: turn them on in the capture settings.");
+    setText(bars.hint, present.length ? "" : at < 0 || isTraced ? AFTER_TRACED : "This run has no timestamps: turn them on in the capture settings.");
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
@@ -281,19 +293,24 @@ export class LiveView {
   }
 
   drawRows({ bars, canvas, block, phases }, rows) {
+    const delay = phases.indexOf("delay");
+    const inLegend = block.querySelector('[data-phase="delay"]');
+    if (inLegend) inLegend.hidden = !rows.some(({ parts }) => parts[delay] > 0);
     const scale = Math.max(...rows.map(({ parts }) => parts.reduce((sum, ms) => sum + (ms || 0), 0)));
     const colours = this.data.replicaColours;
     bars.draw(rows, scale, block.clientWidth - 2, this.theme, (replica) => colours[replica % colours.length]);
     // Read aloud on demand: once a second is often enough for what is not seen.
     if (performance.now() - (canvas.saidAt ?? -SAID_EVERY_MS) < SAID_EVERY_MS) return;
     canvas.saidAt = performance.now();
-    const said = rows.map(({ label, parts }) => `${label}: ${parts.map((ms, i) => `${phases[i]} ${number(ms)} ms`).join(", ")}`);
+    const said = rows.map(({ label, parts }) => `${label}: ${parts.flatMap((ms, i) => (phases[i] === "delay" && !ms ? [] : [`${bars.nameOf(i)} ${number(ms)} ms`])).join(", ")}`);
     canvas.setAttribute("aria-label", said.join("; "));
   }
 
   close() {
+    this.charts.keys.close();
     this.feed?.close();
     this.resizes.disconnect();
+    clearInterval(this.clock);
     cancelAnimationFrame(this.frame);
   }
 }

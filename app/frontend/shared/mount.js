@@ -3,7 +3,7 @@
 export function keepView(make) {
   const views = new WeakMap();
   let mounts = 0;
-  return ({ parentElement, data, setTriggerValue }) => {
+  return ({ parentElement, data, setTriggerValue, setStateValue }) => {
     const host = parentElement.querySelector(".strategy-lab");
     let view = views.get(host);
     if (!view) {
@@ -12,7 +12,7 @@ export function keepView(make) {
       view.root.dataset.mounts = String(mounts);
       views.set(host, view);
     }
-    view.show(data, setTriggerValue);
+    view.show(data, setTriggerValue, setStateValue);
     // Also called before each such call: only what has left the page is closed.
     return () => {
       setTimeout(() => {

@@ -10,14 +10,20 @@ export function lengthText(ns) {
   return ns >= 1e3 ? `${number(ns / 1e3)} µs` : `${number(ns)} ns`;
 }
 
+// The share arrives as a byte: below half of its unit, something ran all the same.
+const busyText = (covered) => (covered * 100 < 1 ? "below 1 %" : `${Math.round(covered * 100)} %`);
+
 export function tooltipLines(span, track, category) {
   if (span.index < 0) {
-    return [`Many spans, mostly ${category}`, `${Math.round(span.covered * 100)} % of ${lengthText(span.duration)} busy`, "Zoom in to see each"];
+    return [`Many spans, mostly ${category}`, `${busyText(span.covered)} of ${lengthText(span.duration)} busy`, "Zoom in to see each"];
   }
-  return [span.op || span.label, span.op ? span.label : "", `${lengthText(span.duration)} · ${category}`, `${who(track)} · step ${span.step}`].filter(Boolean);
+  return [span.op || span.label, span.op ? span.label : "", `${lengthText(span.duration)} · ${category}`, partsText(span), `${who(track)} · step ${span.step}`].filter(Boolean);
 }
 
 const who = (track) => `${track.replica === null ? "shared" : `replica ${track.replica}`} · ${shortDevice(track)}`;
+
+// What a collective consists of; empty if that is unknown, and for other ops.
+const partsText = ({ waited, duration }) => (waited >= 0 ? `${lengthText(waited)} wait for the last replica, ${lengthText(duration - waited)} transfer` : "");
 
 // `twins` are the same op in the same step on other tracks.
 export function detailsOf(span, track, category, twins) {
@@ -26,6 +32,7 @@ export function detailsOf(span, track, category, twins) {
     ["Name", span.label],
     ["Duration", lengthText(span.duration)],
     ["Category", category],
+    ...(span.waited >= 0 ? [["Consists of", partsText(span)]] : []),
     ["Replica", track.replica === null ? "serves all" : String(track.replica)],
     ["Device", track.device],
     ["Process", track.title],

@@ -2,6 +2,8 @@
 
 import { niceTicks, tickText } from "../shared/scale.js";
 import { textOn } from "../shared/colour.js";
+import { drawFlows } from "./flows.js";
+import { drawRange } from "./range.js";
 
 const LABEL_FROM_PX = 44;
 const NARROW = 100; // of the tracks' names: no room for their devices beside them
@@ -19,48 +21,54 @@ export function drawTimeline(context, scene) {
   context.clip();
   if (scene.data) drawSpans(context, scene);
   if (scene.data) drawLinks(context, scene);
+  drawFlows(context, scene);
   drawMarked(context, scene);
   context.restore();
   drawRuler(context, scene);
+  drawRange(context, scene);
   drawMap(context, scene);
   drawTracks(context, scene);
   context.globalAlpha = 1;
   context.fillStyle = theme.text;
 }
 
-function drawSpans(context, { viewport: v, data, colours, matches, theme }) {
-  const { start, duration, row, category, covered, name, count } = data;
+// A collective is drawn as its wait for the last rank and its transfer, if the end of the wait is known.
+function drawSpans(context, { viewport: v, data, colours, parts, names, matches, theme }) {
+  const { start, duration, row, category, covered, waited, name, count } = data;
   const labels = [];
   const height = v.rowHeight - 2;
   for (let kind = 0; kind < colours.length; kind++) {
     context.fillStyle = colours[kind];
     for (let i = 0; i < count; i++) {
-      if (category[i] !== kind) continue;
-      const x = v.x(start[i]);
-      const width = duration[i] / v.perPixel;
+      const isSplit = waited[i] >= 0;
+      if (isSplit ? kind !== parts.wait && kind !== parts.transfer : category[i] !== kind) continue;
+      const isTransfer = isSplit && kind === parts.transfer;
+      const x = v.x(start[i] + (isTransfer ? waited[i] : 0));
+      const width = (isTransfer ? duration[i] - waited[i] : isSplit ? waited[i] : duration[i]) / v.perPixel;
+      if (isSplit && width <= 0) continue;
       if (x > v.width || x + width < v.left) continue;
       const alpha = (matches && !matches.has(name[i]) ? FADED : 1) * (covered[i] === 255 ? 1 : 0.25 + (0.75 * covered[i]) / 255);
       if (context.globalAlpha !== alpha) context.globalAlpha = alpha;
       context.fillRect(x, v.rowTops[row[i]], Math.max(width - (width > 3 ? 0.6 : 0), 0.7), height);
-      if (width > LABEL_FROM_PX && name[i] >= 0) labels.push(i);
+      if (width > LABEL_FROM_PX && name[i] >= 0) labels.push({ i, from: x, width, kind, isWait: isSplit && !isTransfer });
     }
   }
-  drawLabels(context, { v, data, colours, labels, theme });
+  drawLabels(context, { v, data, colours, names, labels, theme });
 }
 
-function drawLabels(context, { v, data, colours, labels, theme }) {
+function drawLabels(context, { v, data, colours, names, labels, theme }) {
   context.globalAlpha = 1;
   context.font = `${v.rowHeight > 14 ? 11 : 9}px ${theme.font}`;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (const i of labels) {
-    const x = Math.max(v.x(data.start[i]), v.left);
-    const room = v.x(data.start[i] + data.duration[i]) - x - 6;
+  for (const { i, from, width, kind, isWait } of labels) {
+    const x = Math.max(from, v.left);
+    const room = from + width - x - 6;
     const [name, op] = data.names[data.name[i]] ?? ["", ""];
-    const text = op || name;
+    const text = isWait ? "wait" : (names?.[kind] ?? (op || name));
     const fits = Math.floor(room / CHARACTER_PX);
     if (fits < 3) continue;
-    context.fillStyle = textOn(colours[data.category[i]]);
+    context.fillStyle = textOn(colours[kind]);
     context.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, x + 3, v.rowTops[data.row[i]] + (v.rowHeight - 2) / 2);
   }
 }

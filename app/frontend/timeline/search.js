@@ -29,6 +29,11 @@ export class Search {
     return found;
   }
 
+  seek(text) {
+    this.input.value = text;
+    this.run();
+  }
+
   typed() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.run(), WAIT_MS);

@@ -1,18 +1,21 @@
 // The timeline of a run: what is on screen, what the pointer and the keys do to it.
 
 import { el, setText } from "../shared/dom.js";
+import { Keys } from "../shared/keys.js";
 import { fitCanvas, readTheme } from "../shared/theme.js";
+import { Address } from "./address.js";
 import { captureWindows, SpanSource } from "./data.js";
 import { detailsOf, tooltipLines } from "./details.js";
 import { drawTimeline } from "./draw.js";
-import { Pointer } from "./pointer.js";
+import { flowsOf } from "./flows.js";
+import { KEYS, Pointer } from "./pointer.js";
+import { RangePanel } from "./range.js";
 import { Search } from "./search.js";
 import { Viewport } from "./viewport.js";
 
 const REFRESH_MS = 3000;
 const STALE_ZOOM = 1.6; // fetch again when the detail is coarser than needed by this factor
 const MOST_STEPS = 20;
-const HELP = "Arrow keys pan and zoom, brackets go to the previous and next capture, Home shows the whole run, Enter selects, N and P step through the search results.";
 
 export class TimelineView {
   constructor(host, data) {
@@ -20,12 +23,16 @@ export class TimelineView {
     this.data = data;
     this.viewport = new Viewport();
     this.scene = { viewport: this.viewport, steps: { step: [], start: [], end: [] }, tracks: [], colours: [] };
-    this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": `Timeline of the run. ${HELP}` });
+    this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "Timeline of the run. Press ? for its keys." });
     this.tip = el("div", { class: "tip", hidden: "" });
+    this.note = el("p", { class: "note", role: "status" });
     this.message = el("p", { class: "quiet", role: "status" });
     this.panel = el("div", { class: "selection", "aria-live": "polite" });
+    this.rangePanel = new RangePanel(this);
     this.search = new Search(this);
-    this.root = el("div", { class: "timeline" }, this.toolbar(), el("div", { class: "stage" }, this.canvas, this.tip), this.message, this.panel);
+    this.keys = new Keys("Keys of the timeline", KEYS);
+    this.address = new Address();
+    this.root = el("div", { class: "timeline" }, this.toolbar(), this.note, el("div", { class: "stage" }, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
     host.replaceChildren(this.root);
     this.pointer = new Pointer(this);
     this.resizes = new ResizeObserver(() => this.changed());
@@ -45,6 +52,8 @@ export class TimelineView {
         button("−", "Zoom out (S or Down)", () => this.zoom(1.5)),
         button("+", "Zoom in (W or Up)", () => this.zoom(1 / 1.5)),
         button("whole run", "Whole run (Home)", () => this.go(0, this.viewport.length)),
+        button("step", "Select the step in the middle (T)", () => this.selectStep((this.viewport.from + this.viewport.to) / 2)),
+        this.keys.button,
       ),
       this.search.root,
       this.legend,
@@ -52,15 +61,18 @@ export class TimelineView {
     );
   }
 
-  show(data) {
+  show(data, trigger) {
+    this.trigger = trigger;
     this.scene.theme = readTheme(this.host);
     this.scene.replicaColour = (replica) => data.replicaColours[replica % data.replicaColours.length];
     this.data = data;
     if (data.run !== this.run) {
       this.run = data.run;
       this.root.dataset.run = data.run;
+      if (this.version) this.address.read(); // now of another run: nothing in it is about the one before
       this.version = null;
       this.select(null);
+      this.selectRange(null);
       this.source = new SpanSource(
         data.run,
         (fetched) => this.take(fetched),
@@ -101,7 +113,10 @@ export class TimelineView {
     const tracks = described.tracks.map((track) => ({ ...track, isOne }));
     Object.assign(this.scene, { tracks, steps: described.steps });
     this.categories = described.categories;
+    this.drawn = described.drawn;
+    this.scene.parts = { wait: this.categories.indexOf("wait"), transfer: this.categories.indexOf("transfer") };
     this.scene.colours = this.categories.map((category) => this.data.colours[category] ?? this.data.colours.other);
+    this.scene.names = this.categories.map((category) => this.data.names[category]);
     this.windows = captureWindows(described.steps);
     this.viewport.length = described.length_ns;
     this.viewport.setTracks(described.tracks);
@@ -112,18 +127,42 @@ export class TimelineView {
     this.canvas.hidden = !described.num_spans;
     this.drawLegend();
     if (!described.num_spans) return;
-    if (isFirst) this.step(0);
+    if (isFirst) this.begin();
     this.scene.data = isFirst ? null : this.scene.data;
     this.changed(true);
   }
 
+  // Where the address says; else at the newest capture.
+  begin() {
+    const { address } = this;
+    if (address.run !== this.run) return this.step(0);
+    const { view, range, step, op } = address;
+    this.wantedOp = op;
+    if (view) this.go(...view);
+    else if (step === null || !this.openStep(step)) this.step(0);
+    const tracks = range?.tracks?.filter((track) => track < this.scene.tracks.length) ?? [];
+    if (range) this.selectRange({ ...range, tracks: tracks.length ? tracks : null });
+    return undefined;
+  }
+
+  // Show a step from a chart; the nearest captured one if it was not captured itself.
+  openStep(wanted) {
+    const { step, start, end } = this.scene.steps;
+    if (!step.length) return false;
+    const i = step.reduce((best, number, at) => (Math.abs(number - wanted) <= Math.abs(step[best] - wanted) ? at : best), 0);
+    setText(this.note, step[i] === wanted ? "" : `Step ${wanted} was not captured. This is step ${step[i]}, the nearest captured one.`);
+    const margin = (end[i] - start[i]) * 0.15;
+    this.go(start[i] - margin, end[i] + margin);
+    this.selectRange({ from: start[i], to: end[i], tracks: null });
+    return true;
+  }
+
   drawLegend() {
-    const used = this.categories.filter(Boolean);
     this.legend.replaceChildren(
-      ...used.map((category) => {
+      ...this.drawn.map((category) => {
         const swatch = el("i");
         swatch.style.background = this.data.colours[category] ?? this.data.colours.other;
-        return el("span", {}, swatch, category);
+        return el("span", {}, swatch, this.data.names[category] ?? category);
       }),
     );
   }
@@ -138,7 +177,19 @@ export class TimelineView {
     this.scene.matches = this.search.matches(this.source.names);
     this.root.dataset.rectangles = String(fetched.count);
     setText(this.message, this.advice);
+    this.findWanted();
     this.redraw();
+  }
+
+  // The op that the address names, if it is among what was fetched.
+  findWanted() {
+    if (!this.wantedOp) return;
+    const { data } = this.scene;
+    const [row, start] = this.wantedOp;
+    this.wantedOp = null;
+    for (let i = 0; i < data.count; i++) {
+      if (data.row[i] === row && data.start[i] === start && data.index[i] >= 0) return this.select(this.span(i));
+    }
   }
 
   // The view has moved: draw what is there, and ask for what is missing.
@@ -204,8 +255,8 @@ export class TimelineView {
   span(i) {
     const { data } = this.scene;
     const [label, op] = this.source.names.get(data.name[i]) ?? ["", ""];
-    const { start, duration, index, row, category, covered, name, step } = data;
-    return { start: start[i], duration: duration[i], index: index[i], row: row[i], category: category[i], covered: covered[i] / 255, name: name[i], step: step[i], label, op };
+    const { start, duration, index, row, category, covered, waited, name, step } = data;
+    return { start: start[i], duration: duration[i], waited: waited[i], index: index[i], row: row[i], category: category[i], covered: covered[i] / 255, name: name[i], step: step[i], label, op };
   }
 
   // What Enter takes where the pointer shows nothing: the span in the middle of the first track.
@@ -230,6 +281,55 @@ export class TimelineView {
     this.redraw();
   }
 
+  // Draw a range that is still being dragged.
+  mark(range) {
+    this.scene.range = range;
+    this.root.dataset.range = range ? `${range.from}-${range.to}` : "";
+    this.redraw();
+  }
+
+  selectRange(range) {
+    if (!range) setText(this.note, "");
+    this.mark(range);
+    this.rangePanel.show(range);
+  }
+
+  selectTimeOf(span) {
+    if (span && span.index >= 0) this.selectRange({ from: Math.round(span.start), to: Math.round(span.start + span.duration), tracks: null });
+  }
+
+  // The captured step at a time, or the one before it.
+  selectStep(at) {
+    const { start, end } = this.scene.steps;
+    const i = Math.max(start.findLastIndex((begin) => begin <= at), 0);
+    if (i < start.length) this.selectRange({ from: start[i], to: end[i], tracks: null });
+  }
+
+  zoomToSelected() {
+    const { range, selected } = this.scene;
+    const [from, to] = range ? [range.from, range.to] : selected ? [selected.start, selected.start + selected.duration] : [];
+    if (from === undefined) return;
+    const margin = (to - from) * 0.05;
+    this.go(from - margin, to + margin);
+  }
+
+  openOverview(step) {
+    this.trigger?.("step", step);
+  }
+
+  // The edge of a span of the row that is nearest to a time; null if none is within `slack`.
+  edgesNear(at, row, slack) {
+    const { data } = this.scene;
+    let best = null;
+    for (let i = 0; data && row >= 0 && i < data.count; i++) {
+      if (data.row[i] !== row || data.index[i] < 0) continue;
+      for (const edge of [data.start[i], data.start[i] + data.duration[i]]) {
+        if (Math.abs(edge - at) <= Math.min(slack, best === null ? slack : Math.abs(best - at))) best = edge;
+      }
+    }
+    return best;
+  }
+
   select(span) {
     if (span && span.index < 0) {
       this.zoom(0.25, span.start + span.duration / 2);
@@ -237,8 +337,26 @@ export class TimelineView {
     }
     this.scene.selected = span;
     this.root.dataset.selected = span ? span.label : "";
+    this.root.dataset.flows = "";
+    this.scene.flows = [];
+    if (span) this.showFlows(span);
     this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category], this.twins(span))] : []));
     this.redraw();
+  }
+
+  // The selected op's links to other tracks: arrows, and a table below its details.
+  async showFlows(span) {
+    try {
+      const flows = await this.source.json("flows", { row: span.row, start: Math.round(span.start) });
+      if (this.scene.selected !== span || !flows.length) return;
+      this.scene.flows = flows;
+      this.scene.flowColour = this.data.phaseColours.wait;
+      this.panel.append(flowsOf(flows, (row) => this.trackOf({ row })));
+      this.root.dataset.flows = String(flows.length);
+      this.redraw();
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   // The same op in the same step on other tracks, as far as it is in what was fetched.
@@ -266,6 +384,7 @@ export class TimelineView {
       if (!this.root.isConnected || !this.scene.tracks.length) return;
       const v = this.viewport;
       drawTimeline(fitCanvas(this.canvas, v.width, v.height), this.scene);
+      this.address.write(v, this.scene);
       this.root.dataset.drawn = this.scene.data ? "yes" : "";
       this.root.dataset.from = String(Math.round(v.from));
       this.root.dataset.to = String(Math.round(v.to));
@@ -277,6 +396,8 @@ export class TimelineView {
   close() {
     this.run = null; // ignores an answer that arrives later
     clearTimeout(this.timer);
+    this.address.close();
+    this.keys.close();
     this.resizes.disconnect();
     cancelAnimationFrame(this.frame);
   }

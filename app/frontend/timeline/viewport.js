@@ -12,6 +12,7 @@ export class Viewport {
     const numRows = tracks.reduce((sum, track) => sum + track.num_rows, 0);
     this.rowHeight = numRows > 24 ? 12 : numRows > 8 ? 18 : 28;
     this.trackTops = [];
+    this.trackRows = tracks.map((track) => track.num_rows);
     this.rowTops = [];
     let y = this.top;
     for (const track of tracks) {
@@ -20,6 +21,10 @@ export class Viewport {
       y += this.gap;
     }
     this.height = y + 4;
+  }
+
+  trackEnd(i) {
+    return this.trackTops[i] + this.trackRows[i] * this.rowHeight;
   }
 
   get inner() {

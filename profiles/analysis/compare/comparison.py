@@ -69,6 +69,9 @@ class Comparison:
     """Step time of each side: the geometric mean over its runs of the median of steady steps."""
     ratio: float
     """b_ms / a_ms."""
+    a_rate: float | None
+    b_rate: float | None
+    """Examples per second at that step time: examples of a step over it; None if not recorded."""
     low: float | None
     high: float | None
     """Interval of the ratio from the differences between runs; None if too few runs tell it."""
@@ -172,6 +175,8 @@ def _comparison(
         a_ms=math.exp(a_log),
         b_ms=math.exp(b_log),
         ratio=math.exp(b_log - a_log),
+        a_rate=_rate(a, math.exp(a_log)),
+        b_rate=_rate(b, math.exp(b_log)),
         low=low,
         high=high,
         verdict=_verdict(low, high) if pairs else "cannot tell",
@@ -203,6 +208,15 @@ def _verdict(low: float | None, high: float | None) -> Verdict:
 
 def _logs(runs: Sequence[TimedRun]) -> Floats:
     return np.log([run.time.median_ms for run in runs])
+
+
+def _rate(runs: Sequence[TimedRun], step_ms: float) -> float | None:
+    """Throughput follows from the step time, so the two cannot contradict each other."""
+    examples = [run.time.examples_per_step for run in runs]
+    known = [value for value in examples if value]
+    if len(known) < len(examples):
+        return None
+    return math.exp(float(np.log(known).mean())) / step_ms * 1e3
 
 
 def _total(runs: Sequence[TimedRun], name: str) -> int:

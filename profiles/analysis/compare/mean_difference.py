@@ -33,16 +33,16 @@ class MeanDifference:
         return self.middle + self.reach
 
 
-def paired(a: Floats, b: Floats) -> MeanDifference:
+def paired(a: Floats, b: Floats, level: float = LEVEL) -> MeanDifference:
     """Student's t over the differences of two values or more a side, in pairs."""
     differences = b - a
     freedom = len(differences) - 1
     spread = float(differences.std(ddof=1))
-    reach = student_t(freedom, LEVEL) * spread / math.sqrt(len(differences))
+    reach = student_t(freedom, level) * spread / math.sqrt(len(differences))
     return MeanDifference(float(differences.mean()), reach, spread, freedom)
 
 
-def welch(a: Floats, b: Floats) -> MeanDifference:
+def welch(a: Floats, b: Floats, level: float = LEVEL) -> MeanDifference:
     """Two independent samples of two values or more, whose variances may differ."""
     variances = [float(side.var(ddof=1)) for side in (a, b)]
     shares = [variance / len(side) for variance, side in zip(variances, (a, b), strict=True)]
@@ -51,6 +51,6 @@ def welch(a: Floats, b: Floats) -> MeanDifference:
     if total > 0:
         parts = zip(shares, (a, b), strict=True)
         freedom = total**2 / sum(share**2 / (len(side) - 1) for share, side in parts)
-    reach = student_t(freedom, LEVEL) * math.sqrt(total)
+    reach = student_t(freedom, level) * math.sqrt(total)
     middle = float(np.mean(b) - np.mean(a))
     return MeanDifference(middle, reach, math.sqrt(sum(variances)), freedom)

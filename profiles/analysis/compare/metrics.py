@@ -17,17 +17,32 @@ from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.user_input.text import whole_or_none
 
-METRICS: dict[str, str] = {
-    "step_time_ms": "steps.wall_ms.median",
-    "examples_per_second": "steps.examples_per_second",
-    **{f"{category}_ms": f"replicas.*.{category}_ms" for category in CATEGORIES},
-    "bytes_per_step.collective": "bytes_per_step.collective",
-    "bytes_per_step.transfer": "bytes_per_step.transfer",
-    "busbw_gbps": "busbw_gbps",
-    "late_ms": "lateness.late_ms",
-    "loss": "loss.last",
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number with a short name."""
+
+    statistic: str
+    """What it is of: numbers of different statistics need not agree."""
+    path: str = ""
+    """Its path in a segment's summary, `*` for the mean over a list; empty if `Comparison` has
+    it."""
+
+
+_STEADY = "Median of the steady steps"
+_TYPICAL = "Mean of the replicas in typical captured steps (of all steps without a capture)"
+_CAPTURED = "Captured steps"
+METRICS: dict[str, Metric] = {
+    "step_time_ms": Metric(_STEADY),
+    "examples_per_second": Metric(_STEADY),
+    **{name: Metric(_TYPICAL, f"replicas.*.{name}") for name in (f"{c}_ms" for c in CATEGORIES)},
+    "bytes_per_step.collective": Metric(_CAPTURED, "bytes_per_step.collective"),
+    "bytes_per_step.transfer": Metric(_CAPTURED, "bytes_per_step.transfer"),
+    "busbw_gbps": Metric(_CAPTURED, "busbw_gbps"),
+    "late_ms": Metric("Median of the steps with known waits", "lateness.late_ms"),
+    "loss": Metric("Last step", "loss.last"),
 }
-"""Short names, and the path of each in a segment's summary; `*` is the mean over a list."""
+"""The numbers that have short names."""
 
 Json = dict[str, Any]
 
@@ -66,7 +81,7 @@ def changed_metric(
 
     `pairs` are the indices of neighbours; runs without one do not count. Empty: all count.
     """
-    path = METRICS.get(name, name).split(".")
+    path = (METRICS[name].path if name in METRICS else name).split(".")
     if pairs:
         a, b = [a[i] for i, _ in pairs], [b[j] for _, j in pairs]
     (a_values, a_reason), (b_values, b_reason) = (_of_side(side, path) for side in (a, b))

@@ -32,7 +32,12 @@ _MOST = 100_000
 
 
 def runs_needed(
-    pair_spread: float, freedom: float, *, difference: float = DIFFERENCE, power: float = POWER
+    pair_spread: float,
+    freedom: float,
+    *,
+    difference: float = DIFFERENCE,
+    power: float = POWER,
+    level: float = LEVEL,
 ) -> int:
     """Runs a side that find `difference` with probability `power`.
 
@@ -41,8 +46,9 @@ def runs_needed(
         B: sqrt(2) times that of single runs if these are independent.
       freedom: degrees of freedom with which it is known.
       difference: relative, 0.05 for 5 %.
+      level: of the interval that is to exclude equality.
     """
-    reach = _reach(freedom, power) * pair_spread / math.log1p(difference)
+    reach = _reach(freedom, power, level) * pair_spread / math.log1p(difference)
     return max(MIN_PAIRS, min(_MOST, math.ceil(reach**2 - 1e-9)))
 
 
@@ -56,10 +62,10 @@ def runs_assumed(pair_spread: float) -> int:
 
 def difference_found(pair_spread: float, num_runs: int, *, power: float = POWER) -> float:
     """The least relative difference that `num_runs` per side find with probability `power`."""
-    reach = _reach(num_runs - 1, power) * pair_spread / math.sqrt(num_runs)
+    reach = _reach(num_runs - 1, power, LEVEL) * pair_spread / math.sqrt(num_runs)
     return math.expm1(reach)
 
 
-def _reach(freedom: float, power: float) -> float:
+def _reach(freedom: float, power: float, level: float) -> float:
     # student_t is two-sided: the one-sided quantile of P is the two-sided one of 2 P - 1.
-    return student_t(freedom, LEVEL) + student_t(freedom, 2 * power - 1)
+    return student_t(freedom, level) + student_t(freedom, 2 * power - 1)

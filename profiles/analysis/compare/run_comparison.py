@@ -20,11 +20,13 @@ from strategy_lab.profiles.analysis.compare.metrics import (
     MetricChange,
     changed_metric,
 )
+from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_spread
-from strategy_lab.profiles.analysis.compare.run_time import run_time
+from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.summary import summarize_segment
 from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.reporting import units
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -35,8 +37,10 @@ __all__ = [
     "ComparedRun",
     "MetricChange",
     "RunComparison",
+    "chosen_segment",
     "compare_runs",
     "compare_sets",
+    "program_name",
     "timed_run",
 ]
 
@@ -110,8 +114,24 @@ class RunComparison:
                 low=None if low is None else times.a_ms * (low - 1),
                 high=None if high is None else times.a_ms * (high - 1),
             )
+        if name == "examples_per_second":
+            return self._throughput()
         a, b = ([run.summary for run in side] for side in (self.a, self.b))
         return changed_metric(name, a, b, times.pairs)
+
+    def _throughput(self) -> MetricChange:
+        """The throughput at the compared step times, so its change is the inverse of theirs."""
+        times, name = self.times, "examples_per_second"
+        rates = {"A": times.a_rate, "B": times.b_rate}
+        if times.a_rate is None or times.b_rate is None:
+            missing = [f"{side}: not every step recorded its examples" for side in rates]
+            lacks = [text for text, rate in zip(missing, rates.values(), strict=True) if not rate]
+            return MetricChange(name, times.a_rate, times.b_rate, "; ".join(lacks))
+        low, high = None, None
+        if times.low is not None and times.high is not None:
+            at_equal = times.b_rate * times.ratio  # of B, if its step took as long as that of A
+            low, high = (at_equal / end - times.a_rate for end in (times.high, times.low))
+        return MetricChange(name, times.a_rate, times.b_rate, low=low, high=high)
 
 
 def compare_runs(
@@ -155,6 +175,16 @@ def timed_run(run: Profile, side: str, segment: int | None = None) -> TimedRun:
     return _timed(run, side, segment)[1]
 
 
+def chosen_segment(run: Profile, segment: int | None = None) -> tuple[SegmentOpened, TimedRun]:
+    """The segment of a run to check and its step time; raises AnalysisError if it has none."""
+    return _timed(run, "", segment)
+
+
+def program_name(workload: str) -> str:
+    """A workload's name; of a file its name alone, as the same file may lie in two checkouts."""
+    return Path(workload).name if workload.endswith(".py") else workload
+
+
 def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
     opened, timed = _timed(run, side, segment)
     workload = (run.spec or {}).get("workload")
@@ -164,7 +194,7 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
         segment=opened.segment,
         timed=timed,
         state=run.status.state,
-        workload=None if workload is None else str(workload),
+        workload=None if workload is None else program_name(str(workload)),
         host=run.environment.host.name if run.environment else None,
         global_batch_size=opened.global_batch_size,
         has_spec=run.spec is not None,
@@ -174,7 +204,7 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
 
 def _timed(run: Profile, side: str, segment: int | None) -> tuple[SegmentOpened, TimedRun]:
     opened, steps = _choose(run, side, segment)
-    time = run_time(steps)
+    time = time_of_segment(run, opened)
     if time is None:
         raise _no_steps(run, side)
     return opened, TimedRun(time, int(steps.start_ns[0]))
@@ -186,7 +216,7 @@ def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened,
     if number is not None and number not in known:
         numbers = ", ".join(str(item) for item in known) or "none"
         raise AnalysisError(
-            f"Run {run.name} of side {side} has no segment {number}",
+            f"Run {run.name}{_of_side(side)} has no segment {number}",
             advice=f"Its segments: {numbers}",
         )
     chosen = list(known.values()) if number is None else [known[number]]
@@ -199,9 +229,13 @@ def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened,
 
 def _no_steps(run: Profile, side: str) -> AnalysisError:
     return AnalysisError(
-        f"Run {run.path} of side {side} has no step with a measured time",
+        f"Run {run.path}{_of_side(side)} has no step with a measured time",
         advice="Record at least a few steps: runs are compared by their step times",
     )
+
+
+def _of_side(side: str) -> str:
+    return f" of side {side}" if side else ""
 
 
 def _check_named_once(runs: Sequence[Profile]) -> None:
@@ -236,8 +270,13 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
         found.append(f"The runs are from different machines ({' and '.join(hosts)}).")
     for side, run in runs:
         name = f"Run {run.name} of {side}" if several else f"Run {side}"
-        if run.state != "finished":
+        if run.state not in COMPLETE:
             found.append(f"{name} is {run.state}, not finished.")
+        if run.timed.time.num_steps < MIN_STEPS:
+            found.append(
+                f"{name} has {units.counted(run.timed.time.num_steps, 'steady step')}, too few "
+                f"for a step time that means something: record {MIN_STEPS} or more."
+            )
         if run.timed.time.uses_captured:
             found.append(
                 f"{name} has few steps outside of captures, so captured steps are counted too."

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.compare.repetitions import LEVEL
-from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, run_time
+from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
 from strategy_lab.profiles.analysis.compare.student_t import student_t
-from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.tables.store import load
@@ -104,11 +103,12 @@ def _others(run: Profile, segment: int, kind: str, named: Set[Path]) -> dict[Pat
             other = load(path)
             if other.status.state != "finished" or kind_of(other, segment) != kind:
                 continue
-            known = _step_time(other, segment)
+            opened = next(item for item in other.segments if item.segment == segment)
+            known = time_of_segment(other, opened)
         except LabError:
             continue
-        if known is not None:
-            found[path] = known
+        if known is not None and known.num_steps >= MIN_STEPS:
+            found[path] = known.median_ms
     return found
 
 
@@ -118,11 +118,6 @@ def _newest_first(folder: Path) -> list[Path]:
         return sorted(paths, key=lambda path: -path.stat().st_mtime_ns)
     except OSError:
         return []
-
-
-def _step_time(run: Profile, segment: int) -> float | None:
-    found = run_time(step_times(run, segment))
-    return found.median_ms if found and found.num_steps >= MIN_STEPS else None
 
 
 def _without_seed(spec: Any) -> dict[str, Any]:

@@ -1,20 +1,29 @@
-"""The step time of a run as one number: the median of its steady steps.
+"""The step time of a run as one number: the median of its steady steps; and the throughput at it.
 
 Left out are the steps that no time statistic counts (the first one, traced and captured ones: see
 `steps`), and what MSER-5 takes for warm-up. A comparison of several runs knows nothing else of a
 run. The scatter of the steps within the run only describes it: it says nothing of how the next run
 turns out.
+
+Workers of parameter servers do steps of their own, and two results may come right after each other.
+There, the mean of as many steps in a row as there are workers counts as one step.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import Floats
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
 
 MIN_STEPS = 16
 """Fewer steady steps than this tell nothing of the noise within a run."""
@@ -42,18 +51,61 @@ class RunTime:
     """Standard error of the median's logarithm that the noise within the run alone makes."""
     uses_captured: bool = False
     """Whether captured steps count because too few others are there."""
+    examples_per_step: float | None = None
+    """Mean of the steady steps; None if not all of them recorded their examples."""
+
+    @property
+    def length_s(self) -> float:
+        """About how long the steady steps took together."""
+        return self.num_steps * self.median_ms / 1e3
 
 
-def run_time(steps: StepTimes) -> RunTime | None:
-    """The step time of a segment; None if it has no step of positive length."""
-    timed = steps.timed_ms
+def run_time(steps: StepTimes, num_apart: int = 1) -> RunTime | None:
+    """The step time of a segment; None if it has no step of positive length.
+
+    Args:
+      num_apart: workers that do steps of their own.
+    """
+    timed = _timed_ms(steps, num_apart)
     if not timed.size or timed.min() <= 0:
         return None
-    return time_of(
+    found = time_of(
         timed,
         num_captured=int((steps.captured & ~steps.timed).sum()),
         uses_captured=bool((steps.captured & steps.timed).any()),
     )
+    examples = steps.examples[steps.timed][found.num_warm_up * num_apart :]
+    return replace(
+        found,
+        num_steps=found.num_steps * num_apart,
+        num_warm_up=found.num_warm_up * num_apart,
+        examples_per_step=float(examples.mean()) if np.isfinite(examples).all() else None,
+    )
+
+
+def time_of_segment(run: Profile, opened: SegmentOpened) -> RunTime | None:
+    """The step time of a segment; None if it has no step of positive length."""
+    return run_time(step_times(run, opened.segment), num_apart(opened))
+
+
+def num_apart(opened: SegmentOpened) -> int:
+    """Workers that do steps of their own, beside each other."""
+    return max(1, opened.num_workers) if has_servers(opened) else 1
+
+
+def steady_ms(steps: StepTimes, num_apart: int = 1) -> Floats:
+    """The step times that `run_time` is the median of."""
+    timed = _timed_ms(steps, num_apart)
+    return timed[warm_up_length(timed) :] if timed.size and timed.min() > 0 else timed[:0]
+
+
+def _timed_ms(steps: StepTimes, num_apart: int) -> Floats:
+    timed = steps.timed_ms
+    if num_apart == 1 or len(timed) < num_apart:
+        return timed
+    whole = timed[: len(timed) // num_apart * num_apart]
+    means: Floats = whole.reshape(-1, num_apart).mean(axis=1)
+    return means
 
 
 def time_of(times_ms: Floats, *, num_captured: int = 0, uses_captured: bool = False) -> RunTime:

@@ -17,6 +17,7 @@ from strategy_lab.profiles.exports.report.section import (
     table,
 )
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
@@ -25,7 +26,7 @@ def core_times(facts: RunFacts) -> Section | None:
     with_cores = [item for item in facts.segments if item.segment.core_devices]
     if not with_cores:
         return None
-    parts: list[Markup | None] = [legend((phase, phase) for phase in CATEGORIES)]
+    parts: list[Markup | None] = [legend((phase, phase_name(phase)) for phase in CATEGORIES)]
     for item in with_cores:
         parts.append(tag("h3", title_of(item.segment)) if len(with_cores) > 1 else None)
         parts.append(_segment(facts, item))
@@ -38,7 +39,7 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
     if not timed:
         return note("Unavailable: the segment has no captured step.")
     whole = max(core.phase_ms("wall") or 0.0 for core in timed)
-    phases: list[Head] = [(f"{phase} ms", phase) for phase in CATEGORIES]
+    phases: list[Head] = [(f"{phase_name(phase)} ms", phase) for phase in CATEGORIES]
     heads = ["Replica", "Core", "Device", "Mean step", "step ms", *phases, "Sent", "Received"]
     steps = max(core.split.num_steps for core in timed if core.split)
     return table(
@@ -52,7 +53,7 @@ def _segment(facts: RunFacts, item: Facts) -> Markup:
 def _row(facts: RunFacts, core: Core, whole: float) -> list[Cell]:
     lengths = [core.phase_ms(key) for key in ("wall", *CATEGORIES)]
     parts = [
-        (phase, value, f"{phase} {units.milliseconds(value)}")
+        (phase, value, f"{phase_name(phase)} {units.milliseconds(value)}")
         for phase in CATEGORIES
         if (value := core.phase_ms(phase)) is not None
     ]

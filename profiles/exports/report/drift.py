@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.exports.report.envelope import series
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.steps import segment_marks
+from strategy_lab.profiles.reporting.downsample import series
 from strategy_lab.profiles.reporting.palette import replica_colour
 from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, of_segment
 
@@ -117,4 +117,5 @@ def _over_replicas(
 
 
 def _joined(parts: list[tuple[Ints, Floats]]) -> dict[str, Any]:
-    return series(np.concatenate([n for n, _ in parts]), np.concatenate([v for _, v in parts]))
+    number, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return series(number, values, bridge=np.inf)

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
-from strategy_lab.profiles.exports.report.envelope import Series, series
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import join
 from strategy_lab.profiles.exports.report.section import (
@@ -22,12 +21,12 @@ from strategy_lab.profiles.exports.report.section import (
     table,
 )
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.reporting.downsample import Series, series
+from strategy_lab.profiles.reporting.palette import GREY, replica_colour
 from strategy_lab.profiles.tables.columns import Floats, floats
 
 Curve = tuple[Floats, Floats]
 MAX_POINTS = 600
-BAND, OUTSTANDING = "#7F8790", "#D55E00"
 
 
 def memory(facts: RunFacts) -> Section | None:
@@ -78,10 +77,11 @@ def _spread(names: list[str], curves: list[Curve]) -> list[Series]:
         for values in (spread.low, spread.middle, spread.high)
     )
     band = {"low": low.get("low", low["y"]), "high": high.get("high", high["y"])}
-    lines = [{"label": f"median of {len(names)}", "colour": BAND, **middle, **band}]
+    lines = [{"label": f"median of {len(names)}", "colour": GREY, **middle, **band}]
     if spread.outstanding is not None:
         own = series(*curves[spread.outstanding], max_points=MAX_POINTS)
-        lines.append({"label": names[spread.outstanding], "colour": OUTSTANDING, **own})
+        colour = replica_colour(spread.outstanding)
+        lines.append({"label": names[spread.outstanding], "colour": colour, **own})
     return lines
 
 

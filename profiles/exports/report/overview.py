@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.analysis.cost import cost_text
+from strategy_lab.profiles.analysis.findings import Finding, findings, ranked
 from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
 from strategy_lab.profiles.exports.report.headline import heading
 from strategy_lab.profiles.exports.report.key_numbers import key_numbers
@@ -40,22 +41,26 @@ def _alert(facts: RunFacts) -> Markup | None:
 
 
 def _findings(facts: RunFacts) -> Markup | None:
-    """Return every finding with its advice; one that holds for several segments is listed once."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for item in facts.segments:
-        for finding in findings(item):
-            where = found.setdefault((finding.sentence, finding.advice), [])
-            where.append(title_of(item.segment))
+    """Return every finding, ranked; one that holds for several segments is listed once."""
+    titles = {item.segment.segment: title_of(item.segment) for item in facts.segments}
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for finding in ranked([one for item in facts.segments for one in findings(item)]):
+        found.setdefault((finding.sentence, finding.advice), []).append(finding)
     if not found:
         return None
     several = len(facts.segments) > 1
     rows = [
         tag(
             "li",
-            tag("span", f"{'; '.join(where)}: ", class_="quiet") if several else None,
+            tag("span", f"{_where(same, titles)}: ", class_="quiet") if several else None,
+            tag("b", f"{cost_text(same[0].cost)}: "),
             sentence,
             tag("span", f" {advice}", class_="quiet"),
         )
-        for (sentence, advice), where in found.items()
+        for (sentence, advice), same in found.items()
     ]
     return join(tag("h3", "Findings and advice"), tag("ul", *rows, class_="found"))
+
+
+def _where(same: list[Finding], titles: dict[int, str]) -> str:
+    return "; ".join(titles[number] for number in sorted({item.segment for item in same}))

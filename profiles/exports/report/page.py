@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from strategy_lab.profiles.exports.content_policy import content_policy
 from strategy_lab.profiles.exports.report.markup import Markup, join, json_block, tag
 from strategy_lab.profiles.exports.report.section import Section
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_lab.profiles.reporting.palette import (
+    PHASE_COLOURS,
+    SERIES_COLOUR,
+    SPAN_COLOURS,
+    ink_on,
+)
 
 ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("uplot/uPlot.min.css", "report.css")
@@ -23,7 +27,9 @@ def render(title: str, run: str, sections: Sequence[Section], footer: str) -> st
     style, first, rest = _style(), _first_script(), _scripts()
     head = join(
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, first, rest)),
+        tag(
+            "meta", http_equiv="Content-Security-Policy", content=content_policy(style, first, rest)
+        ),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
         tag("title", title),
@@ -61,36 +67,16 @@ def _section(section: Section) -> Markup:
     return tag("section", heading, section.body, id=section.key, aria_label=section.title)
 
 
-def _policy(style: Markup, *scripts: Markup) -> str:
-    """Return a content security policy that allows these scripts and styles and loads nothing."""
-    allowed = " ".join(map(_digest, scripts))
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(content: Markup) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
 @cache
 def _style() -> Markup:
-    colours = PHASE_COLOURS | {"other": "#7C858F"}
+    colours = PHASE_COLOURS | SPAN_COLOURS | {"series": SERIES_COLOUR}
     variables = "".join(
-        f"--{name}:{value};--on-{name}:{_ink_on(value)};" for name, value in colours.items()
+        f"--{name}:{value};--on-{name}:{ink_on(value)};" for name, value in colours.items()
     )
     fills = "".join(
         f".fill-{name}{{fill:var(--{name});background:var(--{name})}}" for name in colours
     )
     return Markup("\n".join([f":root{{{variables}}}{fills}", *map(_asset, _STYLES)]))
-
-
-def _ink_on(colour: str) -> str:
-    """Return black or white, whichever has more contrast to `#rrggbb` (WCAG 2 luminance)."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
 
 
 @cache

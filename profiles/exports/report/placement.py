@@ -46,10 +46,10 @@ def _devices(facts: RunFacts, found: Placement) -> Markup:
             (
                 name(facts.device(device.device)),
                 quantity(f"{device.num_ops:,}", device.num_ops),
-                Cell(bar([("compute", device.num_ops, ops)], most_ops)),
+                Cell(bar([("series", device.num_ops, ops)], most_ops)),
                 quantity(str(device.num_variables), device.num_variables),
                 quantity(held, device.variable_bytes),
-                Cell(bar([("input", device.variable_bytes or 0.0, held)], most_bytes)),
+                Cell(bar([("series", device.variable_bytes or 0.0, held)], most_bytes)),
                 name(", ".join(f"{op} {count}" for op, count in device.top_ops[:5])),
             )
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown
+from collections.abc import Sequence
+
+from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, shown_phases
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.exports.report.drift import drift
@@ -21,7 +23,7 @@ from strategy_lab.profiles.exports.report.section import (
     table,
 )
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.reporting.palette import phase_name
 
 
 def replicas(facts: RunFacts) -> Section | None:
@@ -34,8 +36,9 @@ def replicas(facts: RunFacts) -> Section | None:
         parts.append(tag("h3", title_of(item.segment)) if several else None)
         parts.append(_breakdown(facts, item))
     if any(item.breakdown.replicas and not item.breakdown.reason for item in facts.segments):
-        parts.insert(0, legend((phase, phase) for phase in CATEGORIES))
-        parts.append(formulas(*CATEGORIES, "parallel_efficiency", "slowest", "slowdown"))
+        phases = shown_phases([row for item in facts.segments for row in item.breakdown.replicas])
+        parts.insert(0, legend((phase, phase_name(phase)) for phase in phases))
+        parts.append(formulas(*phases, "parallel_efficiency", "slowest", "slowdown"))
     band = drift(facts)
     if band:
         parts += [
@@ -52,32 +55,39 @@ def _breakdown(facts: RunFacts, item: Facts) -> Markup:
     if split.reason:
         return note(f"Unavailable: {split.reason}.")
     whole = max(replica.wall_ms or 0.0 for replica in split.replicas)
-    rows = [_row(facts, item, replica, whole) for replica in split.replicas]
-    phases: list[Head] = [(f"{phase} ms", phase) for phase in CATEGORIES]
+    shown = shown_phases(split.replicas)
+    rows = [_row(facts, item, replica, whole, shown) for replica in split.replicas]
+    phases: list[Head] = [(f"{phase_name(phase)} ms", phase) for phase in shown]
     heads = ["Replica", "Device", "Mean step", "step ms", *phases, ("late by ms", "slowest")]
     steps = max(replica.num_steps for replica in split.replicas)
     caption = f"Means over {steps:,} steps, in milliseconds"
     return join(table(caption, heads, rows, source=split.source), _efficiency(item), _what_if(item))
 
 
-def _row(facts: RunFacts, item: Facts, replica: ReplicaBreakdown, whole: float) -> list[Cell]:
+def _row(
+    facts: RunFacts,
+    item: Facts,
+    replica: ReplicaBreakdown,
+    whole: float,
+    phases: Sequence[str],
+) -> list[Cell]:
     worst = item.stragglers.straggler
     is_worst = worst is not None and worst.replica == replica.replica
     label = f"{replica.replica} ◂ late" if is_worst else str(replica.replica)
     late = {other.replica: other.late_ms for other in item.stragglers.replicas}
-    lengths = [replica.phase_ms(key) for key in ("wall", *CATEGORIES)]
+    lengths = [replica.phase_ms(key) for key in ("wall", *phases)]
     return [
         Cell(label, replica.replica, "short"),
         Cell(facts.device(replica.device), None, "name"),
-        Cell(_phases(replica, whole), None, "wide"),
+        Cell(_phases(replica, whole, phases), None, "wide"),
         *(quantity(units.number(value), value) for value in (*lengths, late.get(replica.replica))),
     ]
 
 
-def _phases(replica: ReplicaBreakdown, whole: float) -> Markup:
+def _phases(replica: ReplicaBreakdown, whole: float, phases: Sequence[str]) -> Markup:
     parts = [
-        (phase, value, f"{phase} {units.milliseconds(value)}")
-        for phase in CATEGORIES
+        (phase, value, f"{phase_name(phase)} {units.milliseconds(value)}")
+        for phase in phases
         if (value := replica.phase_ms(phase)) is not None
     ]
     return bar(parts, whole)

@@ -18,6 +18,7 @@ from strategy_lab.profiles.exports.report.section import (
     table,
 )
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
@@ -62,7 +63,13 @@ def _workers(found: ParameterServing) -> Markup:
         )
         for item in found.workers
     ]
-    heads = ("Worker", "Steps", "Rate", *(phase.capitalize() for phase in SERVED_PARTS), "Queued")
+    heads = (
+        "Worker",
+        "Steps",
+        "Rate",
+        *(phase_name(phase).capitalize() for phase in SERVED_PARTS),
+        "Queued",
+    )
     return table("Each worker's typical step", heads, rows, source="marks")
 
 

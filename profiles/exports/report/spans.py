@@ -46,7 +46,7 @@ class Packed:
 def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence[int]]) -> Packed:
     """Pack each stretch, given as the numbers of consecutive steps: its rows, steps and spans.
 
-    Every stretch needs at least one span. Names are stored once for all stretches.
+    Names are stored once for all stretches.
     """
     rows = np.repeat(np.arange(timeline.num_rows), np.diff(timeline.row_starts))
     waits = _waits(facts, timeline, [step for steps in stretches for step in steps])
@@ -124,7 +124,8 @@ def _pack_stretch(
     Rows of the timeline that have no span in this stretch are left out; the others are numbered
     from 0 as lanes. A track whose rows are all left out has no entry in `rows`.
     """
-    origin = spans[0][0]  # the spans are in order of their start
+    # The spans are in order of their start. A stretch of collectives of length 0 has none.
+    origin = spans[0][0] if spans else _first_start(timeline, steps)
     lane_of = {row: lane for lane, row in enumerate(sorted({row for _, _, row, _ in spans}))}
     lanes = [(track, _num_lanes(track, lane_of)) for track in _in_order(timeline.tracks)]
     return {
@@ -133,6 +134,11 @@ def _pack_stretch(
         "steps": _step_bounds(timeline, steps, origin),
         "spans": _encode_spans(spans, origin, lane_of, entry_index),
     }
+
+
+def _first_start(timeline: Timeline, steps: Sequence[int]) -> int:
+    known = zip(timeline.steps["step"], timeline.steps["start"], strict=True)
+    return min((start for step, start in known if step in steps), default=0)
 
 
 def _in_order(tracks: Sequence[Track]) -> list[Track]:

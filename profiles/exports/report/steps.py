@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.exports.report.envelope import Series, series
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section, chart, formulas, note
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.downsample import Series, series, usual_distance
 from strategy_lab.profiles.tables.columns import Floats, Ints
 
 THROUGHPUT_POINTS = 400
@@ -25,8 +25,10 @@ def steps(facts: RunFacts) -> Section | None:
         return None
     marks, captured = segment_marks(timed), _captured(timed)
     number = np.concatenate([item.steps.step for item in timed])
-    wall = series(number, np.concatenate([item.steps.wall_ms for item in timed]))
-    loss = series(number, np.concatenate([item.steps.loss for item in timed]))
+    wall = series(number, np.concatenate([item.steps.wall_ms for item in timed]), bridge=1)
+    losses = np.concatenate([item.steps.loss for item in timed])
+    at = number[np.isfinite(losses)]
+    loss = series(at, losses[np.isfinite(losses)], bridge=usual_distance(at))
     shared = {"x_label": "step", "marks": marks}
     charts: dict[str, Any] = {
         "wall": {
@@ -42,7 +44,7 @@ def steps(facts: RunFacts) -> Section | None:
             **shared,
             "y_label": "examples/s",
             "from_zero": True,
-            "series": [{"label": "throughput", "colour_name": "input", **_throughput(timed)}],
+            "series": [{"label": "throughput", **_throughput(timed)}],
         },
     }
     has_loss = any(value is not None for value in loss["y"])
@@ -50,7 +52,7 @@ def steps(facts: RunFacts) -> Section | None:
         charts["loss"] = {
             **shared,
             "y_label": "loss",
-            "series": [{"label": "loss", "colour_name": "ink", **loss}],
+            "series": [{"label": "loss", **loss}],
         }
     parts = [
         _titled("Step time", chart("wall", "Step time over steps", height=260), wide=True),

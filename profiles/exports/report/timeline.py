@@ -16,6 +16,7 @@ from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.exports.report.markup import Markup, join, tag
 from strategy_lab.profiles.exports.report.section import Section, legend, note
 from strategy_lab.profiles.exports.report.spans import Packed, pack_spans
+from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.tables.columns import ints
 from strategy_lab.profiles.timeline import lay_out
 
@@ -23,7 +24,7 @@ MAX_SPANS = 60_000
 MAX_STEPS = 20
 """Steps of one stretch; with more steps, spans would be too narrow to see."""
 
-PHASES = ("compute", "wait", "transfer", "input", "other")
+PHASES = ("compute", "delay", "wait", "transfer", "input", "other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def _body(titles: list[str], first: int, about: str) -> Markup:
         aria_describedby="timeline-help",
     )
     return join(
-        legend((phase, phase) for phase in PHASES),
+        legend((phase, phase_name(phase)) for phase in PHASES),
         tag("div", picker, *buttons, class_="tools"),
         tag(
             "div",

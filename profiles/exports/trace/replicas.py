@@ -17,6 +17,7 @@ from strategy_lab.profiles.exports.trace.slices import (
 from strategy_lab.profiles.exports.trace.tracks import Track, Tracks
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.run.topology import worker_of
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
@@ -30,7 +31,7 @@ LANES_OF_A_CORE = 100
 STEPS_TID, OPS_TID, SENDS_TID, RECEIVES_TID = 0, 100, 10_000, 20_000
 """First thread ids of a replica's captured steps, ops, sends and receives; one id per lane."""
 
-_PHASES = ("wall_ms", "compute_ms", "wait_ms", "transfer_ms", "input_ms", "idle_ms", "source")
+_PHASES = ("wall_ms", *(f"{phase}_ms" for phase in CATEGORIES), "source")
 _OP_ARGS = ("step", "op", "device", "clock", "thread")
 _TRANSFER_ARGS = (
     "step",

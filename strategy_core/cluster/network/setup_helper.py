@@ -28,7 +28,7 @@ INTERFACE = "lab0"
 _BURST_S = 0.008
 _LEAST_BURST_BYTES = 128 * 1024
 _QUEUE = "50ms"
-_SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 """Search path for programs: an ordinary user's PATH often omits the folder of `tc`."""
 
 
@@ -140,13 +140,13 @@ def _ip(lines: Sequence[str]) -> None:
 
 
 def _run(command: Sequence[str], text: str = "") -> None:
-    environment = os.environ | {"PATH": _SEARCHED}
+    environment = os.environ | {"PATH": SEARCHED}
     subprocess.run(command, input=text, text=True, capture_output=True, check=True, env=environment)
 
 
 def _check_tools(wiring: NetworkSetup) -> None:
     for tool in ("ip", "tc") if wiring.rate_mbit else ("ip",):
-        if shutil.which(tool, path=_SEARCHED) is None:
+        if shutil.which(tool, path=SEARCHED) is None:
             raise FileNotFoundError(2, f"the program {tool} is not there (package iproute2)")
 
 

@@ -1,15 +1,18 @@
-"""The course: one short, runnable program per concept. `COURSE` is their order."""
+"""The course: one short, runnable program per concept.
+
+`COURSE` is their order: first the one that shows most of what contexts are for, then step by step.
+"""
 
 from __future__ import annotations
 
 COURSE = (
+    "merge_call",
     "default_strategy",
     "scope_and_mirrored_variables",
     "run_arguments",
     "run_return_values",
     "all_reduce_and_gradients",
     "all_gather_and_gradients",
-    "merge_call",
     "reduce_and_partial_batches",
     "gather",
     "reduce_to",

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 def demonstrate(strategy):
     with strategy.scope():
-        model = tf.keras.Sequential([tf.keras.layers.Input([2]), tf.keras.layers.Dense(1)])
+        layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+        model = tf.keras.Sequential([tf.keras.layers.Input([2]), layer])
         model.compile(tf.keras.optimizers.SGD(0.1), loss="mse", jit_compile=False)
     size = 4 * strategy.num_replicas_in_sync
     x = np.ones([size, 2], np.float32)

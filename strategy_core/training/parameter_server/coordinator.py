@@ -17,6 +17,8 @@ from strategy_core.training.workload import Workload
 from strategy_lab.profiles.run.events import VariablesServed
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
+NEVER = 2**31
+"""A step after the last one that a run can have."""
 COUNT_NOTE = (
     "The optimizer's step counter may be too low: Keras 3 reads it from the server and writes "
     "it back, which loses steps of workers that push at the same time."
@@ -74,7 +76,7 @@ def coordinator_loop(
     loop = CoordinatorLoop(
         lambda: coordinator.schedule(step, args=(feed.argument(),)),
         spec.workers,
-        [*(planned.step for planned in spec.reconfigure), spec.steps],
+        [*(planned.step for planned in spec.reconfigure), spec.steps or NEVER],
         tell_served,
         feed,
     )

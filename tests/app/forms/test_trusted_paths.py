@@ -43,6 +43,15 @@ def test_a_link_that_names_a_workload_file_waits_for_the_person(
     assert launcher.launched[0].spec.workload == str(file)
 
 
+def test_a_link_that_names_a_file_as_the_workload_waits_for_the_person(
+    lab: Path, file: Path
+) -> None:
+    at = open_page("lab", lab, workload=str(file))
+    button = next(button for button in at.button if button.label == "Run")
+    is_built_in = at.selectbox(key="workload").value == "digits-cnn"
+    assert is_built_in or button.disabled
+
+
 def test_another_change_of_the_page_confirms_nothing(lab: Path, file: Path) -> None:
     at = open_page("lab", lab, workload=OWN, workload_file=str(file))
     at.number_input(key="batch").set_value(64)

@@ -84,9 +84,9 @@ def test_phases_add_up_to_the_step(log: EventLog, live: LiveRun) -> None:
     log.write(step(0, wall_ms=16.0, input_ms=1.0, marks_ns=marks))
     message, _ = told(live)
     phases = message["steps"][0][7]
-    assert phases[:5] == [10.0, 3.0, 1.0, 1.0, 1.0]
-    assert phases[5:] == [13.0, 0.0, 1.0, 1.0, 1.0]
-    assert sum(phases[:5]) == sum(phases[5:]) == 16.0
+    assert phases[:6] == [10.0, 0.0, 3.0, 1.0, 1.0, 1.0]
+    assert phases[6:] == [13.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    assert sum(phases[:6]) == sum(phases[6:]) == 16.0
 
 
 def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(

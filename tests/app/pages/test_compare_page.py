@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
+from strategy_lab.profiles.reporting import units
 from tests.app.looking import open_page, rerun, text_of
+from tests.growing_run import begin_run
 from tests.synthetic import write_run
 
 
@@ -124,3 +129,50 @@ def test_swapping_exchanges_the_sides(runs: Path) -> None:
     rerun(at)
     assert at.query_params["a"] in ("quick", ["quick"])
     assert "<b>A step takes 86 % longer in B than in A" in text_of(at)
+
+
+def test_the_default_b_is_the_newest_run_that_can_be_compared(tmp_path: Path) -> None:
+    """Neither the failed, the short, the empty nor the running one, though all are listed first."""
+    begin_run(tmp_path / "a-running", steps=60)
+    write_run(tmp_path / "b-empty", steps=0, windows=0)
+    write_run(tmp_path / "c-short", steps=9, windows=0)
+    write_run(tmp_path / "d-failed", steps=60, windows=0, ending="failed")
+    write_run(tmp_path / "e-stopped", steps=60, windows=0, ending="stopped")
+    write_run(tmp_path / "f-first", steps=60, windows=0)
+    at = open_page("compare", tmp_path, a="f-first")
+    assert at.query_params["b"] in ("e-stopped", ["e-stopped"])
+    at = open_page("compare", tmp_path)
+    assert at.query_params["a"] in ("e-stopped", ["e-stopped"])
+    assert at.query_params["b"] in ("f-first", ["f-first"])
+
+
+def test_without_a_run_to_compare_with_the_page_says_why(tmp_path: Path) -> None:
+    write_run(tmp_path / "good", steps=60, windows=0)
+    write_run(tmp_path / "failed", steps=60, windows=0, ending="failed")
+    write_run(tmp_path / "short", steps=9, windows=0)
+    text = text_of(open_page("compare", tmp_path, a="good")).replace("\\", "")
+    assert "failed: it failed" in text
+    assert "short: it has 8 steady steps, and 16 are the least" in text
+
+
+def test_every_step_time_of_a_run_is_one_number(runs: Path) -> None:
+    """Sentence, tiles, table and histogram show the same median; the bars say what they are."""
+    at = open_page("compare", runs, a="quick", b="slow")
+    text = text_of(at)
+    times = compare_runs(*map(profiles.load, (runs / "quick", runs / "slow"))).times
+    for shown in map(units.number, (times.a_ms, times.b_ms)):
+        assert text.count(f"{shown}") >= 3, shown
+    charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    lines = [
+        shape["x0"]
+        for chart in charts
+        for shape in chart["layout"].get("shapes", ())
+        if shape["x0"] > 2
+    ]
+    assert lines == pytest.approx([times.a_ms, times.b_ms])
+
+
+def test_a_short_run_is_advised_to_be_longer(runs: Path) -> None:
+    text = text_of(open_page("compare", runs, a="quick", b="again")).replace("\\", "")
+    assert "Record longer runs first: the shortest has 2." in text
+    assert "--steps" in text

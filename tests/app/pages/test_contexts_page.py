@@ -1,12 +1,14 @@
-"""What the Contexts page says while a recording runs, waits, was stopped, or hit a limit."""
+"""What the Contexts page shows at once, and says while a recording runs, waits or was stopped."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from strategy_core.contexts import child, course
 from strategy_lab.app.server import state
@@ -42,8 +44,39 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pretended]]:
     state.lab().recordings.close()
 
 
-def test_a_running_recording_can_be_stopped(started: list[Pretended], tmp_path: Path) -> None:
+OWN = "def demonstrate(strategy): pass"
+
+
+def with_own_program(folder: Path) -> AppTest:
+    at = open_page("contexts", folder)
+    at.text_area[0].set_value(OWN)
+    return rerun(at)
+
+
+def test_every_demonstration_is_shown_without_a_process(
+    started: list[Pretended], tmp_path: Path
+) -> None:
     at = open_page("contexts", tmp_path)
+    for item in course.demonstrations():
+        at.selectbox("demo").set_value(item.name)
+        rerun(at)
+        (frame,) = at.get("iframe")
+        assert html.escape(item.title) in frame.proto.srcdoc
+    assert not started
+
+
+def test_record_again_records_the_shown_demonstration(
+    started: list[Pretended], tmp_path: Path
+) -> None:
+    at = open_page("contexts", tmp_path)
+    at.button("context_again_mirrored").click()
+    rerun(at)
+    assert "TensorFlow is starting in its own process" in text_of(at)
+    assert len(started) == 1
+
+
+def test_a_running_recording_can_be_stopped(started: list[Pretended], tmp_path: Path) -> None:
+    at = with_own_program(tmp_path)
     assert "TensorFlow is starting in its own process" in text_of(at)
     at.button("context_stop_mirrored").click()
     rerun(at)
@@ -56,7 +89,7 @@ def test_a_running_recording_can_be_stopped(started: list[Pretended], tmp_path: 
 
 
 def test_a_program_that_hit_a_limit_says_so(started: list[Pretended], tmp_path: Path) -> None:
-    at = open_page("contexts", tmp_path)
+    at = with_own_program(tmp_path)
     started[0].is_running = False
     state.lab().recordings.tick()
     rerun(at)
@@ -66,8 +99,8 @@ def test_a_program_that_hit_a_limit_says_so(started: list[Pretended], tmp_path: 
 def test_another_program_is_recorded_at_once_in_the_place_of_the_first(
     started: list[Pretended], tmp_path: Path
 ) -> None:
-    at = open_page("contexts", tmp_path)
-    at.text_area[0].set_value("def demonstrate(strategy): pass")
+    at = with_own_program(tmp_path)
+    at.text_area[0].set_value(f"{OWN}  # changed")
     rerun(at)
     assert [each.is_running for each in started] == [False, True]
     assert "TensorFlow is starting in its own process" in text_of(at)
@@ -75,11 +108,9 @@ def test_another_program_is_recorded_at_once_in_the_place_of_the_first(
 
 def test_a_program_that_waits_says_its_place(started: list[Pretended], tmp_path: Path) -> None:
     at = open_page("contexts", tmp_path)
-    others = [item.source for item in course.demonstrations()[1:3]]
-    for viewer, source in zip(("ada", "bob"), others, strict=True):
-        state.lab().recordings.look(viewer, [(source, "mirrored", "cpu:2")])
-    at.text_area[0].set_value("def demonstrate(strategy): pass")
+    for viewer in ("ada", "bob"):
+        state.lab().recordings.look(viewer, [(f"{OWN}  # {viewer}", "mirrored", "cpu:2")])
+    at.text_area[0].set_value(OWN)
     rerun(at)
-    # The viewer's first program made room for bob's, who had waited for longer.
     assert "number 1 in the queue" in text_of(at)
-    assert len(started) == 3
+    assert len(started) == 2

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from strategy_core.planning.inventory import Inventory
+from strategy_lab.app.components.live import Asked
 from strategy_lab.app.control import watch
 from strategy_lab.app.server import state
 from strategy_lab.profiles.run.event_log import EventLog
@@ -37,7 +38,7 @@ class PretendedCluster(PretendedRun):
 
 
 class ClusterLauncher(PretendedLauncher):
-    def launch(self, spec: RunSpec, folder: Path) -> PretendedRun:
+    def launch(self, spec: RunSpec, folder: Path, _checkpoint: Path | None = None) -> PretendedRun:
         self.launched.append(PretendedCluster(spec, folder))
         return self.launched[-1]
 
@@ -226,7 +227,9 @@ def test_a_process_is_killed_where_its_run_is_our_own(
     lab: Path, launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at, run, _ = running(lab, launcher, **CLUSTER)
-    monkeypatch.setattr(watch, "live_view", lambda _run, can_kill: 1 if can_kill else None)
+    monkeypatch.setattr(
+        watch, "live_view", lambda _run, can_kill, **_: Asked(1 if can_kill else None, None)
+    )
     rerun(at)
     assert run.asked == [("kill", 1)]
     launcher.launched.clear()

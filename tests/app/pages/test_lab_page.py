@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import HOSTILE, write_run
 
 CPU = PhysicalDevice("CPU", "/physical_device:CPU:0")
+MOVED_AT = [1]
+"""When sliders were moved, in ms; each move is later than those before."""
 GPUS = tuple(PhysicalDevice("GPU", f"/physical_device:GPU:{i}") for i in range(2))
 
 
@@ -48,6 +51,7 @@ class PretendedLauncher:
     def __init__(self, *devices: PhysicalDevice) -> None:
         self.devices = devices or (CPU,)
         self.launched: list[PretendedRun] = []
+        self.checkpoints: list[Path | None] = []
         self.refuses: LabError | None = None
 
     def inventory(self) -> Inventory:
@@ -57,9 +61,10 @@ class PretendedLauncher:
     def active(self) -> tuple[PretendedRun, ...]:
         return tuple(self.launched)
 
-    def launch(self, spec: RunSpec, folder: Path) -> PretendedRun:
+    def launch(self, spec: RunSpec, folder: Path, checkpoint: Path | None = None) -> PretendedRun:
         if self.refuses:
             raise self.refuses
+        self.checkpoints.append(checkpoint)
         self.launched.append(PretendedRun(spec, folder))
         return self.launched[-1]
 
@@ -127,6 +132,36 @@ def test_a_mistake_is_said_at_once_and_nothing_runs(
     assert not launcher.launched
 
 
+def test_a_batch_that_does_not_divide_offers_the_nearest_and_run_says_why(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at = open_page("lab", lab)
+    at.number_input(key="batch").set_value(255)
+    rerun(at)
+    assert any("Cannot run yet" in item.value for item in at.caption)
+    press(at, "Use 256")
+    assert not errors(at)
+    press(at, "Run")
+    assert launcher.launched[0].spec.global_batch_size == 256
+    assert launcher.launched[0].spec.steps is None, "until stopped"
+
+
+def test_a_run_continues_from_what_an_ended_one_saved(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    run = write_run(lab / "ended", steps=20, windows=0)
+    at = open_page("lab", lab, run="ended")
+    assert "ended before its state was saved" in text_of(at)
+    saved = worker_folder(run, 0).checkpoint
+    saved.mkdir()
+    (saved / "position.json").write_text('{"step": 12}')
+    rerun(at)
+    assert "From step 12, the last saved state" in text_of(at)
+    press(at, "Continue from here")
+    assert launcher.checkpoints == [saved]
+    assert launcher.launched[0].spec.steps is None
+
+
 @pytest.mark.slow
 def test_a_workload_file_of_ones_own_must_be_there(
     lab: Path, launcher: PretendedLauncher, tmp_path: Path
@@ -167,6 +202,19 @@ def running(lab: Path, launcher: PretendedLauncher) -> tuple[AppTest, PretendedR
 
 def opened(number: int, spec: RunSpec) -> SegmentOpened:
     return SegmentOpened(number, "mirrored", 4, 1, 256, 0, 0, [], "auto", spec.to_json())
+
+
+def move(at: AppTest, ms_by_place: Mapping[str, float]) -> None:
+    """Move sliders as the browser tells it: once, with the time."""
+    key = f"delay_sliders_{at.session_state['last_run']}"
+    MOVED_AT.append(MOVED_AT[-1] + 1)
+    at.session_state[key] = {"moved": {"at": MOVED_AT[-1], "ms": dict(ms_by_place)}}
+
+
+def shown_ms(at: AppTest) -> dict[str, int]:
+    """What the sliders of the delays show, by place."""
+    (found,) = (item for item in at.get("bidi_component") if "delays" in item.proto.component_name)
+    return {row["place"]: row["ms"] for row in json.loads(found.proto.json)["rows"]}
 
 
 def live(at: AppTest, kind: str, name: str) -> Any:
@@ -216,12 +264,12 @@ def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
     at, run, log = running(lab, launcher)
-    live(at, "slider", "delay_2").set_value(30)
+    move(at, {"0/2": 30})
     rerun(at)
     first = {"inject": [{"kind": "delay", "replica": 2, "ms": 30.0, "worker": 0}]}
     assert run.asked == [first]
     for ms in (40, 50):
-        live(at, "slider", "delay_2").set_value(ms)
+        move(at, {"0/2": ms})
         rerun(at)
     assert run.asked == [first]
     log.write(opened(1, run.spec.with_changes(first)))
@@ -231,20 +279,31 @@ def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
 
 
 @pytest.mark.slow
+def test_an_algorithm_that_is_in_use_already_is_not_asked_for(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    at, run, _ = running(lab, launcher)
+    live(at, "selectbox", "_ops_5").set_value("collective-ring")
+    press(at, "Apply")
+    assert not run.asked
+    assert "auto is collective-ring here, which is in use already" in text_of(at).replace("\\", "")
+
+
+@pytest.mark.slow
 def test_no_move_of_a_slider_is_lost_to_the_answer_that_it_crosses(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
     """The page learns of the answer and of the move in the same run of its script."""
     at, run, log = running(lab, launcher)
-    live(at, "slider", "delay_2").set_value(30)
+    move(at, {"0/2": 30})
     rerun(at)
     live(at, "number_input", "_batch").set_value(128)
     log.write(opened(1, run.spec.with_changes(run.asked[0])))
     log.write(CommandAnswered(1, "reconfigure", "applied", 9))
-    live(at, "slider", "delay_1").set_value(20)
+    move(at, {"0/1": 20})
     rerun(at)
     assert {delay["replica"]: delay["ms"] for delay in run.asked[1]["inject"]} == {1: 20, 2: 30}
-    assert [live(at, "slider", f"delay_{replica}").value for replica in (1, 2)] == [20, 30]
+    assert shown_ms(at) == {"0/0": 0, "0/1": 20, "0/2": 30, "0/3": 0}
     assert live(at, "number_input", "_batch").value == 128, "turned, and not applied yet"
 
 
@@ -255,8 +314,7 @@ def test_a_delay_of_a_replica_that_went_away_is_wished_no_more(
     at, run, log = running(lab, launcher)
     live(at, "number_input", "devices_many_cpu").set_value(2)
     press(at, "Apply")
-    for replica in (0, 3):
-        live(at, "slider", f"delay_{replica}").set_value(30)
+    move(at, {"0/0": 30, "0/3": 30})
     rerun(at)
     log.write(opened(1, run.spec.with_changes(run.asked[0])))
     log.write(CommandAnswered(1, "reconfigure", "applied", 9))
@@ -267,13 +325,36 @@ def test_a_delay_of_a_replica_that_went_away_is_wished_no_more(
 @pytest.mark.slow
 def test_a_rejected_delay_is_not_asked_again(lab: Path, launcher: PretendedLauncher) -> None:
     at, run, log = running(lab, launcher)
-    live(at, "slider", "delay_2").set_value(30)
+    move(at, {"0/2": 30})
     rerun(at)
     log.write(CommandAnswered(1, "reconfigure", "rejected", 9, "No"))
     for _ in range(3):
         rerun(at)
     assert len(run.asked) == 1
-    assert live(at, "slider", "delay_2").value == 0
+    assert shown_ms(at)["0/2"] == 0
+
+
+@pytest.mark.slow
+def test_moves_that_arrive_again_or_change_nothing_are_not_sent(
+    lab: Path, launcher: PretendedLauncher
+) -> None:
+    """A rerun may bring back older moves of the browser; and a slider can be moved back."""
+    at, run, log = running(lab, launcher)
+    move(at, {"0/2": 0})
+    rerun(at)
+    assert not run.asked
+    move(at, {"0/2": 30})
+    rerun(at)
+    log.write(opened(1, run.spec.with_changes(run.asked[0])))
+    log.write(CommandAnswered(1, "reconfigure", "applied", 9))
+    move(at, {"0/2": 0})
+    rerun(at)
+    log.write(opened(2, run.spec.with_changes(run.asked[1])))
+    log.write(CommandAnswered(2, "reconfigure", "applied", 12))
+    MOVED_AT[-1] -= 2
+    move(at, {"0/2": 30})
+    rerun(at)
+    assert [asked["inject"] for asked in run.asked[1:]] == [[]]
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def test_the_list_of_runs_has_their_workers(runs: Path) -> None:
     table = at.dataframe[0].value
     assert list(table.columns) == list(COLUMNS)
     assert sorted(table["workers"]) == [2, 3]
-    assert any("3 workers" in str(option) for option in at.selectbox[0].options)
+    assert any("3 workers" in str(option) for option in at.selectbox("pick_run").options)
 
 
 def test_memory_is_told_apart_by_process(runs: Path) -> None:

@@ -12,7 +12,7 @@ from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("overview", "communication", "placement", "runs")
+PAGES = ("overview", "what_if", "communication", "placement", "runs")
 RECIPES = {
     "plain": {},
     "straggler": {"straggler": (2, 30.0)},
@@ -64,7 +64,7 @@ def test_an_empty_runs_folder_says_what_to_do(page: str, tmp_path: Path) -> None
 def test_an_unknown_run_is_named_and_another_can_be_chosen(page: str, runs: Path) -> None:
     at = open_page(page, runs, run="../secret")
     assert "There is no run named" in at.warning[0].value
-    assert set(RECIPES) <= set(_names(at.selectbox[0].options))
+    assert set(RECIPES) <= set(_names(at.selectbox("pick_run").options))
 
 
 def test_the_overview_begins_with_the_answer(runs: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from strategy_lab.app.widgets import run_list
 from strategy_lab.app.widgets.downloads import unavailable
 from strategy_lab.app.widgets.run_list import since
+from strategy_lab.profiles.run.tags import set_tags
 from strategy_lab.profiles.tables.store import load
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import write_run
@@ -130,3 +132,40 @@ def test_a_run_gets_another_name(runs: Path) -> None:
 def test_when_is_said_for_people(minutes: float, text: str) -> None:
     now = 1_800_000_000 * 10**9
     assert since(int(now - minutes * 60e9), now) == text
+
+
+def test_the_list_is_filtered_by_words_and_tags_and_sorted_into_groups(runs: Path) -> None:
+    set_tags(runs / "first", ["baseline"])
+    at = open_page("runs", runs)
+    at.text_input("find").set_value("second")
+    rerun(at)
+    assert list(at.dataframe[0].value["run"]) == ["second"]
+    at.text_input("find").set_value("")
+    at.multiselect("tags").set_value(["baseline"])
+    rerun(at)
+    assert list(at.dataframe[0].value["run"]) == ["first"]
+    at.text_input("find").set_value("second")
+    rerun(at)
+    assert "None of 2 runs fits" in text_of(at)
+    at.text_input("find").set_value("")
+    at.multiselect("tags").set_value([])
+    at.selectbox("group").set_value("tags")
+    rerun(at)
+    assert [list(each.value["run"]) for each in at.dataframe[:2]] == [["first"], ["second"]]
+    assert "Tags: baseline" in text_of(at)
+
+
+def test_several_runs_are_drawn_together_beside_the_first(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(runs / "empty", steps=0)
+    # Without a browser no row can be selected.
+    monkeypatch.setattr(
+        run_list, "show_runs", lambda found, _group: sorted(found, key=lambda each: each.name)
+    )
+    at = open_page("runs", runs)
+    assert "Without a step: empty" in text_of(at)
+    table = at.dataframe[0].value
+    assert list(table["Run"]) == ["first", "second"]
+    assert table["Step against the first"][0] == 1
+    assert len(at.get("plotly_chart")) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,13 @@ async def _streamlit(_scope: Any, _receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"<html>"})
 
 
+@cache
+def _assets() -> Assets:
+    return Assets(_streamlit)
+
+
 def _get(path: str, headers: dict[str, str] | None = None) -> Answer:
-    return Client(Assets(_streamlit)).get(path, headers)
+    return Client(_assets()).get(path, headers)
 
 
 def test_every_module_that_is_named_ahead_is_in_the_installed_streamlit() -> None:
@@ -77,6 +83,16 @@ def test_a_file_is_sent_whole_with_its_kind_and_kept_for_good() -> None:
 )
 def test_all_else_is_streamlits_to_answer(path: str) -> None:
     assert _get(path).text == "<html>"
+
+
+@pytest.mark.parametrize("path", ["/", "/contexts", *NEEDED])
+def test_a_page_names_the_lab_and_its_server(path: str) -> None:
+    """Otherwise the client looks below the page's address first and is answered with 404."""
+    answer = _get(path)
+    assert "<title>Strategy Lab</title>" in answer.text
+    assert "BACKEND_BASE_URL" in answer.text
+    assert answer.headers is not None
+    assert answer.headers["cache-control"] == "no-cache"
 
 
 def test_a_part_of_a_file_is_streamlits_to_answer() -> None:

@@ -54,7 +54,6 @@ class Place:
             lambda viewer: viewer not in self.gone,
             clock=lambda: self.now,
             tick_s=None,
-            grace_s=6.0,
             **options,
         )
 
@@ -99,6 +98,17 @@ def test_viewers_of_one_program_share_one_process_and_its_recording(
         assert held.state(viewer, A) == Done({"title": A[0]})
     assert len(place.started) == 1
     assert place.of(A).is_closed
+
+
+def test_a_shipped_recording_is_there_at_once_and_recorded_anew_on_request(place: Place) -> None:
+    held = place.make(shipped={A: {"title": "shipped"}}.get)
+    held.look("ada", [A])
+    assert held.state("ada", A) == Done({"title": "shipped"})
+    assert not place.started
+    held.record_again("ada", A)
+    assert held.state("ada", A) == Running()
+    place.end(held, A)
+    assert held.state("bob", A) == Done({"title": A[0]})
 
 
 def test_at_most_two_run_at_once_and_the_others_know_their_place(

@@ -13,12 +13,19 @@ import pytest
 from starlette.applications import Starlette
 
 from strategy_lab.app.server import state
-from strategy_lab.app.server.routes import build_routes
+from strategy_lab.app.server.routes import build_routes, close_reason
 from strategy_lab.app.widgets.opened import stamp_of
+from strategy_lab.profiles.errors import RunFolderError
 from tests.app.asgi import Client
 from tests.synthetic import HOSTILE, write_run
 
-PATHS = ["timeline", "spans?from=0&to=1&px=10", "search?text=x"]
+PATHS = [
+    "timeline",
+    "spans?from=0&to=1&px=10",
+    "search?text=x",
+    "selection?from=0&to=1",
+    "flows?row=0&start=0",
+]
 
 
 @pytest.fixture
@@ -94,6 +101,17 @@ def test_search_finds_by_op_whatever_the_case(client: Client) -> None:
     assert found["count"] == 2 * 10 * 4 * 2
 
 
+def test_a_selection_is_of_the_tracks_that_it_names(client: Client) -> None:
+    described = client.get("/api/runs/one/timeline").json()
+    query = f"selection?from={described['steps']['start'][0]}&to={described['steps']['end'][0]}"
+    whole = client.get(f"/api/runs/one/{query}").json()
+    part = client.get(f"/api/runs/one/{query}&tracks=2&by=type").json()
+    assert [replica["replica"] for replica in whole["replicas"]] == [0, 1, 2, 3]
+    assert [replica["replica"] for replica in part["replicas"]] == [2]
+    assert {op["name"] for op in part["ops"]} == {""}
+    assert client.get("/api/runs/one/selection?from=0&to=nan").status == 400
+
+
 def test_a_report_can_do_nothing_to_the_lab(client: Client) -> None:
     report = client.get("/report/hostile")
     policy = (report.headers or {}).get("content-security-policy", "")
@@ -128,3 +146,9 @@ def test_answers_of_a_run_do_not_outlive_it(tmp_path: Path) -> None:
     for path, mtime_ns in times.items():
         os.utime(path, ns=(mtime_ns, mtime_ns))
     assert stamp_of(run) != before
+
+
+def test_the_reason_of_a_close_fits_its_frame_in_any_language() -> None:
+    reason = close_reason(RunFolderError("Lauf größer " + "運行" * 60))
+    assert len(reason.encode()) <= 123
+    assert reason.startswith("Lauf größer 運行")

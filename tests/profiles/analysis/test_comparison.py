@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.comparison import (
     Comparison,
     TimedRun,
@@ -20,9 +23,13 @@ from strategy_lab.profiles.analysis.compare.repetitions import (
     runs_assumed,
     runs_needed,
 )
+from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs, compare_sets
 from strategy_lab.profiles.analysis.compare.run_spread import spread_of
-from strategy_lab.profiles.analysis.compare.run_time import time_of
+from strategy_lab.profiles.analysis.compare.run_time import run_time, time_of
 from strategy_lab.profiles.analysis.compare.student_t import student_t
+from strategy_lab.profiles.analysis.compare.text import evidence
+from tests.profiles.analysis.test_run_time import steps_of
+from tests.synthetic import write_run
 
 
 def runs(medians_ms: list[float], starts: list[int]) -> list[TimedRun]:
@@ -143,3 +150,66 @@ def test_swapping_the_sides_inverts_the_answer(a: list[float], b: list[float]) -
     assert other.verdict == swapped.get(one.verdict, one.verdict)
     if one.low is not None and other.high is not None:
         assert math.log(one.low) == pytest.approx(-math.log(other.high), abs=1e-6)
+
+
+def test_throughput_and_step_time_say_the_same(tmp_path: Path) -> None:
+    """Although the mean, which slow steps move, says otherwise."""
+    a = profiles.load(write_run(tmp_path / "a", windows=0, seed=1))
+    b = profiles.load(_with_slow_steps(write_run(tmp_path / "b", windows=0, seed=2)))
+    found = compare_runs(a, b)
+    step, rate = (found.metric(name) for name in ("step_time_ms", "examples_per_second"))
+    assert step.change is not None
+    assert rate.change is not None
+    assert (1 + step.change) * (1 + rate.change) == pytest.approx(1)
+    assert abs(step.change) < 0.1
+    assert found.metric("steps.examples_per_second").change < -0.3  # type: ignore[operator]
+    assert rate.a == pytest.approx(256 / found.times.a_ms * 1e3)
+
+
+def _with_slow_steps(run: Path) -> Path:
+    """Every fifth step takes five times as long."""
+    path = run / "worker-0-0" / "events.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        if record["kind"] == "step" and record["step"] % 5 == 4:
+            record["wall_ms"] *= 5
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return run
+
+
+def test_workers_that_step_apart_are_compared_by_steps_in_a_row() -> None:
+    """Two results come right after each other, then none for 30 ms."""
+    gaps = [900.0, *[1.0, 29.0] * 40]
+    found = run_time(steps_of(gaps, []), num_apart=2)
+    assert found is not None
+    assert (found.median_ms, found.num_steps) == (15.0, 80)
+
+
+@pytest.mark.parametrize(("step_ms", "advised"), [(9.0, True), (600.0, False)])
+def test_longer_runs_are_advised_where_the_runs_are_short(
+    tmp_path: Path, step_ms: float, advised: bool
+) -> None:
+    pair = [
+        profiles.load(write_run(tmp_path / name, steps=61, windows=0, step_ms=step_ms))
+        for name in "ab"
+    ]
+    told = " ".join(evidence(compare_runs(*pair)))
+    assert ("Record longer runs first" in told) == advised
+
+
+def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> None:
+    a, b = (
+        [
+            profiles.load(
+                write_run(
+                    tmp_path / f"{side}{i}",
+                    steps=60,
+                    windows=0,
+                    begins_s=10.0 * (2 * i + (side == "b")),
+                )
+            )
+            for i in range(3)
+        ]
+        for side in "ab"
+    )
+    assert "longer runs" not in " ".join(evidence(compare_sets(a, b)))

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts, main_finding
 from strategy_lab.profiles.analysis.input_share import InputShare
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from tests.synthetic import write_run
 
 
@@ -89,8 +90,9 @@ def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
 def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
     assert re.match(
-        r"Replica 1 is late by (59|60)\.\d ms and replica 2 by (29|30)\.\d ms: the others wait for "
-        r"replica 1 in 100 % of the steps, and would wait for replica 2 in 100 % without replica 1",
+        r"Replica 1 is late by (59|60)\.\d ms and replica 2 is late by (29|30)\.\d ms: the others "
+        r"wait for replica 1 in 100 % of the steps, and would wait for replica 2 in "
+        r"100 % without replica 1",
         found.sentence,
     )
 
@@ -98,7 +100,7 @@ def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
 def test_a_delay_that_the_lab_injected_is_named_and_nothing_else_is_blamed(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
     found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
-    assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
+    assert found.sentence.startswith("Replica 1 is late because of the injected delay of 30 ms: ")
     assert found.advice == "Remove the injected delay to measure the program without it."
 
 
@@ -108,12 +110,15 @@ def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
     options = {"replicas": 4, "workers": 2, "clock_ahead_ms": (0.0, 0.0)}
     delay = {"replica": 1, "worker": 1, "ms": 30.0}
     found = found_in(tmp_path / "run", straggler=(3, 30.0), inject=[delay], **options)
-    assert "into replica 3" in found["straggler"].sentence
+    assert (
+        "eplica 3 of worker 1 is late because of the injected delay" in found["straggler"].sentence
+    )
 
 
 def test_an_injected_delay_is_not_taken_for_the_reason_of_more(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
     found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
+    assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
     assert found.advice.startswith("The injected delay does not explain replica 1.")
 
 
@@ -144,8 +149,66 @@ def test_input_that_only_some_steps_wait_for_is_told_of_those(tmp_path: Path) ->
 
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
-    assert found.share is None, "it is in no headline"
-    assert found.advice.startswith("This is normal")
+    assert found.advice.endswith("normal, and its share falls.")
+    profile = profiles.load(tmp_path / "run")
+    assert main_finding(gather_facts(profile, profile.segments[0])) is None, "it is in no headline"
+
+
+def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
+    tmp_path: Path,
+) -> None:
+    found = found_in(
+        tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), tracing_ms=69_000.0
+    )
+    assert list(found)[:2] == ["tracing", "straggler"]
+    first, late = found["tracing"].cost, found["straggler"].cost
+    assert first is not None
+    assert late is not None
+    assert first.share_text == "73 % of all steps' time"
+    assert first.detail_text == "1 min 9 s, measured"
+    assert first.share_of_all > late.share_of_all
+    assert late.detail_text.endswith("of all steps' time, derived")
+
+
+def test_findings_are_ranked_by_what_they_cost_and_those_of_unknown_cost_are_last(
+    tmp_path: Path,
+) -> None:
+    found = found_in(tmp_path / "run", replicas=4, steps=60, straggler=(1, 60.0), input_ms=20.0)
+    assert {"straggler", "input-bound", "shared-cores"} <= set(found)
+    costs = [item.cost for item in found.values()]
+    known = [cost.share_of_all for cost in costs if cost]
+    assert known == sorted(known, reverse=True)
+    assert costs[len(known) :] == [None] * (len(costs) - len(known))
+    assert list(found)[-1] == "shared-cores", "how long replicas wait for a core is not recorded"
+
+
+def test_a_small_collective_that_takes_half_the_step_is_found(tmp_path: Path) -> None:
+    """A run of large all-reduces alone has no such finding."""
+    healthy = found_in(tmp_path / "large", replicas=2, steps=300, transfer_ms=12.0)
+    assert "small-collective" not in healthy
+    options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
+    found = found_in(tmp_path / "run", **options)["small-collective"]
+    assert re.search(r"passes in the all-reduce of 24 B: .* is latency, not bytes", found.sentence)
+    assert found.cost is not None
+    assert found.cost.share == pytest.approx(0.5, abs=0.06)
+    assert found.cost.source == "measured"
+
+
+def test_waiting_for_a_late_replica_is_not_blamed_on_the_small_collective(tmp_path: Path) -> None:
+    options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "straggler": (1, 30.0)}
+    found = found_in(tmp_path / "run", **options)
+    assert "straggler" in found
+    assert "small-collective" not in found
+
+
+def test_two_replicas_that_are_equally_late_are_both_named(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), also_late=(2, 30.0)))
+    facts = gather_facts(profile, profile.segments[0])
+    (late,) = [item for item in findings(facts) if item.key == "straggler"]
+    assert "eplica 1" in late.sentence
+    assert "eplica 2" in late.sentence
+    (slowest,) = [item for item in key_numbers(facts) if item.key == "slowest"]
+    assert re.search(r"replica [12], later than the others; replica [12] as well", slowest.note)
 
 
 CALL = {"kind": "call", "name": "train.py:7", "detail": "loss = step(batch)", "count": 9}

@@ -25,5 +25,5 @@ def test_what_it_was_how_far_and_how_fast(tmp_path: Path) -> None:
 def test_a_run_of_hardly_any_step(tmp_path: Path, steps: int) -> None:
     seen = glance(load(write_run(tmp_path / "run", steps=steps, windows=0, ending="failed")))
     assert seen.num_steps == steps
-    assert (seen.step_ms is None) == (steps == 0)
-    assert len(seen.spark_ms) == steps
+    assert seen.step_ms is None, "a first step is traced and compiled"
+    assert seen.spark_ms == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -48,6 +49,8 @@ def _check_exports(run: Path) -> None:
         json.loads(write(profile, "json", Path(folder) / "j").read_text(encoding="utf-8"))
         write(profile, "csv", Path(folder) / "csv")
         write(profile, "parquet", Path(folder) / "parquet")
+        with contextlib.suppress(LabError):  # no step is left to film
+            write(profile, "film", Path(folder) / "film.html")
 
 
 @settings(max_examples=40, deadline=None)

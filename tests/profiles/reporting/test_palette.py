@@ -1,29 +1,142 @@
-"""What is written on a replica's colour can be read, on any of them."""
+"""Colours that stand side by side differ clearly on any ground, also for colour-blind readers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
 import pytest
 
-from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS, ink_on
+from strategy_lab.app.server.theme import DARK, LIGHT
+from strategy_lab.profiles.exports.report.page import ASSETS
+from strategy_lab.profiles.reporting.palette import (
+    GREY,
+    OP_TYPE_COLOURS,
+    PHASE_COLOURS,
+    REPLICA_COLOURS,
+    SERIES_COLOUR,
+    SERVING_COLOURS,
+    SIDE_COLOURS,
+    SPAN_COLOURS,
+    ink_on,
+    luminance,
+)
+from strategy_lab.profiles.tables.schema import CATEGORIES
 
-READABLE = 4.2
-"""WCAG asks for 4.5 of small text, for 3 of large or bold text: ours is a label of three lines."""
+GRAPHICS, TEXT = 3.0, 4.5
+"""Least contrast to their ground, of graphics and of text (WCAG 2.2, 1.4.11 and 1.4.3)."""
+NOTICEABLE = 4.5
+"""Least distance in OKLab, times 100; about 2 is just noticeable."""
+CLEAR = 6.4
+"""The same between colours of one stacked bar, and of the two sides of a comparison."""
+GROUNDS = [
+    theme[key] for theme in (LIGHT, DARK) for key in ("backgroundColor", "secondaryBackgroundColor")
+]
+REPORT_GROUNDS = ["#ffffff", "#f6f7f9", "#14171b", "#1d2127"]
+# Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
+SIGHT = {
+    "usual": np.eye(3),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+}
+STACKED = {"phases": PHASE_COLOURS, "parameter servers": SERVING_COLOURS, "sides": SIDE_COLOURS}
+OTHERS = {
+    "replicas": REPLICA_COLOURS,
+    "sides": tuple(SIDE_COLOURS.values()),
+    "op types": OP_TYPE_COLOURS,
+}
 
 
-@pytest.mark.parametrize("colour", REPLICA_COLOURS)
-def test_text_on_a_replicas_colour_is_readable(colour: str) -> None:
-    lighter, darker = sorted((luminance(colour), luminance(ink_on(colour))), reverse=True)
-    assert (lighter + 0.05) / (darker + 0.05) > READABLE
+@pytest.mark.parametrize("sight", SIGHT)
+class TestDistances:
+    @pytest.mark.parametrize("colours", STACKED.values(), ids=STACKED)
+    def test_parts_of_one_bar_differ_clearly(self, colours: dict[str, str], sight: str) -> None:
+        assert least_among(colours.values(), sight) >= CLEAR
+
+    @pytest.mark.parametrize("others", OTHERS.values(), ids=OTHERS)
+    def test_no_phase_looks_like_something_else(self, others: tuple[str, ...], sight: str) -> None:
+        phases = {*PHASE_COLOURS.values(), *SERVING_COLOURS.values(), *SPAN_COLOURS.values()}
+        assert least_between(phases, others, sight) >= NOTICEABLE
+
+    def test_replicas_differ_from_each_other_sides_and_op_types(self, sight: str) -> None:
+        assert least_among(REPLICA_COLOURS, sight) >= NOTICEABLE
+        for others in (SIDE_COLOURS.values(), OP_TYPE_COLOURS):
+            assert least_between(REPLICA_COLOURS, others, sight) >= NOTICEABLE
+
+    def test_op_types_differ_from_each_other(self, sight: str) -> None:
+        assert least_among(OP_TYPE_COLOURS, sight) >= CLEAR
 
 
-def test_light_grounds_get_dark_text_and_dark_ones_light() -> None:
-    assert ink_on("#FFFFFF") == "#16202B"
-    assert ink_on("#000000") == "#FFFFFF"
+@pytest.mark.parametrize(
+    "colour",
+    sorted(
+        {*PHASE_COLOURS.values(), *SERVING_COLOURS.values(), *REPLICA_COLOURS}
+        | {*SIDE_COLOURS.values(), SERIES_COLOUR, GREY}
+    ),
+)
+def test_a_colour_stands_out_on_every_ground_and_text_on_it_is_readable(colour: str) -> None:
+    assert min(contrast(colour, ground) for ground in GROUNDS + REPORT_GROUNDS) >= GRAPHICS
+    assert contrast(colour, ink_on(colour)) >= TEXT
 
 
-def luminance(colour: str) -> float:
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+def test_the_grounds_of_the_report_are_those_tested() -> None:
+    style = (ASSETS / "report.css").read_text(encoding="utf-8")
+    light, dark = REPORT_GROUNDS[:2], REPORT_GROUNDS[2:]
+    assert f"--ground: {light[0]}; --card: {light[1]};" in style
+    assert f"--ground: {dark[0]}; --card: {dark[1]};" in style
+
+
+def test_every_phase_has_a_colour() -> None:
+    assert set(CATEGORIES) <= set(PHASE_COLOURS)
+
+
+def least_among(colours: Iterable[str], sight: str) -> float:
+    found = seen(colours, sight)
+    distances = np.linalg.norm(found[:, None] - found[None], axis=-1)
+    return float(distances[~np.eye(len(found), dtype=bool)].min())
+
+
+def least_between(some: Iterable[str], others: Iterable[str], sight: str) -> float:
+    pairs = seen(some, sight)[:, None] - seen(others, sight)[None]
+    return float(np.linalg.norm(pairs, axis=-1).min())
+
+
+def seen(colours: Iterable[str], sight: str) -> npt.NDArray[np.float64]:
+    """The colours in OKLab (Ottosson 2020) times 100, as a person with this sight sees them."""
+    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colours])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(linear @ SIGHT[sight].T, 0, 1)
+    cones = np.array(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+    )
+    lab = np.array(
+        [
+            [0.2104542553, 0.7936177850, -0.0040720468],
+            [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660],
+        ]
+    )
+    found: npt.NDArray[np.float64] = np.cbrt(linear @ cones.T) @ lab.T * 100
+    return found
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)

@@ -87,7 +87,11 @@ def test_an_object_with_the_fields_of_a_step_is_written_as_one() -> None:
         ("step", {"marks_ns": [[1, 2]]}, "step: `marks_ns`: expected `array` of length 3"),
         ("closure", {"marks_ns": [None] * 5}, "closure: `marks_ns`: expected `int`, got `null`"),
         ("closure", {"worker": MOST_WORKERS}, "closure: `worker`: expected `int` <= 4095"),
-        ("segment", {"spec": {"steps": "many"}}, "segment: `steps`: expected `int`, got `str`"),
+        (
+            "segment",
+            {"spec": {"steps": "many"}},
+            "segment: `steps`: expected `int | null`, got `str`",
+        ),
         ("note", {"fields": {"a": 10**30}}, "note: a number of more than 64 bits"),
         ("note", {"level": "loud"}, "note: `level`: not one of its values"),
         ("failed", {"message": "x" * (LONGEST_TEXT + 1)}, "failed: `message`: expected `str` of"),

@@ -10,7 +10,7 @@ import pytest
 from strategy_lab import profiles
 from tests.synthetic import write_run
 
-PHASES = ("compute", "wait", "transfer", "input", "idle")
+PHASES = ("compute", "delay", "wait", "transfer", "input", "idle")
 
 
 def load(path: Path, **options: Any) -> profiles.Profile:

@@ -20,6 +20,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
 )
 from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.synthetic import write_run
 
 MS = 1_000_000
@@ -64,11 +65,11 @@ def test_the_later_row_brings_the_wait_of_the_earlier(tmp_path: Path) -> None:
     workers, live = Workers(tmp_path), LiveRun(tmp_path)
     workers.step(0, 0, 1010, 1042)
     (first,) = rows_of(live)
-    assert first[7][:3] == [10.0, 0.0, 32.0]  # nobody else is known yet
+    assert first[7][:4] == [10.0, 0.0, 0.0, 32.0]  # nobody else is known yet
     workers.step(1, 0, 1040, 1042)
     second = rows_of(live)[1]
-    assert second[7][:3] == [40.0, 0.0, 2.0]
-    assert second[8] == [[0, [10.0, 30.0, 2.0, 1.0, 17.0]]]
+    assert second[7][:4] == [40.0, 0.0, 0.0, 2.0]
+    assert second[8] == [[0, [10.0, 0.0, 30.0, 2.0, 1.0, 17.0]]]
 
 
 def test_who_comes_later_and_waits_changes_nobody(tmp_path: Path) -> None:
@@ -77,14 +78,14 @@ def test_who_comes_later_and_waits_changes_nobody(tmp_path: Path) -> None:
     workers.step(0, 0, 1010, 1042)
     rows = rows_of(live)
     assert [row[8] for row in rows] == [[], []]
-    assert rows[1][7][:3] == [10.0, 30.0, 2.0]
+    assert rows[1][7][:4] == [10.0, 0.0, 30.0, 2.0]
 
 
 def test_workers_that_do_not_wait_for_each_other_are_not_compared(tmp_path: Path) -> None:
     workers, live = Workers(tmp_path, strategy="parameter-server"), LiveRun(tmp_path)
     workers.step(0, 0, 1010, 1042)
     workers.step(1, 0, 1040, 1042)
-    assert [row[7][1] for row in rows_of(live)] == [0.0, 0.0]
+    assert [row[7][2] for row in rows_of(live)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("is_measured", [True, False])
@@ -102,8 +103,8 @@ def test_live_phases_are_those_of_the_finished_run(tmp_path: Path, is_measured: 
     )
     shown = latest(rows_of(LiveRun(run)))
     for row in profiles.load(run).table("marks").to_pylist():
-        at = 5 * (row["replica"] % 2)
-        compute, wait, transfer = shown[row["step"], row["worker"]][at : at + 3]
+        at = len(CATEGORIES) * (row["replica"] % 2)
+        compute, _, wait, transfer = shown[row["step"], row["worker"]][at : at + 4]
         assert compute == pytest.approx(row["compute_ms"], abs=0.001)
         assert wait == pytest.approx(row["wait_ms"], abs=0.1)
         assert transfer == pytest.approx(row["reduce_ms"], abs=0.1)

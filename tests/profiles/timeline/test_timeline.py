@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategy_lab.profiles.tables.store import load
 from strategy_lab.profiles.timeline import Timeline, cut_view, find_spans, lay_out
 from strategy_lab.profiles.timeline.lanes import assign_lanes
-from strategy_lab.profiles.timeline.view import MAX_RECTANGLES
+from strategy_lab.profiles.timeline.view import MAX_RECTANGLES, _summaries
 from tests.synthetic import write_run
 
 
@@ -67,15 +67,41 @@ def test_a_wide_view_stays_small_and_covers_what_is_busy(timeline: Timeline, wid
         assert busy[0].sum() <= busy[1].sum() + 2
 
 
-def test_a_summary_takes_the_colour_of_what_took_most(timeline: Timeline) -> None:
-    # In the straggler's row compute fills the steps; in the others' it is the waiting collective.
+def test_a_summary_takes_the_colour_of_what_took_most(
+    timeline: Timeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strategy_lab.profiles.timeline.view.MAX_RECTANGLES", 100)
+    # In the straggler's row compute fills the steps; in the others' it is the wait for it.
     view = cut_view(timeline, 0, timeline.length_ns, 300)
     names = np.array(timeline.categories)[view.category]
     weight = view.duration * view.covered
-    for row, most in ((2, "compute"), (0, "collective")):
+    for row, most in ((2, "compute"), (0, "wait")):
         mine = view.row == row
         share = {name: weight[mine & (names == name)].sum() for name in set(names.tolist())}
         assert max(share, key=share.__getitem__) == most
+
+
+def test_a_collective_is_a_wait_for_the_last_replica_and_a_transfer(timeline: Timeline) -> None:
+    first, last = timeline.steps["start"][0], timeline.steps["end"][0]
+    view = cut_view(timeline, first, last, 1500)
+    is_collective = np.array(timeline.categories)[view.category] == "collective"
+    assert np.all((view.waited >= 0) == is_collective)
+    assert np.all(view.waited <= view.duration)
+    waited_ms = {
+        row: view.waited[is_collective & (view.row == row)].sum() / 1e6 for row in range(4)
+    }
+    assert waited_ms[2] == pytest.approx(0, abs=0.1), "the replica that comes last"
+    assert waited_ms[0] == pytest.approx(30, rel=0.2)
+    assert {"wait", "transfer"} <= set(timeline.drawn_categories)
+    assert "collective" not in timeline.drawn_categories
+
+
+def test_a_collective_whose_wait_was_not_measured_is_drawn_as_one(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, missing=("collectives",))
+    laid_out = lay_out(load(run))
+    view = cut_view(laid_out, 0, laid_out.length_ns, 100_000)
+    assert np.all(view.waited == -1)
+    assert "collective" in laid_out.drawn_categories
 
 
 def test_ranks_of_a_collective_are_linked(timeline: Timeline) -> None:
@@ -109,3 +135,10 @@ def test_a_run_with_a_table_missing_is_laid_out_without_it(missing: str, tmp_pat
     laid_out = lay_out(load(run))
     assert (laid_out.num_spans == 0) == (missing == "spans")
     assert len(cut_view(laid_out, 0, 1e9, 100).start) >= 0
+
+
+def test_a_summary_covers_as_much_as_its_spans_and_no_least_share(timeline: Timeline) -> None:
+    """A bin in which hardly anything runs is not told as 15 % busy."""
+    spans = np.arange(timeline.row_starts[0], timeline.row_starts[1])
+    *_, covered, _ = _summaries(timeline, spans, 0, 0, 100 * timeline.length_ns)
+    assert 0 < covered[0] <= 0.01 * 255

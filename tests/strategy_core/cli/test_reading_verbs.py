@@ -170,6 +170,12 @@ def test_a_faster_run_is_within_a_limit_on_slowness(tmp_path: Path) -> None:
     assert main(["compare", a, b, "--fail-on", "step_time_ms:-5%"]) == 1
 
 
+@pytest.fixture(scope="module")
+def twice_the_bytes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [make(folder, str(size), collective_bytes=(size,)) for size in (1000, 2000)]
+
+
 @pytest.mark.parametrize(
     ("limit", "code"),
     [
@@ -184,10 +190,10 @@ def test_a_faster_run_is_within_a_limit_on_slowness(tmp_path: Path) -> None:
         ("replicas.99.compute_ms:+5%", 2),
     ],
 )
-def test_any_number_of_the_summary_can_be_limited(tmp_path: Path, limit: str, code: int) -> None:
-    a = make(tmp_path, "a", collective_bytes=(1000,))
-    b = make(tmp_path, "b", collective_bytes=(2000,))
-    assert main(["compare", a, b, "--fail-on", limit]) == code
+def test_any_number_of_the_summary_can_be_limited(
+    twice_the_bytes: list[str], limit: str, code: int
+) -> None:
+    assert main(["compare", *twice_the_bytes, "--fail-on", limit]) == code
 
 
 @pytest.mark.parametrize(
@@ -212,14 +218,18 @@ def test_few_steps_leave_the_decision_to_the_plain_ratio(tmp_path: Path, capsys:
     assert "beyond step_time_ms:+5%" in capsys.readouterr().out
 
 
+@pytest.fixture(scope="module")
+def noisy_runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder, noisy = tmp_path_factory.mktemp("runs"), {"noise": 0.9, "steps": 30, "drift": 0.8}
+    return [make(folder, f"a{seed}", seed=seed, **noisy) for seed in range(8)]
+
+
 @pytest.mark.parametrize("limit", ["step_time_ms:+1%", "examples_per_second:-1%"])
 def test_noise_beyond_the_limit_is_remarked_and_not_failed(
-    tmp_path: Path, capsys: Captured, limit: str
+    noisy_runs: list[str], capsys: Captured, limit: str
 ) -> None:
-    noisy = {"noise": 0.9, "steps": 30, "drift": 0.8}
-    runs = [make(tmp_path, f"a{seed}", seed=seed, **noisy) for seed in range(8)]
     remarked = 0
-    for a, b in pairwise(runs):
+    for a, b in pairwise(noisy_runs):
         main(["compare", a, b, "--fail-on", limit, "--json"])
         (check,) = document(capsys)["checks"]
         if check["remark"]:

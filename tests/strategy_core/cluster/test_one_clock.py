@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_S
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
 LATE_MS = 200.0
-PHASES = ("compute", "wait", "transfer", "input", "idle")
+PHASES = ("compute", "delay", "wait", "transfer", "input", "idle")
 
 
 def test_a_delay_in_one_worker_is_seen_and_named_on_one_clock(

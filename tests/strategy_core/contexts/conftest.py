@@ -1,4 +1,4 @@
-"""Four virtual CPUs at least, whoever starts TensorFlow first."""
+"""At least four virtual CPUs, no matter which test starts TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import pytest
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _devices(request: pytest.FixtureRequest) -> None:
+    """Before all fixtures of narrower scope; not if no selected test needs TensorFlow."""
+    if any(item.get_closest_marker("tf") for item in request.session.items):
+        request.getfixturevalue("virtual_cpus")
+
+
+@pytest.fixture(scope="session")
 def virtual_cpus() -> None:
     import tensorflow as tf
 

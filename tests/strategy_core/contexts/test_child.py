@@ -55,7 +55,7 @@ import os, time
 def demonstrate(strategy):
     while True:  # all of them fork: their number doubles, slowly enough for a machine in use
         os.fork()
-        time.sleep(0.1)
+        time.sleep(0.5)
 """
 WRITES = """
 def demonstrate(strategy):

@@ -44,8 +44,75 @@ def test_every_strategy_enters_one_replica_context_per_replica(tf: Any, name: st
     entered = [entry.replica for entry in trace.entries if entry.context == "replica"]
     assert entered == list(range(strategy.num_replicas_in_sync))
     run = next(entry for entry in trace.entries if entry.call == "run")
-    assert run.context == "cross-replica"
-    assert all(entry.parent == run.seq for entry in trace.entries if entry.switch and entry != run)
+    assert run.context == "default", "nothing has entered the scope yet"
+    starts = next(entry for entry in trace.entries if entry.call == "call_for_each_replica")
+    assert (starts.context, starts.parent) == ("cross-replica", run.seq)
+    replicas = [entry for entry in trace.entries if entry.switch and entry != starts]
+    assert {entry.parent for entry in replicas} == {starts.seq}
+
+
+PROGRAM = """
+import tensorflow as tf
+
+def say():
+    context = tf.distribute.get_replica_context()
+    print(tf.distribute.in_cross_replica_context(), context is not None)
+
+def demonstrate(strategy):
+    say()
+    with strategy.scope():
+        say()
+        v = tf.Variable(1.0, name="v")
+        strategy.extended.update(v, lambda copy: say())
+
+    def merge(strategy):
+        say()
+
+    def step():
+        say()
+        tf.distribute.get_replica_context().merge_call(merge)
+        say()
+
+    strategy.run(step)
+    say()
+"""
+
+
+@pytest.mark.parametrize("name", ["mirrored", "one-device", "central-storage", "default"])
+def test_the_recorded_context_is_what_tensorflow_answers_there(
+    tf: Any, tmp_path: Path, name: str
+) -> None:
+    from strategy_core.contexts import demonstration
+
+    recording = demonstration.record(PROGRAM, strategies(tf)[name](), tmp_path / "program.py")
+    assert recording.error is None
+    seen = {(line["context"], line["text"]) for line in recording.trace["printed"]}
+    assert seen == {
+        ("default", "False True"),
+        ("cross-replica", "True False"),
+        # The default strategy's scope enters no cross-replica context, so neither does its update.
+        ("update", "False True" if name == "default" else "True False"),
+        ("replica", "False True"),
+    }
+    for line in recording.trace["printed"]:
+        parent = next((e for e in recording.trace["entries"] if e["seq"] == line["parent"]), None)
+        if parent:
+            assert (parent["context"], parent["replica"]) == (line["context"], line["replica"])
+
+
+def test_a_replica_has_the_values_that_it_gets_and_returns(tf: Any) -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+
+    strategy = strategies(tf)["mirrored"]()
+    values = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(context.replica_id_in_sync_group + 1.0)
+    )
+    with trace_contexts() as trace:
+        strategy.run(lambda x, times: x * times, args=(values,), kwargs={"times": 10.0})
+    replicas = [entry for entry in trace.entries if entry.call == "enter replica"]
+    assert [[name for name, _ in entry.values_in] for entry in replicas] == [["x", "times"]] * 2
+    assert [entry.values_in[0][1].components[0].value for entry in replicas] == [1.0, 2.0]
+    assert [entry.value_out.components[0].value for entry in replicas] == [10.0, 20.0]
 
 
 def test_a_tpu_program_is_traced_once_for_all_replicas(tf: Any) -> None:
@@ -144,8 +211,13 @@ def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     trace.save(tmp_path / "contexts.parquet")
     table = pq.read_table(tmp_path / "contexts.parquet")
     assert table.schema.names == TABLES["contexts"].names
-    assert table.column("context").to_pylist() == ["cross-replica", "replica", "replica"]
-    assert table.column("depth").to_pylist() == [0, 1, 1]
+    assert table.column("context").to_pylist() == [
+        "default",
+        "cross-replica",
+        "replica",
+        "replica",
+    ]
+    assert table.column("depth").to_pylist() == [0, 1, 2, 2]
 
 
 @pytest.mark.parametrize("name", ["mirrored", "one-device", "central-storage", "default"])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_core.training import checkpoint
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.event_files import read_sources
@@ -88,6 +87,8 @@ def test_workers_train_like_one_device_and_hand_their_state_over(
     profile = profiles.load(handle.folder)
     losses = profile.table("steps")["loss"].to_pylist()
     np.testing.assert_allclose(losses[:10], recorder.losses, rtol=1e-5)
+    from strategy_core.training import checkpoint
+
     left = checkpoint.load(handle.folder / "worker-0-0" / "checkpoint")
     for found, expected in zip(left.state, training.take_state(), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from strategy_core.planning import validation
@@ -88,6 +90,7 @@ def _decided(
 ) -> Decision:
     after = changed_spec(before, changes, step=3)
     machine = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0", ""),), "2.21")
+    worker = replace(worker, plan=plan(before, machine))
     return decide(before, after, plan(after, machine), worker)
 
 
@@ -98,6 +101,10 @@ def _decided(
         ({"inject": [{"kind": "delay", "replica": 1, "ms": 5.0}]}, "adapt"),
         ({"num_packs": 2, "cross_device_ops": "hierarchical-copy"}, "adapt"),
         ({"devices": "cpu:2"}, "rebuild"),
+        ({"global_batch_size": 64}, "nothing"),
+        ({"cross_device_ops": "collective-ring"}, "nothing"),
+        ({"cross_device_ops": "reduction-to-one-device"}, "adapt"),
+        ({"cross_device_ops": "collective-ring", "global_batch_size": 128}, "adapt"),
         ({"strategy": "one-device", "devices": "cpu:1"}, "rebuild"),
         ({"devices": "cpu:16"}, "fresh-worker"),
         ({"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"}, "fresh-worker"),

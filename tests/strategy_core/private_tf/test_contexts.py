@@ -17,6 +17,7 @@ pytestmark = pytest.mark.tf
         ("tensorflow.python.distribute.distribute_lib", "StrategyBase"),
         ("tensorflow.python.distribute.distribute_lib", "StrategyExtendedV1"),
         ("tensorflow.python.distribute.distribute_lib", "get_update_replica_id"),
+        ("tensorflow.python.distribute.distribute_lib", "_get_default_replica_context"),
         ("tensorflow.python.util.tf_decorator", "make_decorator"),
         ("tensorflow.python.util.tf_stack", "_source_mapper_stacks"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_core.private_tf import engine
 from strategy_lab.profiles.capture import event_names
 from strategy_lab.profiles.capture.xplane_message import xspace_class
 
@@ -15,6 +14,8 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 def names(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]:
     """Names of events and of stats in a capture of a distributed step that is traced in it."""
     import tensorflow as tf
+
+    from strategy_core.private_tf import engine
 
     folder = tmp_path_factory.mktemp("capture")
     strategy = engine.mirrored_strategy(["CPU:0", "CPU:1"])

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
-import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.tf
 
 
-def test_every_name_is_there():
+@pytest.fixture(scope="module")
+def tf() -> ModuleType:
+    import tensorflow
+
+    return tensorflow
+
+
+@pytest.fixture(scope="module")
+def private_tf() -> ModuleType:
+    from strategy_core.private_tf import tpu
+
+    return tpu
+
+
+def test_every_name_is_there(tf, private_tf):
     missing = [name for name in private_tf.__all__ if not hasattr(private_tf, name)]
     assert missing == [], f"TensorFlow {tf.__version__} moved {missing}"
 
@@ -30,13 +43,13 @@ def test_every_name_is_there():
         "_experimental_run_steps_on_iterator",
     ],
 )
-def test_the_stock_back_end_still_has_what_is_replaced(name):
+def test_the_stock_back_end_still_has_what_is_replaced(name, tf, private_tf):
     assert callable(getattr(private_tf.TPUExtended, name, None)), (
         f"TensorFlow {tf.__version__} has no TPUExtended.{name}: the emulation replaces it"
     )
 
 
-def test_ops_are_copied_with_name_device_and_attributes():
+def test_ops_are_copied_with_name_device_and_attributes(tf, private_tf):
     graph = private_tf.FuncGraph("scratch")
     with graph.as_default():
         a = tf.constant([[1.0, 2.0]])
@@ -49,7 +62,7 @@ def test_ops_are_copied_with_name_device_and_attributes():
     assert new.device.endswith("CPU:1")
 
 
-def test_a_traced_cluster_bears_the_marks_that_are_looked_for():
+def test_a_traced_cluster_bears_the_marks_that_are_looked_for(tf, private_tf):
     graph = private_tf.FuncGraph("cluster")
     with graph.as_default():
         private_tf.replicate(lambda x: x + 1.0, [[tf.constant(1.0)], [tf.constant(2.0)]])

@@ -11,6 +11,7 @@ import pytest
 
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.spec.run_spec import Capture, RunSpec
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.event_records import read_records
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
@@ -41,7 +42,7 @@ class Recorded:
 
 def recorded(folder: Path, steps: int, **fields: Any) -> Recorded:
     """Trains through the lab's own engine and recorder."""
-    from strategy_core.recorder import Recorder
+    from strategy_core.recorder.recorder import Recorder
     from strategy_core.training.trainer import Training
 
     spec = RunSpec(capture=Capture(every_step=True, window_steps=6), **fields)
@@ -60,6 +61,11 @@ def _by_step(rows: Rows) -> dict[int, dict[int, dict[str, Any]]]:
     for row in rows:
         steps.setdefault(row["step"], {})[row["replica"]] = row
     return steps
+
+
+def _own_ms(row: dict[str, Any]) -> float:
+    """A replica's ops and the delay that the lab injected into it."""
+    return float(row["compute_ms"] + row["delay_ms"])
 
 
 def _lateness(compute_ms: dict[int, float]) -> float:
@@ -94,16 +100,20 @@ def test_a_delay_is_recorded_in_the_delayed_replica_and_step(
     steps = list(_by_step(rows).values())
     assert {len(replicas) for replicas in steps} == {4}
     # A busy machine prolongs what it likes, and shortens nothing: the least is the truth.
-    least_ms = {r: min(replicas[r]["compute_ms"] for replicas in steps) for r in range(4)}
+    least_ms = {r: min(_own_ms(replicas[r]) for replicas in steps) for r in range(4)}
     assert _lateness(least_ms) == pytest.approx(DELAY_MS, rel=0.05)
     quickest = min(steps, key=lambda replicas: replicas[LATE]["wall_ms"])
-    lateness_ms = _lateness({replica: row["compute_ms"] for replica, row in quickest.items()})
+    lateness_ms = _lateness({replica: _own_ms(row) for replica, row in quickest.items()})
+    slept_ms = {r: min(replicas[r]["delay_ms"] for replicas in steps) for r in range(4)}
+    assert slept_ms.pop(LATE) == pytest.approx(DELAY_MS, rel=0.05)
+    assert set(slept_ms.values()) == {0.0}
     for replica in set(quickest) - {LATE}:
         waited = quickest[replica]["wait_ms"] - quickest[LATE]["wait_ms"]
         assert 0.8 * DELAY_MS <= waited <= 1.2 * max(lateness_ms, DELAY_MS)
     for row in rows:
-        phases = ("compute", "wait", "transfer", "input", "idle")
-        assert sum(row[f"{p}_ms"] for p in phases) == pytest.approx(row["wall_ms"], rel=1e-9)
+        assert sum(row[f"{phase}_ms"] for phase in CATEGORIES) == pytest.approx(
+            row["wall_ms"], rel=1e-9
+        )
     walls = {e["step"]: e["wall_ms"] for e in run.events if e["kind"] == "step"}
     # Two clocks and two places: the profiler's and the recorder's idea of the same step. Between
     # the two a busy machine may do something else now and then.
@@ -124,7 +134,7 @@ def test_a_short_delay_is_found_within_five_percent(tmp_path: Path) -> None:
         inject=({"kind": "delay", "replica": LATE, "ms": delay_ms},),
     )
     steps = list(_by_step(run.table("replica_steps")).values())
-    least_ms = {r: min(replicas[r]["compute_ms"] for replicas in steps) for r in range(4)}
+    least_ms = {r: min(_own_ms(replicas[r]) for replicas in steps) for r in range(4)}
     assert _lateness(least_ms) == pytest.approx(delay_ms, rel=0.05)
     for replica in set(range(4)) - {LATE}:
         assert max(replicas[replica]["wait_ms"] for replicas in steps) >= 0.95 * delay_ms

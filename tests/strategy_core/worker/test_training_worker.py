@@ -20,7 +20,10 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 class InstantTraining:
     """Steps and changes that take no time."""
 
-    def __init__(self, spec: RunSpec, _recorder: Any, resume: Any, agreement: Any) -> None:
+    def __init__(
+        self, spec: RunSpec, _recorder: Any, resume: Any, agreement: Any, *, is_same_run: bool
+    ) -> None:
+        assert not is_same_run
         assert resume is None
         assert agreement is None
         self.spec, self.step, self.num_traced = spec, 0, 1

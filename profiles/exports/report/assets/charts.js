@@ -20,7 +20,7 @@
   function columns(chart) {
     const tables = [], series = [{ label: chart.x_label, value: (u, v) => text(v) }], bands = [];
     for (const line of chart.series) {
-      const colour = line.colour || Theme.colour(line.colour_name || "accent");
+      const colour = line.colour || Theme.colour(line.colour_name || "series");
       const first = series.length;
       tables.push([line.x, line.y]);
       series.push({
@@ -55,7 +55,7 @@
   // What lies above the chart is an arrow at its top edge.
   function arrows(u) {
     const { ctx } = u, size = 5 * devicePixelRatio, { top } = u.bbox;
-    ctx.fillStyle = "#D55E00";
+    ctx.fillStyle = Theme.colour("series");
     u.data[1].forEach((value, i) => {
       const at = u.data[0][i];
       if (!(value > u.scales.y.max) || at < u.scales.x.min || at > u.scales.x.max) return;

@@ -1,0 +1,49 @@
+"""Many runs in one chart: a line per run over its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+
+from strategy_lab.app.charts.base import figure, label
+from strategy_lab.profiles.reporting.downsample import envelope, usual_distance
+from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.tables.columns import Floats
+
+POINTS = 800
+
+_DASHES = ("solid", "dash", "dot")
+
+
+def together(curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: str) -> go.Figure:
+    """A line per run: `curves[name] = (step, value)`, steps ascending.
+
+    The axis ends at the 98th percentile of all values, so that a first step, which traces, does
+    not flatten the others.
+    """
+    chart = figure(x_title="step", y_title=f"{title}, {unit}" if unit else title, height=320)
+    tops: list[float] = []
+    for number, (name, (step, values)) in enumerate(curves.items()):
+        known = np.isfinite(values)
+        at = step[known]
+        band = envelope(at, values[known], max_points=POINTS, bridge=usual_distance(at))
+        tops += band.median[np.isfinite(band.median)].tolist()
+        chart.add_scatter(
+            x=band.x,
+            y=band.median,
+            mode="lines" if band.x.size > 1 else "markers",
+            name=label(name, 32),
+            line={
+                "color": replica_colour(number),
+                "width": 2,
+                # The colours repeat after eight runs.
+                "dash": _DASHES[number // 8 % len(_DASHES)],
+            },
+            hovertemplate=f"{label(name, 32)}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
+        )
+    if tops:
+        top = sorted(tops)[int(len(tops) * 0.98) - 1 if len(tops) > 1 else 0]
+        chart.update_yaxes(range=[0, top * 1.1])
+    return chart

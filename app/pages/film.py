@@ -1,0 +1,77 @@
+"""Step film: one captured step in slow motion, with who computes, who waits, and what travels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import streamlit as st
+
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports.film import film_page
+from strategy_lab.profiles.film import FilmStep, film_steps, make_scene, usual_step, why_no_film
+from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.user_input.text import whole_or_none
+
+KEY = "step"
+HEIGHT = 700
+"""Until the film has been laid out: then the frame becomes as tall as it needs."""
+ALT = "The step as a film: replicas, what they do, and what travels between them"
+
+
+def page() -> None:
+    opened = run_page("Step film")
+    if opened is None:
+        return
+    steps = opened.ask(film_steps)
+    if not steps:
+        empty(*why_no_film(opened.profile), page="lab", link="Open the Lab")
+        return
+    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
+    with left:
+        step = pick_step(opened, steps)
+    theme = str(st.context.theme.type or "auto")
+    name = opened.profile.path.name
+    address = f"/report/{quote(name)}/film?step={step.step}"
+    middle.link_button("Open in its own tab", address, width="stretch")
+    right.download_button(
+        "Download as a page",
+        lambda: opened.ask(document, step, "auto"),
+        file_name=f"{name}-step-{step.step}.film.html",
+        mime="text/html",
+        on_click="ignore",
+        width="stretch",
+    )
+    try:
+        shown = opened.ask(document, step, theme)
+    except LabError as error:  # a damaged run: a step without the times of any replica
+        st.error(as_markdown(error))
+        return
+    st.iframe(shown, height=HEIGHT, alt=ALT)
+
+
+def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
+    """A select box bound to the query parameter `step`; without one, the usual step."""
+    asked = whole_or_none(st.query_params.get(KEY, ""))
+    found = [item for item in steps if item.step == asked]
+    usual = opened.ask(usual_step, steps)
+    chosen: FilmStep = st.selectbox(
+        "Captured step" if usual.source == "measured" else "Step",
+        steps,
+        index=steps.index(found[0] if found else usual),
+        format_func=lambda item: item.title,
+        key=f"film_step_{opened.profile.path.name}",
+    )
+    st.query_params[KEY] = str(chosen.step)
+    return chosen
+
+
+def document(profile: Profile, step: FilmStep, theme: str) -> str:
+    return film_page(make_scene(profile, step), theme=theme)
+
+
+page()

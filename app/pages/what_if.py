@@ -1,0 +1,161 @@
+"""What if: predicted steps beside the measured one, the critical path, and what differs."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.text import as_html, as_markdown, plain
+from strategy_lab.app.widgets.verdict import show_sentence
+from strategy_lab.profiles.replay.critical_path import PathShare, path_table
+from strategy_lab.profiles.replay.edits import Faster
+from strategy_lab.profiles.replay.recording import ReplayError, why_no_replay
+from strategy_lab.profiles.replay.replays import replays
+from strategy_lab.profiles.replay.sentences import between, error_sentence
+from strategy_lab.profiles.replay.usual_edits import usual_what_ifs
+from strategy_lab.profiles.replay.what_if import WhatIf, what_if
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.store import Profile
+
+_SHOWN = 15
+_TIMES = (1.5, 2.0, 4.0, 10.0)
+
+
+def page() -> None:
+    opened = run_page("What if")
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        _show(opened, segment)
+
+
+def _show(opened: OpenRun, segment: SegmentOpened) -> None:
+    reason = opened.ask(why_no_replay, segment.segment)
+    if reason is not None:
+        empty("This run allows no prediction.", reason, page="lab", link="Open the Lab")
+        return
+    found = opened.ask(usual_what_ifs, segment.segment)
+    base = opened.ask(_base, segment.segment)
+    show_sentence(_headline(base, found))
+    st.caption(as_markdown(error_sentence(base)))
+    _show_predictions(found)
+    _show_own(opened, segment.segment)
+    _show_path(opened.ask(_path, segment.segment))
+
+
+def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
+    """The change that saves most, as HTML."""
+    measured = f"<b>{as_html(units.milliseconds(base.measured_ms))}</b>"
+    if not found:
+        return f"A captured step takes {measured}."
+    best = found[0]
+    return (
+        f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
+        f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> ({as_html(between(best))})."
+    )
+
+
+def _show_predictions(found: tuple[WhatIf, ...]) -> None:
+    st.header("Predicted steps")
+    rows = [
+        {
+            "change": plain(item.edits[0]),
+            "predicted": item.predicted_ms,
+            "interval": between(item),
+            "times": item.speedup,
+            "told": "within the error" if item.is_within_error else "",
+        }
+        for item in found
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="what_if_predictions",
+        column_config={
+            "change": column.TextColumn("A step", width="medium"),
+            "predicted": column.NumberColumn("Predicted, ms", format="%.1f"),
+            "interval": column.TextColumn("Interval"),
+            "times": column.NumberColumn("Times as fast", format="%.2f"),
+            "told": column.TextColumn("May change nothing"),
+        },
+    )
+
+
+def _show_own(opened: OpenRun, segment: int) -> None:
+    st.header("Your own")
+    left, right = st.columns([3, 1])
+    kinds = opened.ask(_kinds, segment)
+    kind = left.selectbox("Ops of this kind", kinds, key="what_if_kind")
+    times = right.selectbox("times as fast", _TIMES, index=1, key="what_if_times")
+    try:
+        found = opened.ask(_faster, segment, kind, times)
+    except ReplayError as error:
+        st.error(as_markdown(error))
+        return
+    st.markdown(
+        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}), "
+        f"{found.speedup:.2f} times as fast as measured."
+    )
+
+
+def _show_path(shares: tuple[PathShare, ...]) -> None:
+    st.header("Critical path of the step of median length")
+    rows = [
+        {
+            "kind": item.kind,
+            "op": plain(item.op),
+            "num": item.num,
+            "ms": item.total_ms,
+            "share": 100 * item.share,
+            "slack": item.slack_ms,
+        }
+        for item in shares[:_SHOWN]
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        key="what_if_path",
+        column_config={
+            "kind": column.TextColumn("Kind"),
+            "op": column.TextColumn("Op type"),
+            "num": column.NumberColumn("On the path", width="small"),
+            "ms": column.NumberColumn("ms", format="%.2f"),
+            "share": column.NumberColumn("% of the step", format="%.1f"),
+            "slack": column.NumberColumn("Least slack beside it, ms", format="%.2f"),
+        },
+    )
+    st.caption(
+        "The chain of ops, launch gaps and transfers that decides how long the step takes: only "
+        "what is on it makes the step shorter, until another chain is the longest."
+    )
+
+
+def _base(profile: Profile, segment: int) -> WhatIf:
+    return what_if(profile, segment, [])
+
+
+def _faster(profile: Profile, segment: int, kind: str, times: float) -> WhatIf:
+    return what_if(profile, segment, [Faster(kind, times)])
+
+
+def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:
+    return path_table(replays(profile, segment).middle.graph)
+
+
+def _kinds(profile: Profile, segment: int) -> list[str]:
+    """The types of ops that run, those on the critical path first."""
+    nodes = replays(profile, segment).middle.graph.nodes
+    on_path = [item.op for item in _path(profile, segment) if item.kind == "compute"]
+    used = zip(nodes.op, nodes.demand.tolist(), strict=True)
+    others = sorted({op for op, cores in used if cores})
+    return list(dict.fromkeys([*on_path, *others, "communication"]))
+
+
+page()

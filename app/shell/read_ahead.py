@@ -1,0 +1,46 @@
+"""Read a run as soon as its page is requested, while the browser still loads Streamlit.
+
+Streamlit runs a page only once the browser has loaded 60 modules and opened a connection. A long
+run is read in that time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qs
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from strategy_lab.app.live.hub import run_folder
+from strategy_lab.app.server import state
+from strategy_lab.app.server.assets import NEEDED
+from strategy_lab.app.widgets.opened import open_run
+from strategy_lab.app.widgets.segments import facts_of
+from strategy_lab.profiles.errors import LabError
+
+RUN_KEYS = ("run", "a", "b")
+"""The query parameters that name runs."""
+
+
+class ReadAhead:
+    """ASGI middleware: notes which page of which runs is requested, and answers nothing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._reader = ThreadPoolExecutor(1, "read-ahead")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in NEEDED:
+            query = parse_qs(scope["query_string"].decode("latin-1"))
+            for name in [name for key in RUN_KEYS for name in query.get(key, [])[:1]]:
+                self._reader.submit(read, scope["path"], name)
+        await self._app(scope, receive, send)
+
+
+def read(page: str, run: str) -> None:
+    """Read what a page asks of a run first; the page finds it in memory (`widgets.opened`)."""
+    with contextlib.suppress(LabError):  # the page says what is wrong
+        opened = open_run(run_folder(state.lab().runs, run))
+        if page == "/overview" and opened.profile.segments:
+            opened.ask(facts_of, opened.profile.segments[-1].segment)

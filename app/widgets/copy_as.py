@@ -1,0 +1,33 @@
+"""A configuration as text to copy: a command, a spec file, a Python program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import streamlit as st
+
+from strategy_core.planning.spec_text import as_command, as_python, as_yaml
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+
+
+def offer_copy(spec: RunSpec, width: Literal["content", "stretch"] = "content") -> None:
+    """The button; it opens the three texts, each with a button that copies it."""
+    with st.popover("Copy as …", width=width):
+        command, file, program = st.tabs(["Command line", "YAML", "Python"])
+        command.code(as_command(spec), language="bash", wrap_lines=True)
+        file.code(as_yaml(spec), language="yaml", wrap_lines=True)
+        program.code(as_python(spec), language="python", wrap_lines=True)
+
+
+def offer_copy_of_recorded(document: Mapping[str, Any]) -> None:
+    """The same for the spec of a run. Says why if it is not valid in this version of the lab."""
+    try:
+        spec = parse_spec(document)
+    except SpecError as error:
+        with st.popover("Copy as …"):
+            st.markdown(f"This run's spec is not valid in this version. {as_markdown(error)}")
+        return
+    offer_copy(spec)

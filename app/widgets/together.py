@@ -1,0 +1,90 @@
+"""Several runs drawn together: step time, loss, and the first run beside each other one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from strategy_lab.app.charts import runs as run_charts
+from strategy_lab.app.widgets.evidence import curve
+from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.opened import open_run
+from strategy_lab.app.widgets.run_list import glance_at
+from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.analysis.glance import Glance
+
+MOST = 12
+"""The eye cannot follow more lines than these."""
+
+
+def show_together(selected: Sequence[RunEntry]) -> None:
+    """Charts of all selected runs over their steps, and a table of each against the first one."""
+    shown: list[tuple[RunEntry, Glance]] = []
+    left_out: list[str] = []
+    for entry in selected[:MOST]:
+        found = glance_at(entry)
+        if isinstance(found, Glance) and found.num_steps:
+            shown.append((entry, found))
+        else:
+            left_out.append(as_markdown(entry.name, 60))
+    if len(selected) > MOST:
+        st.caption(f"The first {MOST} of {len(selected)} selected runs are drawn.")
+    if left_out:
+        st.caption(f"Without a step: {', '.join(left_out)}")
+    if not shown:
+        return
+    left, right = st.columns(2)
+    for place, column, title in ((left, "wall_ms", "Step time"), (right, "loss", "Loss")):
+        curves = {entry.name: open_run(entry.path).ask(curve, column) for entry, _ in shown}
+        with place:
+            st.header(title)
+            if not any(np.isfinite(values).any() for _, values in curves.values()):
+                st.markdown("None of these runs recorded it.")
+                continue
+            unit = "ms" if column == "wall_ms" else ""
+            chart = run_charts.together(curves, title=title.lower(), unit=unit)
+            st.plotly_chart(chart, key=f"together_{column}", alt=f"{title} of each selected run")
+    _show_table([(entry.name, found) for entry, found in shown])
+    if len(shown) > 1:
+        _link_to_compare(shown[0][0], shown[1][0])
+
+
+def _show_table(rows: Sequence[tuple[str, Glance]]) -> None:
+    first = rows[0][1]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Run": [plain(name, 80) for name, _ in rows],
+                "Step, ms": [each.step_ms for _, each in rows],
+                "Step against the first": [_ratio(each.step_ms, first.step_ms) for _, each in rows],
+                "Examples/s": [each.examples_per_second for _, each in rows],
+                "Examples/s against the first": [
+                    _ratio(each.examples_per_second, first.examples_per_second) for _, each in rows
+                ],
+                "Last loss": [each.last_loss for _, each in rows],
+            }
+        ),
+        column_config={
+            "Step, ms": st.column_config.NumberColumn(format="%.2f"),
+            "Step against the first": st.column_config.NumberColumn(format="%.2f×"),
+            "Examples/s": st.column_config.NumberColumn(format="localized"),
+            "Examples/s against the first": st.column_config.NumberColumn(format="%.2f×"),
+            "Last loss": st.column_config.NumberColumn(format="%.4g"),
+        },
+        hide_index=True,
+        placeholder="–",
+        key="together_table",
+    )
+    st.caption("Medians of single runs. Compare says whether a difference is more than noise.")
+
+
+def _ratio(value: float | None, first: float | None) -> float | None:
+    return value / first if value is not None and first else None
+
+
+def _link_to_compare(a: RunEntry, b: RunEntry) -> None:
+    page_link("compare", "Compare the first two", query={"a": a.name, "b": b.name})

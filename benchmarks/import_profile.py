@@ -1,0 +1,254 @@
+"""A large profile of a GPU machine to a run folder, against other readers of the same file.
+
+    python -m benchmarks.import_profile [--events 3000000] [--rounds 3] [--xprof-venv PATH]
+
+The file is made here: four GPUs with two streams each, their launches on four threads, a thousand
+annotated steps; an event has the stats that TensorFlow's profiler writes, in all about 100 bytes.
+Ours is everything from the file to the tables of a run. The other readers do less: TensorFlow's
+protobuf message is only parsed and its durations are added up, XProf (if its virtual environment
+exists) makes its overview page. Every round runs in a process of its own, the sides in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.xspace import DEFAULT_VENV
+
+NUM_GPUS = 4
+NUM_STEPS = 1000
+STEP_PS = 20_000_000_000
+START_NS = 1_700_000_000_000_000_000
+NUM_KERNELS = 200
+Bytes = NDArray[np.uint8]
+
+_OURS = """
+import json, resource, sys, time
+from pathlib import Path
+from strategy_lab.profiles.imports.import_run import import_profile
+begin = time.perf_counter()
+import_profile(Path(sys.argv[1]), Path(sys.argv[2]) / "run")
+seconds = time.perf_counter() - begin
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"seconds": seconds, "cpu": time.process_time(), "peak": peak}))
+"""
+_PROTOBUF = """
+import json, resource, sys, time
+from tensorflow.tsl.profiler.protobuf import xplane_pb2
+before = time.process_time()
+begin = time.perf_counter()
+space = xplane_pb2.XSpace.FromString(open(sys.argv[1], "rb").read())
+total = sum(e.duration_ps for p in space.planes for l in p.lines for e in l.events)
+seconds = time.perf_counter() - begin
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before, "peak": peak}))
+"""
+_XPROF = """
+import json, resource, sys, time
+from xprof.convert import raw_to_tool_data
+before = time.process_time()
+begin = time.perf_counter()
+raw_to_tool_data.xspace_to_tool_data([sys.argv[1]], "overview_page", {})
+seconds = time.perf_counter() - begin
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before, "peak": peak}))
+"""
+
+
+def main() -> None:
+    options = _options()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "made.xplane.pb"
+        num_events = write_profile(file, options.events)
+        print(f"{num_events:,} events, {file.stat().st_size / 1e6:.0f} MB")
+        sides = {"import": (sys.executable, _OURS), "protobuf": (sys.executable, _PROTOBUF)}
+        xprof = options.xprof_venv / "bin" / "python"
+        if xprof.exists():
+            sides["XProf overview"] = (str(xprof), _XPROF)
+        found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
+        for turn in range(options.rounds):
+            for side, (python, script) in sides.items():
+                home = folder / f"{side.split()[0]}-{turn}"
+                home.mkdir()
+                found[side].append(_child(python, script, str(file), str(home)))
+        print(f"{'':16}{'median':>9}{'least':>9}{'processor':>11}{'memory':>10}")
+        for side, rounds in found.items():
+            print(_line(side, rounds))
+
+
+def _line(side: str, rounds: Sequence[dict[str, float]]) -> str:
+    seconds = [each["seconds"] for each in rounds]
+    processor = statistics.median(each["cpu"] for each in rounds)
+    peak = max(each["peak"] for each in rounds)
+    return (
+        f"{side:16}{statistics.median(seconds):>7.2f} s{min(seconds):>7.2f} s{processor:>9.2f} s"
+        f"{peak / 1e6:>7.0f} MB"
+    )
+
+
+def _child(python: str, script: str, *arguments: str) -> dict[str, float]:
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [python, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def write_profile(path: Path, num_events: int) -> int:
+    """Write a profile of about so many events; returns their number."""
+    per_line = max(num_events // (NUM_GPUS * 4), NUM_STEPS)
+    per_line -= per_line % NUM_STEPS
+    with path.open("wb") as file:
+        for gpu in range(NUM_GPUS):
+            lines = [
+                _field(3, _line_head(stream, f"Stream #{stream}(Kernel)") + _events(per_line, base))
+                for stream, base in ((13, gpu * 2 * per_line), (14, (gpu * 2 + 1) * per_line))
+            ]
+            file.write(_field(1, _plane(f"/device:GPU:{gpu}", lines, "kernel")))
+        lines = [
+            _field(3, _line_head(100 + i, f"python/{100 + i}") + _events(per_line, i * per_line))
+            for i in range(2 * NUM_GPUS)
+        ]
+        lines.append(_field(3, _line_head(1, "main/1") + _step_marks()))
+        file.write(_field(1, _plane("/host:CPU", lines, "launch")))
+        own = _field(6, _number(1, 1) + _number(3, START_NS))
+        names = _field(5, _number(1, 1) + _field(2, _field(2, b"profile_start_time")))
+        file.write(_field(1, _field(2, b"Task Environment") + names + own))
+    return per_line * NUM_GPUS * 4 + NUM_STEPS
+
+
+def _events(count: int, first_correlation: int) -> bytes:
+    """Return events at equal distances, each with its stats, as the fields of a line."""
+    distance = NUM_STEPS * STEP_PS // count
+    offset = np.arange(count, dtype=np.int64) * distance
+    kernel = np.arange(count, dtype=np.int64) % NUM_KERNELS
+    parts = [
+        _constant(count, b"\x08"),
+        _varint(kernel + 128, 2),
+        _constant(count, b"\x10"),
+        _varint(offset + 2**42, 7),
+        _constant(count, b"\x18"),
+        _varint(np.full(count, distance // 2), 4),
+        _stat(count, 1, b"\x18", _varint(first_correlation + np.arange(count) + 2**21, 4)),
+        _stat(count, 2, b"\x38", _varint(kernel + 300, 2)),
+        _stat(count, 3, b"\x38", _varint(kernel + 600, 2)),
+        _stat(count, 4, b"\x38", _varint(kernel + 900, 2)),
+        _stat(count, 5, b"\x38", _varint(kernel % 7 + 1200, 2)),
+        _stat(count, 6, b"\x20", _varint(kernel % 7 + 1, 1)),
+        _stat(count, 7, b"\x20", _varint(offset % (1 << 40) + 2**42, 7)),
+        _stat(count, 8, b"\x18", _varint(kernel + 2**28, 5)),
+    ]
+    body = np.concatenate(parts, axis=1)
+    head = _constant(count, b"\x22" + bytes([body.shape[1]]))
+    return np.concatenate([head, body], axis=1).tobytes()
+
+
+def _stat(count: int, stat: int, tag: bytes, value: Bytes) -> Bytes:
+    length = 3 + value.shape[1]
+    return np.concatenate(
+        [_constant(count, bytes([0x22, length, 0x08, stat]) + tag), value], axis=1
+    )
+
+
+def _constant(count: int, data: bytes) -> Bytes:
+    return np.tile(np.frombuffer(data, np.uint8), (count, 1))
+
+
+def _varint(values: Any, width: int) -> Bytes:
+    """Return values as varints of equal width."""
+    rest = np.asarray(values, np.int64)
+    out = np.empty((len(rest), width), np.uint8)
+    for place in range(width):
+        out[:, place] = (rest & 0x7F) | (0x80 if place < width - 1 else 0)
+        rest = rest >> 7
+    return out
+
+
+def _step_marks() -> bytes:
+    marks = [
+        _number(1, 400)
+        + (_number(2, step * STEP_PS + 2**42))
+        + _number(3, STEP_PS - 10**6)
+        + _field(4, _number(1, 9) + _number(4, step + 1))
+        for step in range(NUM_STEPS)
+    ]
+    return b"".join(_field(4, mark) for mark in marks)
+
+
+def _plane(name: str, lines: Sequence[bytes], kind: str) -> bytes:
+    stats = [
+        "correlation_id",
+        "kernel_details",
+        "tf_op",
+        "hlo_op",
+        "hlo_module",
+        "program_id",
+        "occupancy",
+        "_c",
+        "step_num",
+    ]
+    names = dict(enumerate(stats, start=1))
+    for number in range(NUM_KERNELS):
+        names[number + 300] = f"grid:{number},1,1 block:256,1,1"
+        names[number + 600] = f"model/layer_{number}/MatMul:MatMul"
+        names[number + 900] = f"fusion.{number}"
+    names |= {number + 1200: f"jit_module_{number}" for number in range(7)}
+    events = {number + 128: f"{kind}_{number}" for number in range(NUM_KERNELS)} | {400: "train"}
+    entries = [
+        _field(tag, _number(1, key) + _field(2, _number(1, key) + _field(2, text.encode())))
+        for tag, known in ((4, events), (5, names))
+        for key, text in known.items()
+    ]
+    return b"".join([_field(2, name.encode()), *lines, *entries])
+
+
+def _line_head(thread: int, name: str) -> bytes:
+    return _number(1, thread) + _field(2, name.encode()) + _number(3, 1000)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _plain(field << 3) + _plain(value)
+
+
+def _field(field: int, value: bytes) -> bytes:
+    return _plain(field << 3 | 2) + _plain(len(value)) + value
+
+
+def _plain(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--events", type=int, default=3_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--xprof-venv", type=Path, default=DEFAULT_VENV)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

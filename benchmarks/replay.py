@@ -1,0 +1,222 @@
+"""`python -m benchmarks.replay`: how far replays and predictions are off, and how long they take.
+
+1. Replay error of built-in workloads x strategies x 2 and 4 devices, each captured step against
+   its own replay with the launch gaps of others.
+2. What-if against doing it: an injected delay that the same run drops and takes up again, and an
+   input that sleeps against one that does not (runs in turns; the latter still takes a little).
+3. Time of one replay of 10,000 ops, and of a what-if on it.
+
+Loads of other processes change how long ops take, so the two sides of part 2 alternate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
+from strategy_lab.profiles.replay.recording import ReplayError
+from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
+from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
+from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, what_if
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+WORKLOADS = ("digits-cnn", "digits-mlp", "embedding", "tiny-gpt")
+STRATEGIES = ("mirrored", "central-storage")
+NUM_DEVICES = (2, 4)
+STEPS = 28
+BLOCK = 20
+DELAY = [{"replica": 1, "ms": 30.0}]
+NUM_OPS = 10_000
+PATIENCE_S = 400
+SLEEPY = """
+import time
+import numpy as np
+import tensorflow as tf
+from strategy_core.workloads import digits_cnn
+SLEEP_S = {sleep_s}
+build_model = digits_cnn.build_model
+
+def build_dataset(global_batch_size, seed):
+    def late(*batch):
+        wait = tf.numpy_function(lambda: np.int64(time.sleep(SLEEP_S) or 0), [], tf.int64)
+        with tf.control_dependencies([wait]):
+            return tf.nest.map_structure(tf.identity, batch)
+    return digits_cnn.build_dataset(global_batch_size, seed).map(late)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one workload, one pair of each kind")
+    parser.add_argument("--only", choices=("error", "what-if", "time"), help="one of the parts")
+    asked = parser.parse_args()
+    if asked.only in (None, "time"):
+        _print_times()
+    if asked.only == "time":
+        return
+    with tempfile.TemporaryDirectory() as scratch, Launcher(spare=True) as launcher:
+        lab = _Lab(launcher, Path(scratch))
+        if asked.only in (None, "error"):
+            _print_errors(lab, WORKLOADS[:1] if asked.quick else WORKLOADS)
+        if asked.only in (None, "what-if"):
+            _print_what_ifs(lab, 1 if asked.quick else 3)
+
+
+class _Lab:
+    """Records runs with every step captured."""
+
+    def __init__(self, launcher: Launcher, folder: Path) -> None:
+        self._launcher, self.folder, self._num = launcher, folder, 0
+
+    def run(self, **fields: Any) -> profiles.Profile:
+        self._num += 1
+        folder = self.folder / f"run-{self._num}"
+        capture = {"every_step": True, "keep_xplane": False}
+        spec = RunSpec.model_validate({"global_batch_size": 64, "capture": capture, **fields})
+        handle = self._launcher.launch(spec, folder)
+        if not handle.wait(PATIENCE_S) or handle.status != "finished":
+            raise SystemExit(f"a run did not finish: {handle.message}")
+        return profiles.load(folder)
+
+
+def _print_errors(lab: _Lab, workloads: Sequence[str]) -> None:
+    every: list[float] = []
+    for workload in workloads:
+        for strategy in STRATEGIES:
+            for num in NUM_DEVICES:
+                title = f"{workload}, {strategy}, {num} devices"
+                asked = {"workload": workload, "strategy": strategy, "devices": f"cpu:{num}"}
+                try:
+                    known = replays(lab.run(**asked, steps=STEPS), 0)
+                except ReplayError as error:
+                    print(f"{title}: refused: {error}")
+                    continue
+                every += [abs(step.error) for step in known.steps]
+                print(f"{title}: {_error_text(known)}; load {os.getloadavg()[0]:.0f}", flush=True)
+    if every:
+        print(
+            f"replay error, {len(every)} steps: median {np.median(every):.1%}, "
+            f"95th percentile {np.quantile(every, 0.95):.1%}"
+        )
+
+
+def _error_text(known: Replays) -> str:
+    return (
+        f"step {known.measured_ms:.1f} ms, error {known.error:.1%} (p95 {known.error_p95:.1%}), "
+        f"unexplained {known.unexplained_ms:+.2f} ms"
+    )
+
+
+def _print_what_ifs(lab: _Lab, num_pairs: int) -> None:
+    for num in NUM_DEVICES:
+        _print_pairs(f"delay removed, {num} devices", _delays(lab, num, num_pairs))
+    _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
+
+
+Pair = tuple[WhatIf, float]
+"""A prediction, and the measured length of the step with the change really made, in ms."""
+
+
+def _delays(lab: _Lab, num: int, num_pairs: int) -> Iterator[Pair]:
+    """Blocks of steps with and without the delay in one run; the first block is warm-up."""
+    blocks = 2 * num_pairs + 1
+    changes = [
+        {"step": BLOCK * block, "changes": {"inject": DELAY if block % 2 else []}}
+        for block in range(1, blocks)
+    ]
+    run = lab.run(devices=f"cpu:{num}", steps=BLOCK * blocks, reconfigure=changes)
+    for late in range(1, blocks, 2):
+        yield what_if(run, late, [RemoveDelay()]), replays(run, late + 1).measured_ms
+
+
+def _inputs(lab: _Lab, num_pairs: int) -> Iterator[Pair]:
+    for _ in range(num_pairs):
+        sides = []
+        for sleep_s in (0.04, 0.0):
+            file = lab.folder / f"input_{round(sleep_s * 1e3)}_ms.py"
+            file.write_text(SLEEPY.format(sleep_s=sleep_s))
+            sides.append(lab.run(devices="cpu:2", workload=str(file), steps=STEPS))
+        slow, quick = sides
+        yield what_if(slow, 0, [InputFree()]), replays(quick, 0).measured_ms
+
+
+def _print_pairs(title: str, pairs: Iterator[Pair]) -> None:
+    off, inside = [], 0
+    for found, really_ms in pairs:
+        off.append(found.predicted_ms / really_ms - 1)
+        inside += found.low_ms <= really_ms <= found.high_ms
+        print(
+            f"{title}: measured {found.measured_ms:.1f} ms, predicted {found.predicted_ms:.1f} "
+            f"({found.low_ms:.1f} to {found.high_ms:.1f}), really {really_ms:.1f}: "
+            f"{off[-1]:+.1%}; replay error {found.replay_error:.1%}; "
+            f"load {os.getloadavg()[0]:.0f}",
+            flush=True,
+        )
+    median = statistics.median(map(abs, off))
+    print(f"{title}: off by {median:.1%} (median of {len(off)}), {inside} within the interval")
+
+
+def _print_times() -> None:
+    """Processor time: the machine may be busy."""
+    graphs = [_large_step(number) for number in range(4)]
+    step = replay_graphs(graphs, 2.0)[0]
+    _print_time("replay of", lambda: simulate(step.graph, step.work_ns, step.gap_ns, step.cores))
+    _print_time("what-if on", lambda: edited_schedule(step, [RemoveDelay()]))
+
+
+def _print_time(title: str, call: Callable[[], object]) -> None:
+    took = []
+    for _ in range(15):
+        began = time.process_time()
+        call()
+        took.append((time.process_time() - began) * 1e3)
+    print(
+        f"{title} one step of {NUM_OPS:,} ops, 4 replicas on 2 cores: "
+        f"{statistics.median(took):.0f} ms ({min(took):.0f} to {max(took):.0f})"
+    )
+
+
+def _large_step(number: int) -> StepGraph:
+    """Four replicas of 2,500 ops each, as a chain with side branches, as in a large model."""
+    random = np.random.default_rng(number)
+    size = NUM_OPS
+    waits_for = [
+        tuple(sorted({at - 4, at - 4 * int(random.integers(1, 50))} & set(range(at))))
+        for at in range(size)
+    ]
+    nodes = Nodes(
+        start_ns=np.zeros(size + 1),
+        end_ns=np.zeros(size + 1),
+        op=[*(f"Op{at % 40}" for at in range(size)), "end"],
+        name=[*(f"op{at}" for at in range(size)), "end"],
+        category=[*("delay" if at == 5_001 else "compute" for at in range(size)), "host"],
+        replica=np.array([*(at % 4 for at in range(size)), -1]),
+        device=[*(f"CPU:{at % 4}" for at in range(size)), ""],
+        thread=np.arange(size + 1) % 8,
+        demand=np.array([*(0.0 if at == 5_001 else 1.0 for at in range(size)), 0.0]),
+        launch=np.array([*(INLINE if at % 3 else WAKE for at in range(size)), END_GAP]),
+        bytes=np.full(size + 1, np.nan),
+    )
+    lengths = np.append(random.exponential(2e4, size), 0.0)
+    gaps = np.append(random.exponential(1e3, size), 0.0)
+    last = tuple(range(size - 4, size))
+    blank = StepGraph(0, number, 0.0, nodes, (*waits_for, last))
+    ran = simulate(blank, lengths, gaps, 2.0)
+    nodes.start_ns[:], nodes.end_ns[:] = ran.start_ns, ran.end_ns
+    return StepGraph(0, number, ran.length_ns, nodes, (*waits_for, last))
+
+
+if __name__ == "__main__":
+    main()

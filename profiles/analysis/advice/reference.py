@@ -1,0 +1,43 @@
+"""`docs/advice.md` from the rules.
+
+python -m strategy_lab.profiles.analysis.advice.reference > docs/advice.md
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+from strategy_lab.profiles.analysis.advice.registry import RULES, Rule
+
+_HEAD = """# Advice
+
+<!-- Made by `python -m strategy_lab.profiles.analysis.advice.reference`; a test compares. -->
+
+Why a run is slow: the Overview, the report and `strategy-lab summary` give every finding with its
+cost, the largest first. Each finding comes from a rule, a file in `profiles/analysis/advice/rules`.
+In `strategy-lab summary --json`, `edits` of a finding names the changes of the RunSpec that its
+rule proposes, if the lab can make them.
+"""
+
+
+def reference() -> str:
+    """The page."""
+    return "\n".join([_HEAD, *(_section(rule) for rule in RULES)])
+
+
+def _section(rule: Rule) -> str:
+    title, _, rest = inspect.cleandoc(rule.text).partition("\n")
+    proposes = _proposal(rule)
+    body = rest.strip().replace("## ", "### ")
+    return f"## `{rule.key}`\n\n**{title}**\n\n{body}\n\n{proposes}\n"
+
+
+def _proposal(rule: Rule) -> str:
+    if rule.edits is None:
+        return "The lab cannot make the change itself."
+    return f"The lab proposes: {inspect.getdoc(rule.edits)}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,43 @@
+"""Every rule, found in the folder `rules`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from strategy_lab.profiles.analysis.advice import rules
+from strategy_lab.profiles.analysis.facts import Facts, Finding
+
+Find = Callable[[Facts], Iterator[Finding]]
+Edits = Callable[[Facts, Finding], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One reason for slowness: what finds it, and what the lab can do about it."""
+
+    key: str
+    text: str
+    """Markdown: the title, then what it does, why that is slow and what to do."""
+    find: Find
+    edits: Edits | None
+    """Changes of the RunSpec that would help, by dotted path; None if the lab cannot make any."""
+
+    def findings(self, facts: Facts) -> Iterator[Finding]:
+        """What the rule finds, with its changes if the run has a spec to change."""
+        for item in self.find(facts):
+            if self.edits is None or not facts.segment.spec:
+                yield item
+            else:
+                yield replace(item, edits=self.edits(facts, item))
+
+
+def _read(name: str) -> Rule:
+    module: Any = importlib.import_module(f"{rules.__name__}.{name}")
+    return Rule(module.KEY, module.__doc__, module.find, getattr(module, "edits", None))
+
+
+RULES = tuple(_read(item.name) for item in pkgutil.iter_modules(rules.__path__))

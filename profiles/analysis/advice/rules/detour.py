@@ -1,0 +1,74 @@
+"""An op of a replica runs on another device.
+
+## What it does
+
+Looks for ops of a replica on a device that is not its own and that take 5 % of a step or more,
+with the bytes that move there and back.
+
+## Why is this slow
+
+The replica waits while its tensors travel, and the other device does work that is not its own.
+
+## What to do
+
+Remove the `tf.device(...)` around the op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles.analysis.causes import Cause
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
+
+KEY = "detour"
+DETOUR_SHARE = 0.05
+"""Ops on another device are worth a sentence if they take this share of a step."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Ops of a replica that run on another device, so that its tensors travel there and back."""
+    wall = facts.breakdown.mean_ms("wall")
+    for cause in facts.held_up.of_kind("detour"):
+        if not wall or cause.held_ms / wall < DETOUR_SHARE:
+            continue
+        late = facts.stragglers.straggler
+        is_reason = late is not None and detour_behind(facts, late) is cause
+        cost = per_step(facts, cause.held_ms, wall)
+        step_ms = facts.steps.median_ms or wall
+        if is_reason and late and late.late_ms / step_ms > cause.held_ms / wall:
+            cost = per_step(facts, late.late_ms, step_ms, "derived")
+        moved = "an unknown number of bytes" if cause.bytes is None else units.size(cause.bytes)
+        yield finding(
+            facts,
+            "detour",
+            f"{cause.detail or cause.name} of replica {cause.replica} runs on "
+            f"{short(cause.device)}, not on its own device: in each step {moved} are moved "
+            f"between the two, and it takes {units.milliseconds(cause.held_ms)} of "
+            f"{units.milliseconds(wall)}.",
+            "Remove the tf.device(...) around this op, so that the strategy places it.",
+            cost,
+            op=cause.name,
+            device=cause.device,
+            replica=cause.replica,
+            bytes=cause.bytes,
+            held_ms=cause.held_ms,
+        )
+
+
+def detour_behind(facts: Facts, late: ReplicaLateness) -> Cause | None:
+    """The detour that makes a replica late: of its own ops, or of another's ops on its device."""
+    devices = facts.segment.replica_devices
+    own = devices[late.replica] if late.replica < len(devices) else None
+    for cause in facts.held_up.of_kind("detour"):
+        is_its = late.replica == cause.replica or (own is not None and own == cause.device)
+        if is_its and cause.held_ms >= late.late_ms / 2:
+            return cause
+    return None
+
+
+def short(device: str | None) -> str:
+    return short_names([device])[device] if device else "another device"

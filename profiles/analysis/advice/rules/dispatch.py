@@ -1,0 +1,54 @@
+"""TensorFlow's own Python around the calls of a step takes long.
+
+## What it does
+
+Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
+While a function is traced, the calls prepare it, and this says nothing.
+
+## Why is this slow
+
+Each call of a `tf.function` costs Python its own time; on short steps that is most of the step.
+
+## What to do
+
+Run several steps in one `tf.function` (`steps_per_execution`), or give each step more work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles.analysis.advice.place import place
+from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
+from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_lab.profiles.analysis.causes import Cause
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+
+KEY = "dispatch"
+
+
+def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
+    return finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
+        f"of the step while no replica runs an op, most of it at {place(calls[0])}.",
+        "Run several steps in one tf.function (steps_per_execution), or give each step more work.",
+        per_step(facts, calls_ms, wall),
+        place=calls[0].name,
+        held_ms=calls_ms,
+    )
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """What Python does around the calls, unless the captures say nothing of a usual step."""
+    wall = facts.breakdown.mean_ms("wall")
+    if not wall or not facts.breakdown.is_in_sync or captures_are_unlike(facts):
+        return
+    calls = facts.held_up.of_kind("call")
+    calls_ms = facts.held_up.held_ms("call")
+    is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
+    # While a function is traced, the calls prepare it.
+    if calls_ms / wall >= IDLE_SHARE and not is_tracing:
+        yield _dispatch(facts, calls, calls_ms, wall)

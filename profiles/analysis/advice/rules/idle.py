@@ -1,0 +1,78 @@
+"""No replica runs an op, and nothing recorded says why.
+
+## What it does
+
+Takes tracing, Python and calls off the idle time of a typical step: 30 % of the step or more is
+left.
+
+## Why is this slow
+
+The devices wait for something that the run does not record.
+
+## What to do
+
+Record full captures; look at the ops before and after the gap on the Timeline page; run the
+program under py-spy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+
+KEY = "idle"
+IDLE_SHARE = 0.3
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """What is left of the idle time once every known cause of it is taken off."""
+    wall, idle_ms = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("idle")
+    if not wall or idle_ms is None:
+        return
+    if not facts.breakdown.is_in_sync:
+        if idle_ms / wall >= IDLE_SHARE:
+            yield _without_closure(facts, idle_ms, wall)
+        return
+    if captures_are_unlike(facts):
+        return
+    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
+    left_ms = idle_ms - known_ms
+    if left_ms / wall < IDLE_SHARE:
+        return
+    yield finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, left_ms, wall)} no replica runs an op, for a reason that this run "
+        "does not record.",
+        _record_next(facts),
+        per_step(facts, left_ms, wall, "derived"),
+        idle_ms=idle_ms,
+        unknown_ms=left_ms,
+    )
+
+
+def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
+    return finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, idle_ms, wall)} it has no closure to run: its last result is being "
+        "delivered, or the coordinator has no closure ready.",
+        "Give each step more work, or use only as many workers as the coordinator can keep busy.",
+        per_step(facts, idle_ms, wall),
+        idle_ms=idle_ms,
+    )
+
+
+def _record_next(facts: Facts) -> str:
+    if facts.breakdown.source != "measured":
+        return (
+            "Record full captures of some steps (capture.overhead_budget above 0): they show "
+            "what Python and tf.data do in this time."
+        )
+    return (
+        "Open a captured step on the Timeline page and look at the ops before and after the "
+        "gap. To see threads that TensorFlow does not run, run the program under py-spy for a "
+        "minute."
+    )

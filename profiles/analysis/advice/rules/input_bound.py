@@ -1,0 +1,140 @@
+"""The step waits for its batch.
+
+## What it does
+
+Compares the wait for the batch with the step: more than 15 %, from the host's clock on every
+step, else from captured steps. Names the stage of the input pipeline that is at work for at least
+half of the wait, prefetched or not.
+
+## Why is this slow
+
+No replica can begin before its batch is there.
+
+## What to do
+
+Prepare batches ahead (`prefetch`, parallel `map`, `cache`). A Python generator is not helped by
+`prefetch` if it is slower than the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles.analysis.causes import Cause
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
+from strategy_lab.profiles.reporting import units
+
+KEY = "input-bound"
+MOST_OF_WAIT = 0.5
+"""A stage limits if it is at work for this part of the wait for a batch."""
+
+_RUN_AHEAD = (
+    "Prepare batches ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, or cache()."
+)
+
+_STAGES = {
+    "Generator": (
+        "the Python generator (from_generator)",
+        (
+            "It makes one batch at a time under Python's GIL, so prefetch cannot speed it up. "
+            "Do less in it, interleave several generators, or replace it with tf.data "
+            "operations."
+        ),
+    ),
+    "Map": (
+        "the function of map()",
+        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+    ),
+    "ParallelMap": ("the function of map()", "Do less in its function, or cache() its output."),
+    "Shuffle": ("shuffle()", "Use a smaller buffer."),
+    "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
+    "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
+}
+"""Name of a stage in a program and advice on it, by tf.data's name of the stage."""
+
+_OF_DISTRIBUTE = (
+    "Iterator::Root",
+    "Iterator::Root::Prefetch",
+    "Iterator::Root::Prefetch::Generator",
+)
+"""Stages that tf.distribute adds to take batches to the devices."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """From the host's own clock on every step; else from captured steps, where the program asks for
+    its batch inside the step, where only the trace sees it."""
+    stages = facts.held_up.of_kind("input-stage")
+    stage = next((item for item in stages if item.name not in _OF_DISTRIBUTE), None)
+    if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
+        stage = None  # it is not what the step waits for
+    if facts.input.share is not None:  # on every step: what captured ones add is the stage
+        if facts.input.is_input_bound:
+            yield _measured_by_host(facts, stage)
+        return
+    wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
+    if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE:
+        return
+    yield finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
+        f"reads inside the step (as Keras fit does).{_limit(stage)}",
+        _advice(stage),
+        per_step(facts, waited, wall),
+        mean_ms=waited,
+        stage=stage.name if stage else None,
+        stage_ms=stage.each_ms if stage else None,
+    )
+
+
+def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
+    """Medians beside the median step; where only some steps wait, those steps."""
+    found = facts.input
+    if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
+        sentence = (
+            f"The median step waits {units.milliseconds(found.median_ms)} of its "
+            f"{units.milliseconds(found.median_wall_ms)} for its batch "
+            f"({units.share(found.median_share)})."
+        )
+        cost = per_step(facts, found.median_ms or 0.0, found.median_wall_ms or 0.0)
+    else:
+        sentence = (
+            f"{found.num_waiting:,} of {units.counted(found.num_steps, 'step')} wait for their "
+            f"batch, {units.milliseconds(found.waiting_ms)} each (median): "
+            f"{units.share(found.share)} of the time in all steps."
+        )
+        mean_ms = found.mean_ms or 0.0
+        cost = per_step(facts, mean_ms, mean_ms / found.share if found.share else 0.0)
+    return finding(
+        facts,
+        KEY,
+        f"{sentence}{_limit(stage)}",
+        _advice(stage),
+        cost,
+        mean_ms=found.mean_ms,
+        median_ms=found.median_ms,
+        stage=stage.name if stage else None,
+        stage_ms=stage.each_ms if stage else None,
+    )
+
+
+def _limit(stage: Cause | None) -> str:
+    if stage is None or stage.each_ms is None:
+        return ""
+    known = _STAGES.get(_kind(stage))
+    named = f"{known[0]}, " if known else ""
+    path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
+    each = units.milliseconds(stage.each_ms)
+    return f" The limiting stage is {named}{path}: {each} for each element."
+
+
+def _advice(stage: Cause | None) -> str:
+    known = _STAGES.get(_kind(stage)) if stage else None
+    return known[1] if known else _RUN_AHEAD
+
+
+def _kind(stage: Cause) -> str:
+    """`Iterator::Root::Prefetch::ParallelMapV2` is a `ParallelMap`."""
+    last = stage.name.rpartition("::")[2].partition("[")[0]
+    return last.rstrip("0123456789").removesuffix("V")

@@ -1,0 +1,59 @@
+"""Short steps that are started one at a time.
+
+## What it does
+
+Looks for steps of 5 ms or less in which TensorFlow's Python around the calls takes 10 % of a
+typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length.
+
+## Why is this slow
+
+Each step is a call from Python. Its cost does not shrink with the step.
+
+## What to do
+
+Run several steps in one call: `compile(steps_per_execution=...)` in Keras, a loop inside the
+`tf.function` otherwise; or give each step a larger batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
+from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.reporting import units
+
+KEY = "short-steps"
+SHORT_MS = 5.0
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Short steps, unless the captures say nothing of a usual one."""
+    wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
+    if not wall or not median or median > SHORT_MS or not facts.breakdown.is_in_sync:
+        return
+    calls_ms = facts.held_up.held_ms("call")
+    is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
+    if captures_are_unlike(facts) or is_tracing or not HELD_SHARE <= calls_ms / wall < IDLE_SHARE:
+        return
+    yield finding(
+        facts,
+        KEY,
+        f"The median step takes {units.milliseconds(median)}, and "
+        f"{of_a_step(facts, calls_ms, wall)} passes in the Python that starts it, while no "
+        "replica runs an op.",
+        "Run several steps in one call (steps_per_execution in Keras, a loop inside the "
+        "tf.function otherwise), or raise the global batch size.",
+        per_step(facts, calls_ms, wall),
+        median_ms=median,
+        held_ms=calls_ms,
+    )
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """Twice the batch: half as many calls for as many examples."""
+    batch = facts.segment.global_batch_size
+    return {"global_batch_size": 2 * batch} if batch else {}

@@ -1,0 +1,78 @@
+"""A collective of few bytes takes long.
+
+## What it does
+
+Looks for collectives of at most 64 KiB a call and fewer than 8 calls a step that take 10 % of the
+step or more; waiting for a replica that is late is left to that finding.
+
+## Why is this slow
+
+Its bytes take microseconds: the time is latency, or waiting until the last replica has entered
+it.
+
+## What to do
+
+If it is waiting, look at what the replicas do before they enter it. If it is latency, reduce
+every few steps, or together with another tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
+from strategy_lab.profiles.analysis.communication import CollectiveUse
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.reporting import units
+
+KEY = "small-collective"
+LATENCY_BYTES = 65_536
+"""A call that moves less costs latency and waiting: over 1 Gbit/s, its bytes take 0.5 ms."""
+
+LATENCY_SHARE = 0.1
+"""Least share of a step of such calls."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Collectives of few bytes that take long: replicas enter them late, or each call is slow."""
+    wall = facts.breakdown.mean_ms("wall")
+    late_ms = max((item.late_ms for item in facts.stragglers.late), default=0.0)
+    found: list[tuple[float, float, CollectiveUse]] = []
+    for use in facts.communication.collectives:
+        size, transfer_ms = use.bytes_per_call, use.transfer_ms
+        is_small = size is not None and size <= LATENCY_BYTES and use.per_step < MANY_CALLS
+        if is_small and use.wait_ms is not None and transfer_ms is not None:
+            # Waiting for a late replica is the cost of that one.
+            wait_ms = max(0.0, use.wait_ms - late_ms)
+            found.append((wait_ms + transfer_ms, wait_ms, use))
+    if not found or not wall:
+        return
+    spent_ms, wait_ms, use = max(found, key=lambda item: item[0])
+    if spent_ms / wall < LATENCY_SHARE:
+        return
+    also = [
+        f"the {other.op} of {units.size(other.bytes_per_call)} {units.milliseconds(ms)}"
+        for ms, _, other in found
+        if other is not use and ms / wall >= LATENCY_SHARE
+    ]
+    takes = f", and {units.listed(also)}" if also else ""
+    waits = 2 * wait_ms > spent_ms
+    yield finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, spent_ms, wall)} passes in the {use.op} of "
+        f"{units.size(use.bytes_per_call)}: {units.milliseconds(wait_ms)} until the last replica "
+        f"has entered it, {units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
+        f"cost is {'waiting' if waits else 'latency'}, not bytes.",
+        (
+            "On the Timeline page, look at what the replicas do before they enter it: they do not "
+            "arrive together. Replicas that share cores run in turn."
+            if waits
+            else "Reduce it every few steps, or together with another tensor."
+        ),
+        per_step(facts, spent_ms, wall),
+        op=use.op,
+        bytes_per_call=use.bytes_per_call,
+        wait_ms=wait_ms,
+        transfer_ms=spent_ms - wait_ms,
+    )

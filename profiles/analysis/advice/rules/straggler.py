@@ -1,0 +1,122 @@
+"""A replica is late, and the others wait for it.
+
+## What it does
+
+Compares when the replicas enter the collectives of a step. Names every late replica, the delay
+that the lab injected, and whether its own work takes longer or it begins later.
+
+## Why is this slow
+
+A synchronous step ends when its slowest replica does.
+
+## What to do
+
+Remove an injected delay. If its work takes longer, compare its ops with those of another replica
+on the Timeline page. If it begins later, check its input pipeline.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.injected import injected_sentence
+from strategy_lab.profiles.analysis.stragglers import NOTICEABLE_MS, ReplicaLateness
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.injected_delay import injected_delays
+
+KEY = "straggler"
+NOTICEABLE_SLOWDOWN = 1.02
+"""What a run gains without a late replica's own work, at least, for that work to be the reason."""
+
+EXPLAINED_WITHIN = 0.25
+"""An injected delay explains a lateness that differs from it by at most this share..."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Every late replica, the latest first, with what the lab itself injected."""
+    late, wall = facts.stragglers.late, facts.steps.median_ms
+    if not late or not wall:
+        return
+    worst, delays_ms = late[0], injected_delays(facts.segment)
+    because = {r.replica: delays_ms[r.replica] for r in late if _is_injected(facts, r, delays_ms)}
+    parts = [_lateness(item, because.get(item.replica)) for item in late]
+    awaited = "it" if len(late) == 1 else worst.name
+    sentence = (
+        f"{units.listed(parts).capitalize()}: the others wait for {awaited} in "
+        f"{units.share(worst.last_share)} of the steps"
+    )
+    for before, item in itertools.pairwise(late):
+        others = units.share(item.last_share)
+        sentence += f", and would wait for {item.name} in {others} without {before.name}"
+    injected = f" {injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
+    yield finding(
+        facts,
+        KEY,
+        f"{sentence}.{injected}",
+        _advice(facts, late, delays_ms),
+        per_step(facts, worst.late_ms, wall, "derived"),
+        replica=worst.replica,
+        worker=worst.worker,
+        late_ms=worst.late_ms,
+        last_share=worst.last_share,
+        slowdown=worst.slowdown,
+        late={str(item.replica): item.late_ms for item in late},
+        injected_ms={str(replica): ms for replica, ms in delays_ms.items()},
+    )
+
+
+def _lateness(item: ReplicaLateness, injected_ms: float | None) -> str:
+    if injected_ms is None:
+        return f"{item.name} is late by {units.milliseconds(item.late_ms)}"
+    return f"{item.name} is late because of the injected delay of {injected_ms:g} ms"
+
+
+def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:
+    if detour := detour_behind(facts, late[0]):
+        where = short(detour.device)
+        if detour.replica == late[0].replica:
+            return f"It waits for {detour.name}, which runs on {where}: see that finding."
+        return f"Its device runs {detour.name} for replica {detour.replica}: see that finding."
+    unexplained = [item for item in late if not _is_injected(facts, item, delays_ms)]
+    if not unexplained:
+        return "Remove the injected delay to measure the program without it."
+    lead = ""
+    if delays_ms:
+        names = units.listed([item.name for item in unexplained])
+        lead = f"The injected delay does not explain {names}. "
+    slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
+    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN:
+        return (
+            f"{lead}It does no more work than the others but starts each step later. Check its "
+            "input pipeline, record full captures of it, and check how long results take to "
+            "reach it."
+        )
+    return (
+        f"{lead}Its own work takes longer. On the Timeline page, compare its ops with those of "
+        "another replica: it may have more data or a slower device. With every replica on time, "
+        f"the run would be {slowdown:.2f} times as fast."
+    )
+
+
+def _is_injected(facts: Facts, item: ReplicaLateness, delays_ms: dict[int, float]) -> bool:
+    """Whether the lab's delays explain how late a replica is, against those that are on time."""
+    late = {other.replica for other in facts.stragglers.late}
+    on_time = [delays_ms.get(r.replica, 0.0) for r in facts.stragglers.replicas]
+    on_time = [
+        ms
+        for ms, r in zip(on_time, facts.stragglers.replicas, strict=True)
+        if r.replica not in late
+    ]
+    expected = delays_ms.get(item.replica, 0.0) - min(on_time, default=0.0)
+    if expected <= 0:
+        return False
+    return abs(item.late_ms - expected) <= max(NOTICEABLE_MS, EXPLAINED_WITHIN * expected)
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """No injected delay, if there is one."""
+    return {"inject": []} if injected_delays(facts.segment) else {}

@@ -1,0 +1,47 @@
+"""Steps vary widely.
+
+## What it does
+
+Compares the 90th percentile of the steps with the 10th: twice as long or more, in 10 steps or
+more.
+
+## Why is this slow
+
+Something slows some steps down, often another program on the machine. A median hides it; a
+comparison suffers from it.
+
+## What to do
+
+Check what else runs, and compare runs with care.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_lab.profiles.reporting import units
+
+KEY = "unsteady"
+UNSTEADY = 2.0
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    if not facts.breakdown.is_in_sync:
+        return  # from one worker's result to another's: of no even length by nature
+    low, high = facts.steps.quantile_ms(0.1), facts.steps.quantile_ms(0.9)
+    if facts.steps.count < 10 or not low or not high or high / low < UNSTEADY:
+        return
+    longer = facts.steps.timed_ms - float(np.median(facts.steps.timed_ms))
+    yield finding(
+        facts,
+        KEY,
+        f"Steps vary between {units.milliseconds(low)} (10th percentile) and "
+        f"{units.milliseconds(high)} (90th).",
+        "Check whether other programs use this machine, and compare runs with care.",
+        over_all_steps(facts, float(longer[longer > 0].sum()), "derived"),
+        p10_ms=low,
+        p90_ms=high,
+    )

@@ -1,0 +1,54 @@
+"""What a finding costs: a share of a step, or of the time of all steps; measured, derived, unknown.
+
+Findings of both kinds are ranked by their share of the time of all steps: half of every step is
+less than a first step that took most of the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from strategy_lab.profiles.reporting import units
+
+Source = Literal["measured", "derived"]
+WORTH_BOTH = 0.05
+"""A share of a step that differs this much from that of all steps is given as both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A known cost."""
+
+    of: Literal["step", "all steps"]
+    ms: float
+    """Per step, or over all steps."""
+    share: float
+    """Of a step, or of the time of all steps, the first one and the capture windows included."""
+    share_of_all: float
+    """Of the time of all steps."""
+    source: Source
+
+    @property
+    def share_text(self) -> str:
+        """`38 % of a step`."""
+        whole = "a step" if self.of == "step" else "all steps' time"
+        return f"{units.share(self.share)} of {whole}"
+
+    @property
+    def detail_text(self) -> str:
+        """`31.8 ms, derived`."""
+        length = units.milliseconds(self.ms) if self.of == "step" else units.seconds(self.ms / 1e3)
+        both = abs(self.share - self.share_of_all) > WORTH_BOTH
+        also = f", {units.share(self.share_of_all)} of all steps' time" if both else ""
+        return f"{length}{also}, {self.source}"
+
+
+def cost_text(cost: Cost | None) -> str:
+    """`38 % of a step (31.8 ms, derived)`, or that it is unknown."""
+    return "cost unknown" if cost is None else f"{cost.share_text} ({cost.detail_text})"
+
+
+def cost_order(cost: Cost | None) -> float:
+    """Sort key: the largest share of the time of all steps first, unknown costs last."""
+    return 1.0 if cost is None else -cost.share_of_all

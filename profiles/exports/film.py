@@ -1,0 +1,77 @@
+"""A captured step as a film: one HTML file, which any browser plays offline."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports.content_policy import content_policy
+from strategy_lab.profiles.exports.format import Format
+from strategy_lab.profiles.exports.report.markup import Markup, join, json_block, tag
+from strategy_lab.profiles.film import Scene, film_steps, make_scene, usual_step, why_no_film
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, SERVING_COLOURS
+from strategy_lab.profiles.tables.store import Profile
+
+_SCRIPTS = ("moments.js", "places.js", "stage.js", "track.js", "player.js")
+
+
+def film_page(scene: Scene, *, theme: str = "auto") -> str:
+    """Return the self-contained page. `theme` is `light`, `dark` or `auto`."""
+    style, script = _assets()
+    data = msgspec.to_builtins(scene) | {
+        "colours": SERVING_COLOURS | PHASE_COLOURS,
+    }
+    head = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=content_policy(style, script)),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", f"{scene.run}: step {scene.step} as a film"),
+        tag("style", style),
+    )
+    body = join(tag("main", id="film"), json_block("scene", data), tag("script", script))
+    document = tag("html", tag("head", head), tag("body", body), lang="en", data_theme=theme)
+    return f"<!DOCTYPE html>\n{document}\n"
+
+
+@cache
+def _assets() -> tuple[Markup, Markup]:
+    """Return the style and the script; its files share one scope."""
+    here = files("strategy_lab.profiles.film") / "assets"
+    scripts = "\n".join((here / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    style = (here / "film.css").read_text(encoding="utf-8")
+    return Markup(style), Markup(f'"use strict";\n(() => {{\n{scripts}\n}})();')
+
+
+def step_page(profile: Profile, step: int | None = None) -> str:
+    """Return the page of a step by its number, or of the usual one.
+
+    Raises LabError if the run has no such step to film.
+    """
+    steps = film_steps(profile)
+    if not steps:
+        problem, advice = why_no_film(profile)
+        raise LabError(problem.rstrip("."), advice=advice.rstrip("."))
+    found = [item for item in steps if item.step == step]
+    if step is not None and not found:
+        known = ", ".join(str(item.step) for item in steps[:10])
+        raise LabError(f"Step {step} of this run is not captured", advice=f"Choose one of {known}")
+    return film_page(make_scene(profile, found[0] if found else usual_step(profile, steps)))
+
+
+def _write(profile: Profile, path: Path) -> None:
+    path.write_text(step_page(profile), encoding="utf-8", errors="replace")
+
+
+FORMAT = Format(
+    name="film",
+    title="Step film",
+    description="One captured step in slow motion: an HTML page that plays offline.",
+    suffix=".film.html",
+    media_type="text/html",
+    write=_write,
+)

@@ -1,0 +1,92 @@
+// Where each node is, in CSS pixels: a ring, a row per process, or replicas below what they all exchange data with.
+function placeNodes(width, height) {
+  const all = scene.nodes.map((_, index) => index);
+  const scale = Math.min(1.8, Math.max(0.8, Math.min(width / 850, height / 400)));
+  const middle = { x: width / 2, y: height / 2 - 12 * scale };
+  const groups = scene.groups.map((_, group) => all.filter((node) => scene.nodes[node].group === group));
+  const isAbove = (node) => (scene.layout === "hub" ? node === scene.hub : scene.nodes[node].replica === null);
+  const base = { scale, middle, boxes: [] };
+  if (all.length === 1) return { ...base, nodes: [middle], radius: 80 * scale, room: width };
+  if (scene.layout === "hub" || scene.layout === "servers") return inTwoRows(all, isAbove, width, height, base);
+  if (scene.layout === "rows" && groups.some(({ length }) => length > 1)) return inBoxes(groups, width, height, base);
+  return around(all, width, height, base);
+}
+
+function inRow(members, y, left, right, nodes) {
+  const room = (right - left) / members.length;
+  members.forEach((node, index) => (nodes[node] = { x: left + (index + 0.5) * room, y }));
+  return room;
+}
+
+function inTwoRows(all, isAbove, width, height, base) {
+  const nodes = [];
+  const above = all.filter(isAbove);
+  const below = all.filter((node) => !isAbove(node));
+  const side = Math.max(0, width - 1100) / 2;
+  const room = Math.min(inRow(above, height * 0.22, side, width - side, nodes), inRow(below, height * 0.7, side, width - side, nodes));
+  return { ...base, nodes, room, radius: Math.max(11, Math.min(50 * base.scale, room / 2.8, height * 0.15)) };
+}
+
+function inBoxes(groups, width, height, base) {
+  const nodes = [];
+  const tall = height / groups.length;
+  const rooms = groups.map((members, row) => inRow(members, (row + 0.44) * tall, 70 * base.scale, width, nodes));
+  const boxes = scene.groups.map((title, row) => ({ x: 2, y: row * tall + 3, width: width - 4, height: tall - 6, title }));
+  const room = Math.min(...rooms);
+  return { ...base, nodes, boxes, room, radius: Math.max(9, Math.min(46 * base.scale, room / 2.8, tall / 3.6)) };
+}
+
+const labelSize = ({ radius, scale }) => Math.max(11, Math.min(15 * scale, radius * 0.34));
+
+// Equal distances along an ellipse as wide as the stage allows.
+function around(all, width, height, { scale, middle }) {
+  const few = all.length <= 8;
+  let radius = 54 * scale;
+  let points = [];
+  let room = 0;
+  for (let attempt = 0; attempt < 12; attempt++) {
+    const label = labelSize({ radius, scale }) * (few ? 2.9 : 1.6);
+    const ry = Math.max(30, Math.min(middle.y - 10, height - middle.y - label) - radius);
+    const rx = Math.max(40, Math.min(width / 2 - radius - (few ? 26 : 8) * scale, ry * (few ? 2 : 3.4)));
+    const outline = [0];
+    const parts = 720;
+    const at = (part) => {
+      const angle = (part / parts) * 2 * Math.PI - Math.PI / 2;
+      return { x: middle.x + rx * Math.cos(angle), y: middle.y + ry * Math.sin(angle) };
+    };
+    for (let part = 1; part <= parts; part++) {
+      const [a, b] = [at(part - 1), at(part)];
+      outline.push(outline[part - 1] + Math.hypot(b.x - a.x, b.y - a.y));
+    }
+    room = outline[parts] / all.length;
+    const turn = { 2: 0.75, 4: 0.875 }[all.length] ?? 0;
+    points = all.map((_, index) => {
+      const wanted = ((index / all.length + turn) % 1) * outline[parts];
+      return at(outline.findIndex((length) => length >= wanted));
+    });
+    const most = room / (few ? 2.6 : 3);
+    if (radius <= most) break;
+    radius = Math.max(9, Math.min(most, radius * 0.88));
+  }
+  return { nodes: points, radius, room, scale, middle, boxes: [] };
+}
+
+// A curve from node to node; one way bends to one side, the way back to the other.
+function curveOf(places, from, to) {
+  const [a, b] = [places.nodes[from], places.nodes[to]];
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const distance = Math.hypot(dx, dy) || 1;
+  const bend = 0.14;
+  const control = { x: (a.x + b.x) / 2 + dy * bend, y: (a.y + b.y) / 2 - dx * bend };
+  const trim = Math.min(0.42, (places.radius + 6) / distance);
+  return { a, b, control, from: trim, to: 1 - trim };
+}
+
+function pointOn({ a, b, control, from, to }, share) {
+  const u = from + (to - from) * Math.min(1, Math.max(0, share));
+  const v = 1 - u;
+  return {
+    x: v * v * a.x + 2 * v * u * control.x + u * u * b.x,
+    y: v * v * a.y + 2 * v * u * control.y + u * u * b.y,
+  };
+}

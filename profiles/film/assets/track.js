@@ -1,0 +1,85 @@
+// The scrubber: the step of each node as a row of phases, the critical path through them, the playhead.
+const AXIS = 20;
+
+class Track {
+  constructor(canvas, seek) {
+    this.canvas = canvas;
+    const move = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const share = (event.clientX - box.left - this.left) / (box.width - this.left - 6);
+      seek(Math.round(Math.min(1, Math.max(0, share)) * length));
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      move(event);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (canvas.hasPointerCapture(event.pointerId)) move(event);
+    });
+  }
+
+  draw(time) {
+    const rows = scene.nodes.filter(({ states }) => states.length);
+    const row = rows.length > 8 ? 9 : rows.length > 4 ? 13 : 17;
+    const height = rows.length * row + AXIS;
+    const [context, width] = fit(this.canvas, height);
+    const theme = readTheme();
+    const shown = rows.length > 8 ? 8.5 : 11.5;
+    this.left = width < 500 ? 22 : 70;
+    const x = (at) => this.left + (at / length) * (width - this.left - 6);
+    context.font = `${shown}px ${theme.font}`;
+    context.textBaseline = "middle";
+    rows.forEach(({ title, replica, states }, index) => {
+      const y = index * row;
+      context.fillStyle = theme.soft;
+      context.textAlign = "right";
+      context.fillText(width < 500 ? String(replica) : title, this.left - 6, y + row / 2);
+      for (const [start, end, phase] of states) {
+        if (phase === "outside") continue;
+        context.globalAlpha = start <= time ? 1 : 0.55;
+        context.fillStyle = colourOf(phase);
+        context.fillRect(x(start), y + 1, Math.max(0.4, x(end) - x(start)), row - 2);
+      }
+      context.globalAlpha = 1;
+    });
+    this.drawPath(context, theme, rows, row, x);
+    this.drawAxis(context, theme, rows.length * row, x, width);
+    context.fillStyle = theme.ink;
+    context.fillRect(x(time) - 1, 0, 2, height - AXIS + 4);
+    context.beginPath();
+    context.arc(x(time), height - AXIS + 6, 5, 0, TURN);
+    context.fill();
+  }
+
+  drawPath(context, theme, rows, row, x) {
+    const line = (colour, width) => {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.lineJoin = "round";
+      context.beginPath();
+      scene.path.forEach(([start, end, node], index) => {
+        const y = rows.indexOf(scene.nodes[node]) * row + row / 2;
+        if (index) context.lineTo(x(start), y);
+        else context.moveTo(x(start), y);
+        context.lineTo(x(end), y);
+      });
+      context.stroke();
+    };
+    line(theme.ground, 5);
+    line(theme.ink, 2.5);
+  }
+
+  drawAxis(context, theme, top, x, width) {
+    const rough = length / Math.max(2, width / 110);
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+    context.fillStyle = theme.soft;
+    context.textAlign = "center";
+    context.font = `11px ${theme.font}`;
+    for (let at = 0; at <= length; at += step) {
+      const text = `${Number((at / 1e6).toPrecision(6))} ms`;
+      const half = context.measureText(text).width / 2;
+      context.fillText(text, Math.min(Math.max(x(at), half), width - half), top + AXIS - 6);
+    }
+  }
+}

@@ -1,0 +1,226 @@
+"""What is most important at each moment of a film, in a sentence.
+
+The captions of a collective follow the replicas that enter it, then its transfer; where two
+overlap, the larger one counts. Between collectives, the step is cut into stretches of equal length,
+and a sentence says what most of each one is spent on, and what is sent in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from strategy_lab.profiles.film.scene import Caption, Exchange, Flight, Node, Wait
+from strategy_lab.profiles.reporting import units
+
+_STRETCHES = 30
+_NOTICEABLE = 0.005
+"""Share of the step that a wait in a collective must take to have captions."""
+_MANY = 6
+"""Of more replicas, a caption has only the number."""
+_MOST_CLAUSES = 3
+_FEWEST_BYTES = 1000
+_FEWEST_SHARE = 0.02
+"""A caption has what is sent in its stretch from this size on, and this share of the step's."""
+_WORK = (
+    ("delay", "is held by the injected delay", "are held by the injected delay"),
+    ("compute", "computes", "compute"),
+    ("pull", "pulls its variables", "pull their variables"),
+    ("push", "pushes its gradients", "push their gradients"),
+    ("transfer", "transfers", "transfer"),
+    ("input", "waits for its batch", "wait for their batch"),
+)
+
+
+class _Stretch(NamedTuple):
+    start_ns: int
+    end_ns: int
+    text: str = ""
+
+    def common_ns(self, start_ns: int, end_ns: int) -> int:
+        return min(self.end_ns, end_ns) - max(self.start_ns, start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Captions:
+    """Finds the captions of a scene from its parts."""
+
+    length_ns: int
+    nodes: Sequence[Node]
+    exchanges: Sequence[Exchange]
+    flights: Sequence[Flight]
+    waits: Sequence[Wait]
+
+    def all(self) -> tuple[Caption, ...]:
+        """Return captions in order of time, the first one at the film's start."""
+        said: list[_Stretch] = []
+        by_size = sorted(self.exchanges, key=lambda each: -(each.bytes or 0))
+        for exchange in by_size:
+            if exchange.source != "derived":
+                for part in [*self._entering(exchange), self._moving(exchange)]:
+                    said += _uncovered(self._inside(part), said)
+        cut = [piece for gap in _gaps(said, self.length_ns) for piece in self._cut(gap)]
+        said += [each._replace(text=self._summary(each)) for each in cut]
+        found: list[Caption] = []
+        for start, _, text in sorted(said):
+            if not found or found[-1].text != text:
+                found.append(Caption(start, text))
+        return tuple(found)
+
+    def _inside(self, part: _Stretch) -> _Stretch:
+        return part._replace(
+            start_ns=max(part.start_ns, 0), end_ns=min(part.end_ns, self.length_ns)
+        )
+
+    def _entering(self, exchange: Exchange) -> list[_Stretch]:
+        waited_ns = exchange.all_entered_ns - exchange.first_entered_ns
+        if waited_ns < _NOTICEABLE * self.length_ns:
+            return []
+        order = sorted(exchange.members, key=lambda member: member.entered_ns)
+        what = f"in the {_named(exchange)}"
+        found = []
+        for number, (before, after) in enumerate(pairwise(order), 1):
+            inside = [member.node for member in order[:number]]
+            absent = [member.node for member in order[number:]]
+            them = f"{self._them(inside)} {_verb(inside, 'waits', 'wait')} {what}"
+            awaited = "the others" if number == 1 and len(absent) > 1 else self._them(absent)
+            text = f"{_capital(them)} for {awaited}."
+            if len(absent) == 1:
+                usual_ns = float(np.median([member.entered_ns for member in order[:-1]]))
+                late = units.milliseconds((after.entered_ns - usual_ns) / 1e6)
+                text = f"{_capital(awaited)} is {late} late: {them}."
+            found.append(_Stretch(before.entered_ns, after.entered_ns, text))
+        return found
+
+    def _moving(self, exchange: Exchange) -> _Stretch:
+        took = units.milliseconds((exchange.end_ns - exchange.all_entered_ns) / 1e6)
+        who = self._them([member.node for member in exchange.members])
+        text = f"The {_named(exchange)} runs between {who}"
+        if exchange.ring:
+            text += f", in {exchange.ring.rounds} rounds around the ring"
+        return _Stretch(exchange.all_entered_ns, exchange.end_ns, f"{text}: {took}.")
+
+    def _cut(self, gap: _Stretch) -> list[_Stretch]:
+        count = max(1, round((gap.end_ns - gap.start_ns) / self.length_ns * _STRETCHES))
+        edges = np.linspace(gap.start_ns, gap.end_ns, count + 1).astype(np.int64).tolist()
+        return [_Stretch(start, end) for start, end in pairwise(edges) if end > start]
+
+    def _summary(self, stretch: _Stretch) -> str:
+        by_phase: defaultdict[str, list[int]] = defaultdict(list)
+        for number, node in enumerate(self.nodes):
+            phase = _main_phase(node, stretch)
+            if phase is not None:
+                by_phase[phase].append(number)
+        said = [*self._sent(stretch), *self._waiting(by_phase["wait"], stretch)]
+        said += [
+            f"{self._them(by_phase[phase])} {_verb(by_phase[phase], one, many)}"
+            for phase, one, many in _WORK
+            if by_phase[phase]
+        ]
+        if said:
+            return f"{_capital('; '.join(said[:_MOST_CLAUSES]))}."
+        if by_phase["outside"] and not by_phase["idle"]:
+            return f"{_capital(self._them(by_phase['outside']))}: outside of this step."
+        return "No replica runs an op: Python and the runtime are between ops."
+
+    def _waiting(self, waiting: list[int], stretch: _Stretch) -> list[str]:
+        """Return who waits for whom; a wait that is for the end of the call has no other side."""
+        by_awaited: defaultdict[int | None, list[int]] = defaultdict(list)
+        for node in waiting:
+            known: Counter[int | None] = Counter({None: 0})
+            for wait in self.waits:
+                if wait.node == node and stretch.common_ns(wait.start_ns, wait.end_ns) > 0:
+                    known[wait.awaited] += stretch.common_ns(wait.start_ns, wait.end_ns)
+            by_awaited[known.most_common(1)[0][0]].append(node)
+        return [
+            f"{self._them(them)} {_verb(them, 'waits', 'wait')} for "
+            f"{'the others to end' if awaited is None else self._them([awaited])}"
+            for awaited, them in by_awaited.items()
+        ]
+
+    def _sent(self, stretch: _Stretch) -> list[str]:
+        """Return the largest traffic to or from one node that begins in the stretch."""
+        total = sum(flight.bytes or 0 for flight in self.flights)
+        sizes: Counter[tuple[str, int]] = Counter()
+        ends: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+        for flight in self.flights:
+            if stretch.start_ns <= flight.start_ns < stretch.end_ns:
+                for key, other in (
+                    (("from", flight.sender), flight.receiver),
+                    (("to", flight.receiver), flight.sender),
+                ):
+                    sizes[key] += flight.bytes or 0
+                    ends[key].add(other)
+        (way, node), size = max(sizes.items(), key=lambda item: item[1], default=(("", 0), 0))
+        if size < max(_FEWEST_BYTES, _FEWEST_SHARE * total):
+            return []
+        one, others = self._them([node]), sorted(ends[way, node])
+        if way == "from":
+            return [f"{one} sends {units.size(size)} to {self._them(others)}"]
+        verb = _verb(others, "sends", "send")
+        return [f"{self._them(others)} {verb} {units.size(size)} to {one}"]
+
+    def _them(self, which: Sequence[int]) -> str:
+        """Return `replica 2`, `replicas 0 and 1`, `all 4 replicas`, `12 replicas`."""
+        if len(which) == 1:
+            return self.nodes[which[0]].title
+        noun = self.nodes[which[0]].title.rpartition(" ")[0]
+        if len(which) == sum(node.title.rpartition(" ")[0] == noun for node in self.nodes):
+            return f"both {noun}s" if len(which) == 2 else f"all {len(which)} {noun}s"
+        if len(which) > _MANY:
+            return f"{len(which)} {noun}s"
+        numbers = [self.nodes[at].title.rpartition(" ")[2] for at in sorted(which)]
+        return f"{noun}s {units.listed(numbers)}"
+
+
+def _named(exchange: Exchange) -> str:
+    return (
+        exchange.op if exchange.bytes is None else f"{exchange.op} of {units.size(exchange.bytes)}"
+    )
+
+
+def _main_phase(node: Node, stretch: _Stretch) -> str | None:
+    spent: Counter[str] = Counter()
+    for state in node.states:
+        common = stretch.common_ns(state.start_ns, state.end_ns)
+        if common > 0:
+            spent[state.phase] += common
+    return spent.most_common(1)[0][0] if spent else None
+
+
+def _verb(which: Sequence[int], one: str, many: str) -> str:
+    return one if len(which) == 1 else many
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _uncovered(part: _Stretch, said: Sequence[_Stretch]) -> list[_Stretch]:
+    """Return the pieces of a stretch that no other caption has."""
+    left = [part] if part.end_ns > part.start_ns else []
+    for start, end, _ in said:
+        left = [
+            _Stretch(low, high, part.text)
+            for each in left
+            for low, high in (
+                (each.start_ns, min(each.end_ns, start)),
+                (max(each.start_ns, end), each.end_ns),
+            )
+            if high > low
+        ]
+    return left
+
+
+def _gaps(said: Sequence[_Stretch], length_ns: int) -> list[_Stretch]:
+    found, at = [], 0
+    for start, end, _ in sorted(said):
+        if start > at:
+            found.append(_Stretch(at, start))
+        at = max(at, end)
+    return [*found, _Stretch(at, length_ns)] if at < length_ns else found

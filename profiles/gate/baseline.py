@@ -1,0 +1,184 @@
+"""The baseline file: what was accepted, as small JSON that a review can read.
+
+Its exact facts are those of every accepted run; a fact in which these runs differ varies, and is
+not checked. Of every run its step time and parts are kept, so that a later comparison has the run
+as its unit, as `compare` has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from strategy_lab.profiles.analysis.compare.comparison import TimedRun
+from strategy_lab.profiles.analysis.compare.partner import COMPLETE
+from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment, program_name
+from strategy_lab.profiles.analysis.compare.run_time import RunTime
+from strategy_lab.profiles.errors import AnalysisError, RunFolderError, SpecError
+from strategy_lab.profiles.gate.exact import GROUPS, Exact, exact_facts
+from strategy_lab.profiles.gate.times import parts_of_step
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.user_input.files import find_file
+from strategy_lab.profiles.user_input.text import first_line, shown
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+SCHEMA_VERSION = 1
+MOST_BYTES = 10_000_000
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """The machine that a run was recorded on."""
+
+    host: str | None = None
+    cpus: int | None = None
+    tensorflow: str | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.host or 'an unknown host'} ({self.cpus or 'an unknown number of'} CPUs)"
+
+
+class GatedRun(msgspec.Struct, frozen=True):
+    """The times of one run."""
+
+    run: str
+    machine: Machine
+    started_ns: int
+    time: RunTime
+    parts: dict[str, float]
+    """Milliseconds per step by part."""
+
+    @property
+    def timed(self) -> TimedRun:
+        return TimedRun(self.time, self.started_ns)
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """The file."""
+
+    schema_version: int
+    workload: str | None
+    global_batch_size: int | None
+    exact: dict[str, dict[str, float | str | None]]
+    """Facts by group and name; null if a fact is not known."""
+    missing: dict[str, str]
+    """Why a group of facts is not known."""
+    varies: list[str]
+    """Facts (`group: name`) in which the accepted runs differ."""
+    runs: list[GatedRun]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """What a gate reads of one run."""
+
+    workload: str | None
+    global_batch_size: int | None
+    exact: Exact
+    run: GatedRun
+
+
+def read_run(profile: Profile, segment: int | None = None) -> CheckedRun:
+    """Read a run that has finished; raises AnalysisError if it cannot be checked."""
+    state = profile.status.state
+    if state not in COMPLETE:
+        raise AnalysisError(
+            f"Run {profile.name} is {state}, not finished",
+            advice="Check runs that have finished",
+        )
+    opened, timed = chosen_segment(profile, segment)
+    host = profile.environment.host if profile.environment else None
+    version = profile.environment.tensorflow if profile.environment else None
+    machine = Machine(host.name, host.cpus, version) if host else Machine()
+    return CheckedRun(
+        workload=_workload(profile),
+        global_batch_size=opened.global_batch_size,
+        exact=exact_facts(profile, opened),
+        run=GatedRun(
+            profile.name, machine, timed.started_ns, timed.time, parts_of_step(profile, opened)
+        ),
+    )
+
+
+def accept(runs: Sequence[CheckedRun]) -> Baseline:
+    """The baseline of these runs; raises AnalysisError if they are of different programs."""
+    check_same([(item.run.run, item.workload, item.global_batch_size) for item in runs])
+    missing = {name: why for item in runs for name, why in item.exact.missing.items()}
+    exact: dict[str, dict[str, float | str | None]] = {}
+    varies = []
+    for group in (group for group in GROUPS if group not in missing):
+        kept = exact.setdefault(group, {})
+        for name in dict.fromkeys(n for item in runs for n in item.exact.facts.get(group, {})):
+            values = {item.exact.value(group, name) for item in runs}
+            if len(values) > 1:
+                varies.append(f"{group}: {name}")
+            else:
+                kept[name] = values.pop()
+    return Baseline(
+        schema_version=SCHEMA_VERSION,
+        workload=runs[0].workload,
+        global_batch_size=runs[0].global_batch_size,
+        exact=exact,
+        missing=missing,
+        varies=varies,
+        runs=[item.run for item in runs],
+    )
+
+
+def check_same(runs: Sequence[tuple[str, str | None, int | None]]) -> None:
+    """Raise AnalysisError if runs (name, workload, global batch) are not of one program."""
+    for which, place in (("workload", 1), ("global batch", 2)):
+        known = {str(run[place]): run[0] for run in runs if run[place] is not None}
+        if len(known) > 1:
+            told = units.listed([f"{value} in {name}" for value, name in known.items()])
+            raise AnalysisError(
+                f"The {which} differs: {told}",
+                advice=f"Check runs of one {which}, or accept another baseline: "
+                "strategy-lab baseline RUN -o FILE",
+            )
+
+
+def save(baseline: Baseline, file: Path) -> None:
+    """Write the file whole; raises RunFolderError."""
+    text = msgspec.json.format(msgspec.json.encode(baseline), indent=1) + b"\n"
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(text)
+        draft.replace(file)
+    except OSError as error:
+        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def read_baseline(file: str | Path) -> Baseline:
+    """Read the file; raises SpecError if it is not a baseline."""
+    path = find_file(file, "The baseline")
+    try:
+        with path.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+        found = msgspec.json.decode(data, type=Baseline)
+        if found.schema_version != SCHEMA_VERSION:
+            raise ValueError(f"its schema_version is {found.schema_version}, not {SCHEMA_VERSION}")
+        if not found.runs or any(run.time.median_ms <= 0 for run in found.runs):
+            raise ValueError("it has no run, or a run whose step took no time")
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpecError(
+            f"{shown(str(file))} is not a baseline: {first_line(error)}",
+            advice="Write it with strategy-lab baseline RUN -o FILE",
+        ) from None
+    return found
+
+
+def _workload(profile: Profile) -> str | None:
+    spec: dict[str, Any] = profile.spec or {}
+    workload = spec.get("workload")
+    return None if workload is None else program_name(str(workload))

@@ -1,0 +1,63 @@
+"""A gate's numbers in other tools' formats: github-action-benchmark, Bencher, GitHub annotations.
+
+github-action-benchmark (`customSmallerIsBetter`): `[{name, unit, value, range, extra}]`. Bencher
+Metric Format: `{benchmark: {measure: {value, lower_value, upper_value}}}`. Numbers of other checks
+than these two, as places and names, are in neither.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from strategy_lab.profiles.gate.report import GateReport
+from strategy_lab.profiles.gate.text import failures, open_questions
+
+
+def github_action_benchmark(report: GateReport) -> list[dict[str, Any]]:
+    """Every number for which less is better."""
+    found: list[dict[str, Any]] = []
+    for time in report.times.checks if report.times else ():
+        reach = time.reach_ms
+        entry = {"name": f"{report.title}: {time.name}", "unit": "ms", "value": time.found_ms}
+        extra = f"accepted: {time.accepted_ms:.6g} ms; {time.outcome}"
+        found.append(entry | ({"range": f"± {reach:.3g}"} if reach else {}) | {"extra": extra})
+    for check in report.exact:
+        if isinstance(check.found, int | float):
+            unit = "bytes" if "bytes" in check.name else "count"
+            name = f"{report.title}: {check.group}, {check.name}"
+            extra = f"accepted: {check.accepted}; {check.outcome}"
+            found.append({"name": name, "unit": unit, "value": check.found, "extra": extra})
+    return found
+
+
+def bencher(report: GateReport) -> dict[str, dict[str, dict[str, float]]]:
+    """The same numbers, one benchmark with a measure each."""
+    measures: dict[str, dict[str, float]] = {}
+    for time in report.times.checks if report.times else ():
+        reach = time.reach_ms
+        bounds = {}
+        if reach:
+            low, high = time.found_ms - reach, time.found_ms + reach
+            bounds = {"lower_value": max(low, 0.0), "upper_value": high}
+        measures[_slug(f"{time.name} ms")] = {"value": time.found_ms, **bounds}
+    for check in report.exact:
+        if isinstance(check.found, int | float):
+            measures[_slug(f"{check.group} {check.name}")] = {"value": float(check.found)}
+    return {report.title: measures}
+
+
+def workflow_commands(report: GateReport) -> list[str]:
+    """Workflow commands of GitHub Actions: an error for each failure, a warning if undecided."""
+    errors = [f"::error title=Strategy Lab::{_command(text)}" for text in failures(report)]
+    open_ = [f"::warning title=Strategy Lab::{_command(t)}" for t in open_questions(report)]
+    return errors + open_
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _command(text: str) -> str:
+    """Escaped as GitHub's toolkit escapes the data of a command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

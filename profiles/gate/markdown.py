@@ -1,0 +1,57 @@
+"""A gate's outcome as Markdown for a job summary or a comment: `$GITHUB_STEP_SUMMARY` takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strategy_lab.profiles.gate.report import GateReport
+from strategy_lab.profiles.gate.text import (
+    Row,
+    exact_rows,
+    head,
+    open_questions,
+    planning,
+    time_rows,
+)
+
+_MARKS = {
+    "beyond": "❌ beyond",
+    "better": "✅ better",
+    "within": "within",
+    "undecided": "❔ undecided",
+    "unknown": "❔ unknown",
+}
+
+
+def markdown(report: GateReport, least: float, accept: str) -> str:
+    """The page; `accept` is the command that accepts these runs."""
+    rows = [*exact_rows(report), *time_rows(report)]
+    shown = [row for row in rows if row.outcome != "within" or row.name == "step"]
+    hidden = [row for row in rows if row not in shown]
+    parts = [f"### Strategy Lab: {_escape(head(report))}"]
+    parts += [_table(shown)] if shown else []
+    parts += [f"- {_escape(text)}" for text in open_questions(report)]
+    parts += [_escape(text) for text in (planning(report, least), *report.notes) if text]
+    if report.is_better or report.outcome == "beyond":
+        parts.append(f"To accept these runs:\n\n```\n{accept.replace('`', '')}\n```")
+    if hidden:
+        summary = f"<summary>{len(hidden)} checks within</summary>"
+        parts.append(f"<details>{summary}\n\n{_table(hidden)}\n\n</details>")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    lines = ["| check | accepted | found | change | |", "| --- | ---: | ---: | ---: | --- |"]
+    for row in rows:
+        mark = _MARKS[row.outcome] + (f": {row.reason}" if row.reason else "")
+        cells = (row.name, row.accepted, row.found, row.change, mark)
+        lines.append(f"| {' | '.join(_escape(cell) for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _escape(text: str) -> str:
+    """Text of a run (names of ops, of a workload) as text: no markup, no HTML, one line."""
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    for char in "\\`*_[]|#":
+        printable = printable.replace(char, f"\\{char}")
+    return printable.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

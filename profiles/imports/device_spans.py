@@ -1,0 +1,141 @@
+"""What a device ran, as spans: each event with its op, its kernel and its category."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from strategy_lab.profiles.capture.event_names import split_op_name
+from strategy_lab.profiles.imports.device_lines import lines_of
+from strategy_lab.profiles.imports.event_names import copy_of, device_category
+from strategy_lab.profiles.imports.recording import EventKind, Ints, Line, Plane
+from strategy_lab.profiles.imports.spans import CATEGORIES, WAIT, Spans, Texts
+from strategy_lab.profiles.tables.columns import distinct
+
+_SIZE = re.compile(r"\bsize:(\d+)")
+_MODULE_ONLY = "XlaModule:"
+"""The `tf_op` of a kernel of a program that XLA compiled: the same for all of them."""
+_HLO_NAME = re.compile(r"%?([\w.\-]+) = ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What the events with one kind and one op of the program are."""
+
+    name: str
+    op: str
+    category: int
+
+
+def device_spans(plane: Plane, device: int, texts: Texts) -> list[Spans]:
+    """Return what the device number `device` of its host ran, and its waits, a line each."""
+    lines = lines_of(plane)
+    parts = [_of_line(plane, line, device, texts) for line in lines.executed]
+    return parts + [_waits(plane, line, device, texts) for line in lines.waits]
+
+
+def _of_line(plane: Plane, line: Line, device: int, texts: Texts) -> Spans:
+    reference = _program_op(plane, line)
+    width = max(int(reference.max(initial=-1)), 0) + 2
+    keys, place = distinct(line.kind * width + reference + 1)
+    on_line = copy_of(line.name.replace(" ", "")) or ""
+    meanings = [
+        _meaning(plane.kinds[key // width], plane.texts.get(key % width - 1, ""), on_line)
+        for key in keys.tolist()
+    ]
+    names, ops = ([texts.index(getattr(m, key)) for m in meanings] for key in ("name", "op"))
+    categories = [meaning.category for meaning in meanings]
+    return Spans.of(
+        len(line),
+        device=device,
+        name=np.asarray(names, np.int64)[place],
+        op=np.asarray(ops, np.int64)[place],
+        category=np.asarray(categories, np.int64)[place],
+        start_ns=line.start_ns,
+        end_ns=line.end_ns,
+        thread=line.thread,
+        correlation=line.stat("correlation_id"),
+        step_num=line.stat("step_num"),
+        bytes=_moved_bytes(plane, line),
+    )
+
+
+def _program_op(plane: Plane, line: Line) -> Ints:
+    """Return the text number of the op of the program that each event belongs to, or -1."""
+    chosen = np.full(len(line), -1, np.int64)
+    for name in ("hlo_op", "name", "tf_op"):  # the last one that is known counts
+        found = line.stats.get(name)
+        if found is None:
+            continue
+        numbers, place = distinct(found)
+        says = [
+            plane.texts.get(number, "") not in ("", _MODULE_ONLY) for number in numbers.tolist()
+        ]
+        known = np.asarray(says, bool)[place]
+        chosen[known] = found[known]
+    return chosen
+
+
+def _meaning(kind: EventKind, program_op: str, on_line: str) -> _Meaning:
+    hlo_category = str(kind.stats.get("hlo_category", ""))
+    ran = ran_as(kind)
+    program_op = program_op or str(kind.stats.get("tf_op", ""))
+    node = split_op_name(program_op)
+    name = node[0] if node else program_op.rstrip(":")
+    category = device_category(kind.name, hlo_category)
+    if category == "compute" and node:
+        category = device_category(program_op)
+    if category == "compute" and (copy_of(kind.name) or on_line) not in ("", "DD"):
+        category = "transfer"
+    return _Meaning(name or ran, ran, CATEGORIES.index(category))
+
+
+def ran_as(kind: EventKind) -> str:
+    """Return the name of the kernel or the HLO instruction that ran."""
+    match = _HLO_NAME.match(kind.name)
+    if match and " = " in kind.name:
+        return match[1]  # `fusion.2` of `%fusion.2 = f32[8]{0} fusion(...)`
+    return kind.display_name or kind.name or "unnamed"
+
+
+def _moved_bytes(plane: Plane, line: Line) -> Ints:
+    """Return the size of each copy between memories; -1 if unknown or no copy.
+
+    A TPU core's own line has an event when a copy is issued and one when the core waits for it: the
+    copy itself is on the line of asynchronous ops.
+    """
+    if line.name.startswith("Async"):
+        accessed = [kind.stats.get("bytes_accessed", -1) for kind in plane.kinds]
+        sizes = [size if isinstance(size, int) and 0 < size < 2**61 else -1 for size in accessed]
+        return np.asarray(sizes, np.int64)[line.kind]
+    details = line.stats.get("memcpy_details")
+    if details is None:
+        return np.full(len(line), -1, np.int64)
+    numbers, place = distinct(details)
+    sizes = [_size(plane.texts.get(number, "")) for number in numbers.tolist()]
+    return np.asarray(sizes, np.int64)[place]
+
+
+def _size(details: str) -> int:
+    match = _SIZE.search(details)
+    size = int(match[1]) if match and len(match[1]) < 18 else 0
+    return size or -1  # profilers write 0 where they do not know
+
+
+def _waits(plane: Plane, line: Line, device: int, texts: Texts) -> Spans:
+    waits = [device_category(kind.name) == "wait" for kind in plane.kinds]
+    at = np.flatnonzero(np.asarray([*waits, False], bool)[line.kind])
+    names = [texts.index(kind.name) for kind in plane.kinds]
+    named = np.asarray(names, np.int64)[line.kind[at]] if len(at) else at
+    return Spans.of(
+        len(at),
+        device=device,
+        name=named,
+        op=named,
+        category=WAIT,
+        start_ns=line.start_ns[at],
+        end_ns=line.end_ns[at],
+        thread=line.thread,
+    )

@@ -1,0 +1,129 @@
+"""What one host's recording says: devices, steps, replicas, collectives and phases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from strategy_lab.profiles.imports.collectives import Collectives, bytes_of_hlo, find_collectives
+from strategy_lab.profiles.imports.device_lines import device_of, is_host, lines_of
+from strategy_lab.profiles.imports.device_spans import device_spans, ran_as
+from strategy_lab.profiles.imports.host_spans import host_spans
+from strategy_lab.profiles.imports.launches import launch_times, windows_by_launch
+from strategy_lab.profiles.imports.phases import SplitSteps, host_input, split_steps
+from strategy_lab.profiles.imports.recording import Ints, Plane, Recording
+from strategy_lab.profiles.imports.replicas import Replicas, find_replicas
+from strategy_lab.profiles.imports.spans import INPUT, Spans, Texts
+from strategy_lab.profiles.imports.steps import Launched, Steps, Windows, find_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of the host; `num_events` is 0 if the profile has none of it."""
+
+    name: str
+    kind: str
+    num_events: int
+    plane: Plane
+
+
+@dataclass(frozen=True, slots=True)
+class HostProfile:
+    """A host of the profile, ready to be written as one process of a run."""
+
+    recording: Recording
+    devices: tuple[Device, ...]
+    texts: Texts
+    spans: Spans
+    steps: Steps
+    replicas: Replicas
+    collectives: Collectives
+    splits: tuple[SplitSteps, ...]
+    num_launched: int
+    """Events of devices whose launch on the host is known."""
+    input_ns: Ints
+    """By step: how long the host waited for its batch."""
+    has_input: bool
+    """Whether the profile has any event of the input pipeline."""
+
+
+def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
+    """Interpret a recording; `is_alone` says that the profile has no other host."""
+    found = sorted(
+        ((device_of(plane) or ("", 0), plane) for plane in recording.planes),
+        key=lambda item: item[0],
+    )
+    planes = [plane for (kind, _), plane in found if kind]
+    lines = {device: lines_of(plane) for device, plane in enumerate(planes)}
+    devices = tuple(
+        Device(plane.name.partition(" ")[0], kind, own.num_events, plane)
+        for ((kind, _), plane), own in zip(
+            [item for item in found if item[0][0]], lines.values(), strict=True
+        )
+    )
+    texts = Texts()
+    host_of = host_spans([plane for plane in recording.planes if is_host(plane)], texts)
+    on_devices_of = [
+        part for i, plane in enumerate(planes) for part in device_spans(plane, i, texts)
+    ]
+    spans = Spans.joined([*on_devices_of, *host_of])
+    num_on_devices = sum(map(len, on_devices_of))
+    on_devices = spans.take(slice(None, num_on_devices))
+    host = spans.take(slice(num_on_devices, None))
+    launched_ns = launch_times(on_devices, host)
+    is_known = launched_ns >= 0
+    length_ns = on_devices.end_ns - on_devices.start_ns
+    launched = Launched(launched_ns[is_known], length_ns[is_known])
+    steps = find_steps(planes, lines, host, texts.all, launched)
+    steps = windows_by_launch(steps, on_devices, launched_ns)
+    replicas = find_replicas(spans, texts.all, len(planes))
+    spans = spans.with_columns(replica=replicas.of_event, step=_step_of_events(spans, steps))
+    collectives = find_collectives(
+        spans, texts.all, _sizes(planes, texts), is_whole=is_alone and len(replicas.devices) > 1
+    )
+    waiting = host_input(spans)
+    splits = tuple(
+        split_steps(spans, collectives, replica, _windows(steps, device), waiting)
+        for replica, device in enumerate(replicas.devices)
+        if len(steps)
+    )
+    return HostProfile(
+        recording,
+        devices,
+        texts,
+        spans,
+        steps,
+        replicas,
+        collectives,
+        splits,
+        int(np.count_nonzero(launched_ns >= 0)),
+        waiting.length_within(steps.host.start_ns, steps.host.end_ns),
+        bool((spans.category == INPUT).any()),
+    )
+
+
+def _step_of_events(spans: Spans, steps: Steps) -> Ints:
+    found = steps.host.of(spans.start_ns)
+    for device, windows in steps.devices.items():
+        own = np.flatnonzero(spans.device == device)
+        found[own] = windows.of(spans.start_ns[own])
+    return found
+
+
+def _windows(steps: Steps, device: int) -> Windows:
+    return steps.devices.get(device, steps.host)
+
+
+def _sizes(planes: Sequence[Plane], texts: Texts) -> list[int]:
+    """Return the bytes of collectives by the index of what ran."""
+    sizes = [-1] * len(texts.all)
+    for plane in planes:
+        for kind in plane.kinds:
+            size = bytes_of_hlo(kind.name)
+            if size >= 0:
+                index = texts.index(ran_as(kind))
+                if index < len(sizes):  # else no event ran it
+                    sizes[index] = size
+    return sizes

@@ -1,0 +1,43 @@
+"""The events of a host's threads as spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from strategy_lab.profiles.capture.event_names import split_op_name
+from strategy_lab.profiles.imports.event_names import host_category
+from strategy_lab.profiles.imports.recording import Plane
+from strategy_lab.profiles.imports.spans import CATEGORIES, OTHER, Spans, Texts
+
+
+def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
+    """Return the events of the host's threads, a line each."""
+    parts = []
+    for plane in planes:
+        nodes = [split_op_name(kind.name) for kind in plane.kinds]
+        names = [
+            texts.index(n[0] if n else k.name) for n, k in zip(nodes, plane.kinds, strict=True)
+        ]
+        ops = [texts.index(node[1] if node else "") for node in nodes]
+        categories = [CATEGORIES.index(host_category(kind.name)) for kind in plane.kinds]
+        columns = [np.asarray([*column, OTHER], np.int64) for column in (names, ops, categories)]
+        parts += [
+            Spans.of(
+                len(line),
+                **{
+                    key: column[line.kind]
+                    for key, column in zip(("name", "op", "category"), columns, strict=True)
+                },
+                start_ns=line.start_ns,
+                end_ns=line.end_ns,
+                thread=line.thread,
+                correlation=line.stat("correlation_id"),
+                step_num=line.stat("step_num"),
+                instance=line.stat("instance_key"),
+            )
+            for line in plane.lines
+            if len(line)
+        ]
+    return parts

@@ -1,0 +1,60 @@
+"""Join what a device ran with the host's calls that launched it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from strategy_lab.profiles.imports.recording import Ints
+from strategy_lab.profiles.imports.spans import Spans
+from strategy_lab.profiles.imports.steps import Steps, Windows
+
+_MOST_UNKNOWN = 0.1
+"""Share of a device's events whose launch may be unknown before its steps are not told by them."""
+
+
+def launch_times(on_devices: Spans, host: Spans) -> Ints:
+    """Return when the host launched each event of a device; -1 if it is not known."""
+    calls = np.flatnonzero(host.correlation > 0)
+    if not len(calls) or not len(on_devices):
+        return np.full(len(on_devices), -1, np.int64)
+    calls = calls[np.argsort(host.correlation[calls], kind="stable")]
+    ids, times = host.correlation[calls], host.start_ns[calls]
+    place = np.minimum(np.searchsorted(ids, on_devices.correlation), len(ids) - 1)
+    is_known = (ids[place] == on_devices.correlation) & (on_devices.correlation > 0)
+    return np.where(is_known, times[place], -1)
+
+
+def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Steps:
+    """Return the steps with each device's own begin and end.
+
+    A device works after the host: its step lasts from the first event that the host launched in the
+    step until the first one of the next. Where launches are unknown, the host's times count.
+    """
+    if not len(steps) or steps.devices:
+        return steps
+    launched_in = np.where(launched_ns >= 0, steps.host.of(launched_ns), -1)
+    found = {}
+    for device in np.unique(on_devices.device).tolist():
+        own = np.flatnonzero(on_devices.device == device)
+        windows = _of_device(
+            launched_in[own], on_devices.start_ns[own], on_devices.end_ns[own], len(steps)
+        )
+        is_known = float((launched_ns[own] >= 0).mean()) >= 1 - _MOST_UNKNOWN
+        if windows is not None and is_known:
+            found[device] = windows
+    return replace(steps, devices=found)
+
+
+def _of_device(step: Ints, start_ns: Ints, end_ns: Ints, num_steps: int) -> Windows | None:
+    """Return a device's steps; None if it ran nothing in one, or ran steps in another order."""
+    known = step >= 0
+    if len(np.unique(step[known])) < num_steps:
+        return None
+    first = np.full(num_steps, np.iinfo(np.int64).max)
+    np.minimum.at(first, step[known], start_ns[known])
+    last = int(end_ns[step == num_steps - 1].max())
+    if (np.diff(first) <= 0).any() or last <= first[-1]:
+        return None
+    return Windows(first, np.append(first[1:], last))

@@ -1,0 +1,151 @@
+"""What an imported profile tells, what it does not, and why, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from strategy_lab.profiles.imports.found_files import FoundFiles
+from strategy_lab.profiles.imports.host_profile import HostProfile
+from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER
+from strategy_lab.profiles.reporting import units
+
+_MOST_PROBLEMS = 20
+NO_STEPS = (
+    "the profile has no steps: it has no annotations of steps, and no program or call repeats"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Sentences for the reader, and the reasons of what is missing, by topic."""
+
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    unknown: dict[str, str]
+
+
+def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> Known:
+    """Return what the run says about its own origin and gaps."""
+    notes = [_steps(hosts[0]), _replicas(hosts), *_other_sessions(files), *_left_out(hosts)]
+    notes += [*_collectives(hosts), *_copies(hosts)]
+    if len(hosts) > 1:
+        notes.append(
+            "Each host has its own clock, and the profile does not say how far they are apart: "
+            "waits for replicas of other hosts count as transfer"
+        )
+    if not all(host.recording.start_ns for host in hosts):
+        notes.append("The profile does not say when it was recorded: times begin at 1970")
+    warnings = [
+        f"{_named(host, hosts)}{problem}"
+        for host in hosts
+        for problem in host.recording.problems[:_MOST_PROBLEMS]
+    ]
+    more = sum(max(len(host.recording.problems) - _MOST_PROBLEMS, 0) for host in hosts)
+    if more:
+        warnings.append(f"{more:,} more parts of the profile cannot be read")
+    return Known(tuple(filter(None, notes)), tuple(warnings), _unknown(hosts))
+
+
+def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
+    first = hosts[0]
+    found = {
+        "loss": "a profile does not record the loss",
+        "examples": "a profile does not record the batch size",
+        "batch": "a profile does not record it",
+        "parameters": "a profile does not record it",
+        "variables": "a profile does not record variables",
+        "causes": "a profile of another program has no Python samples and no graph",
+        "memory": "an import does not read events of memory",
+        "cores": "a profile does not say which cores are one replica: each core counts as one",
+        "servers": "a profile does not say which processes are parameter servers",
+        "environment": "a profile does not record it",
+        "cost": "the profile does not say what its recording cost",
+        "bytes": "the profile does not tell the size of at least one collective",
+    }
+    if not len(first.steps):
+        found["steps"] = NO_STEPS
+        found["replicas"] = NO_STEPS
+    elif not first.replicas.devices:
+        found["replicas"] = (
+            "the profile has no device that ran anything, and no op names with replica_N/"
+        )
+    if not first.has_input:
+        found["input"] = "the profile has no events of an input pipeline"
+    return found
+
+
+def _steps(host: HostProfile) -> str:
+    steps = host.steps
+    if steps.how is None:
+        return f"There is one window without steps: {NO_STEPS}"
+    if steps.is_derived:
+        return (
+            f"Steps are derived, for the profile has no annotations of steps: {steps.what}, each "
+            "until the next one begins"
+        )
+    return f"The {units.counted(len(steps), 'step')} come from {steps.what}"
+
+
+def _replicas(hosts: Sequence[HostProfile]) -> str:
+    sources = {host.replicas.source for host in hosts if host.replicas.devices}
+    count = sum(len(host.replicas.devices) for host in hosts)
+    idle = [device for host in hosts for device in host.devices if not device.num_events]
+    sentence = f"{units.counted(count, 'replica')}, by {' and '.join(sorted(sources))}"
+    if not count:
+        return "No replica is known"
+    if idle:
+        verb = "has" if len(idle) == 1 else "have"
+        sentence += f"; {units.counted(len(idle), 'device')} {verb} no event and no replica"
+    return sentence
+
+
+def _other_sessions(files: FoundFiles) -> list[str]:
+    if not files.others:
+        return []
+    names = ", ".join(path.name for path in files.others[:5])
+    more = f" and {len(files.others) - 5:,} more" if len(files.others) > 5 else ""
+    return [f"The newest session was imported; there are others: {names}{more}"]
+
+
+def _left_out(hosts: Sequence[HostProfile]) -> list[str]:
+    left_out = sum(host.recording.num_left_out for host in hosts)
+    total = sum(host.recording.num_events for host in hosts)
+    if not left_out:
+        return []
+    what = "bookkeeping of thread pools, and frames of Python's tracer"
+    return [f"{left_out:,} of {total:,} events are not kept: {what}"]
+
+
+def _collectives(hosts: Sequence[HostProfile]) -> list[str]:
+    outside = sum(
+        int(np.count_nonzero((host.spans.category == COLLECTIVE) & (host.spans.step < 0)))
+        for host in hosts
+        if len(host.steps)
+    )
+    if not outside:
+        return []
+    return [
+        f"{units.counted(outside, 'collective')} ran outside of the steps: in the timeline only"
+    ]
+
+
+def _copies(hosts: Sequence[HostProfile]) -> list[str]:
+    """Return a note if a TPU core waits for copies whose events the profile does not have."""
+    lost = []
+    for host in hosts:
+        spans = host.spans
+        for number, device in enumerate(host.devices):
+            at = (spans.device == number) & (spans.category == TRANSFER)
+            if device.kind == "TPU" and at.any() and not (spans.bytes[at] >= 0).any():
+                lost.append(device.name)
+    if not lost:
+        return []
+    names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+    return [f"The profile has waits for copies of {names}, but not the copies: no bytes of them"]
+
+
+def _named(host: HostProfile, hosts: Sequence[HostProfile]) -> str:
+    return f"{host.recording.host}: " if len(hosts) > 1 else ""

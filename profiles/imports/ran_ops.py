@@ -1,0 +1,32 @@
+"""Which op ran on which device: what a profile records of the placement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_lab.profiles.imports import tables
+from strategy_lab.profiles.imports.host_profile import HostProfile
+from strategy_lab.profiles.imports.spans import OTHER
+
+
+def ran_ops(host: HostProfile, worker: int, first_replica: int, devices: Sequence[str]) -> pa.Table:
+    """Return each op once per device and replica that ran it. Variables are not in a profile."""
+    spans = host.spans
+    at = np.flatnonzero((spans.category != OTHER) & ((spans.device >= 0) | (spans.replica >= 0)))
+    rows = spans.take(at)
+    where = tables.device_of_rows(host, rows)
+    num_names = len(host.texts.all) + 1
+    key = ((where * (1 << 16)) + rows.replica + 1) * num_names + rows.name
+    _, first = np.unique(key, return_index=True)
+    rows, where = rows.take(first), where[first]
+    columns = {
+        "kind": pa.array(["op"] * len(rows), pa.string()),
+        "name": tables.texts(rows.name, host.texts.all),
+        "op": tables.texts(rows.op, host.texts.all),
+        "device": tables.texts(where, tables.devices_with_replicas(host, devices)),
+        "replica": tables.replica_numbers(rows, first_replica),
+    }
+    return tables.table("placement", columns, worker)

@@ -1,0 +1,80 @@
+"""A profile of one host as columns, whatever file it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Value: TypeAlias = int | float | str
+
+EPOCH_NS = 10**18
+"""Larger times (after 2001) are since the epoch, smaller ones since the capture's start."""
+
+INTEGER_STATS = ("correlation_id", "step_num", "instance_key")
+"""Stats of events that are read as numbers."""
+TEXT_STATS = ("tf_op", "name", "hlo_op", "memcpy_details")
+"""Stats of events that are read as indices into `Recording.texts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """What the events of one metadata id share."""
+
+    name: str
+    display_name: str = ""
+    stats: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The events of a thread, a stream or another line of a plane, in the order of the file."""
+
+    name: str
+    thread: int
+    kind: Ints
+    """Index into the plane's `kinds`."""
+    start_ns: Ints
+    """Since 1970, or since the capture's start if the file does not say when that was."""
+    end_ns: Ints
+    stats: Mapping[str, Ints]
+    """The stats of `INTEGER_STATS` and `TEXT_STATS` that the line has; -1 if an event has none."""
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def stat(self, name: str) -> Ints:
+        """Return a stat of every event, -1 where it is missing."""
+        found = self.stats.get(name)
+        return np.full(len(self), -1, np.int64) if found is None else found
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """A device or a host."""
+
+    name: str
+    kinds: list[EventKind]
+    lines: list[Line]
+    stats: Mapping[str, Value] = field(default_factory=dict)
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """Texts by the values of `TEXT_STATS`."""
+
+
+@dataclass(slots=True)
+class Recording:
+    """Everything that one file has."""
+
+    host: str
+    planes: list[Plane] = field(default_factory=list)
+    start_ns: int = 0
+    """When the capture began, ns since 1970; 0 if the file does not say."""
+    num_events: int = 0
+    num_left_out: int = 0
+    """Events that were counted but not kept: bookkeeping of thread pools, Python's own calls."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be read, a sentence each."""

@@ -1,0 +1,91 @@
+"""Events of all planes of a recording in one set of columns, each with its meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from strategy_lab.profiles.imports.recording import Ints
+
+CATEGORIES = ("compute", "collective", "transfer", "input", "wait", "other", "delay")
+COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(len(CATEGORIES))
+
+
+_SMALL = ("device", "name", "op", "category", "replica", "step")
+
+
+class Texts:
+    """Distinct texts by number."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._index: dict[str, int] = {}
+
+    def index(self, text: str) -> int:
+        found = self._index.setdefault(text, len(self.all))
+        if found == len(self.all):
+            self.all.append(text)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """One row per event. -1 means unknown. Columns of small numbers have 32 bits."""
+
+    device: Ints
+    """Index into the devices of the host; -1 for the host itself."""
+    name: Ints
+    """Op of the program, if the profile tells it, else what ran; index into `Texts`."""
+    op: Ints
+    """What ran: kernel, HLO instruction, type of the op; index into `Texts`."""
+    category: Ints
+    start_ns: Ints
+    end_ns: Ints
+    thread: Ints
+    correlation: Ints
+    """Joins a device's event with the call of the host that launched it."""
+    step_num: Ints
+    """The number in a step's annotation."""
+    instance: Ints
+    """Instance key of a collective op."""
+    bytes: Ints
+    replica: Ints
+    step: Ints
+    """Index of the step."""
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def take(self, index: Any) -> Spans:
+        return Spans(*(getattr(self, column.name)[index] for column in fields(self)))
+
+    def with_columns(self, **columns: Ints) -> Spans:
+        return replace(self, **columns)
+
+    @staticmethod
+    def of(length: int, **columns: Any) -> Spans:
+        """Return rows whose columns are arrays or one number for all; -1 if not given."""
+        made: dict[str, Any] = {}
+        for column in fields(Spans):
+            value = columns.get(column.name, -1)
+            kind = np.int32 if column.name in _SMALL else np.int64
+            is_array = isinstance(value, np.ndarray)
+            made[column.name] = (
+                value.astype(kind, copy=False) if is_array else np.full(length, value, kind)
+            )
+        return Spans(**made)
+
+    @staticmethod
+    def joined(parts: list[Spans]) -> Spans:
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return Spans.of(0)
+        return Spans(
+            *(
+                np.concatenate([getattr(part, column.name) for part in parts])
+                for column in fields(Spans)
+            )
+        )

@@ -1,0 +1,59 @@
+"""Unpack a gzip file next to nothing else: a temporary file that is gone afterwards."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+_MAGIC = b"\x1f\x8b"
+_PIECE_BYTES = 1 << 20
+MOST_BYTES = 16 << 30
+"""A file that unpacks to more is cut here: a few kB of gzip can hold terabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A file as it was packed; `problem` says what could not be unpacked."""
+
+    path: Path
+    problem: str | None = None
+
+
+@contextmanager
+def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Unpacked]:
+    """Yield the unpacked file, or `path` itself if it is not packed. Raises OSError."""
+    with path.open("rb") as file:
+        is_packed = file.read(len(_MAGIC)) == _MAGIC
+    if not is_packed:
+        yield Unpacked(path)
+        return
+    with tempfile.NamedTemporaryFile(prefix="strategy-lab-") as target:
+        problem = _unpack(path, target, most_bytes)
+        target.flush()
+        yield Unpacked(Path(target.name), problem)
+
+
+def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:
+    """Write what can be unpacked; Python's `gzip` returns nothing of a piece that is cut."""
+    written = 0
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    with path.open("rb") as file:
+        packed = file.read(_PIECE_BYTES)
+        while packed:
+            try:
+                piece = unpacker.decompress(packed, _PIECE_BYTES)
+            except zlib.error as error:
+                return f"The gzip file is damaged after {written:,} unpacked bytes: {error}"
+            written += target.write(piece)
+            if written > most_bytes:
+                return f"Only the first {most_bytes >> 30} GiB that the gzip file holds are read"
+            packed = unpacker.unconsumed_tail or unpacker.unused_data
+            if unpacker.eof and packed:  # another part follows
+                unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            packed = packed or file.read(_PIECE_BYTES)
+    return None if unpacker.eof else f"The gzip file is cut off after {written:,} unpacked bytes"

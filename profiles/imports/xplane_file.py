@@ -1,0 +1,127 @@
+"""Read an XSpace file of any size and in any state.
+
+The file is mapped, and lines are decoded one piece at a time: protobuf itself refuses messages
+above 2 GB, and refuses a whole file where one byte is wrong.
+"""
+
+from __future__ import annotations
+
+import mmap
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from strategy_lab.profiles.imports.event_names import is_left_out
+from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
+from strategy_lab.profiles.imports.recording import (
+    EPOCH_NS,
+    INTEGER_STATS,
+    TEXT_STATS,
+    Plane,
+    Recording,
+)
+from strategy_lab.profiles.imports.xplane_line import LineReader
+from strategy_lab.profiles.imports.xplane_names import Place, PlaneNames, read_names
+
+MOST_EVENTS = 10_000_000
+"""Events that are kept of one file: as many as a run's table of spans may have."""
+_METADATA_PLANES = ("/host:metadata",)
+_PLANES, _HOSTNAMES = 1, 4
+_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _STATS = 2, 3, 4, 5, 6
+
+
+@dataclass(slots=True)
+class _PlaneParts:
+    """Where the parts of a plane are in the file."""
+
+    name: str = ""
+    parts: dict[int, list[Place]] = field(default_factory=dict)
+    damage: str | None = None
+
+
+def read_xplane(path: Path, host: str = "") -> Recording:
+    """Return what a file has; `problems` says what it has not. Raises OSError.
+
+    `host` is its name if the file does not have one.
+    """
+    found = Recording(host)
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return found
+        with closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as buffer:
+            _read_space(buffer, found)
+    return found
+
+
+def _read_space(buffer: mmap.mmap, found: Recording) -> None:
+    planes = []
+    try:
+        for number, kind, begin, end in fields(buffer, 0, len(buffer)):
+            if number == _PLANES and abs(kind) == BYTES:
+                planes.append(_split_plane(buffer, begin, end))
+            elif number == _HOSTNAMES and kind == BYTES and not found.host:
+                found.host = buffer[begin:end].decode("utf-8", "replace")
+    except DamagedError as error:
+        found.problems.append(f"The file is damaged or cut off: {error}; what follows is not read")
+    names = [_names_of(buffer, plane) for plane in planes]
+    found.start_ns = next(
+        (
+            start
+            for each in names
+            if isinstance(start := each.own.get("profile_start_time"), int) and start > EPOCH_NS
+        ),
+        0,
+    )
+    # Devices first: if there are too many events, those of the host are left out.
+    order = sorted(range(len(planes)), key=lambda i: not planes[i].name.startswith("/device:"))
+    for index in order:
+        found.planes.append(_read_plane(buffer, planes[index], names[index], found))
+
+
+def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
+    plane = _PlaneParts()
+    try:
+        for number, kind, first, last in fields(buffer, begin, end):
+            if number == _NAME and kind == BYTES:
+                plane.name = buffer[first:last].decode("utf-8", "replace")
+            elif abs(kind) == BYTES and (kind == BYTES or number == _LINES):
+                plane.parts.setdefault(number, []).append((first, last))
+    except DamagedError as error:
+        plane.damage = str(error)
+    return plane
+
+
+def _names_of(buffer: Buffer, plane: _PlaneParts) -> PlaneNames:
+    if plane.name in _METADATA_PLANES:  # programs, often hundreds of MB
+        return PlaneNames()
+    wanted = (_EVENT_METADATA, _STAT_METADATA, _STATS)
+    return read_names(buffer, *(plane.parts.get(number, []) for number in wanted))
+
+
+def _read_plane(
+    buffer: mmap.mmap, parts: _PlaneParts, names: PlaneNames, found: Recording
+) -> Plane:
+    kind_ids = np.asarray(sorted(names.kinds), np.int64)
+    kinds = [names.kinds[int(key)] for key in kind_ids]
+    plane = Plane(parts.name, kinds, [], names.own, names.stats)
+    reader = LineReader(
+        buffer,
+        kind_ids,
+        np.asarray([is_left_out(kind.name) for kind in kinds], bool),
+        {key: name for key, name in names.stats.items() if name in (*INTEGER_STATS, *TEXT_STATS)},
+    )
+    problems = [parts.damage] if parts.damage else []
+    if names.num_damaged:
+        problems.append(f"{names.num_damaged:,} names cannot be read")
+    for begin, end in parts.parts.get(_LINES, []):
+        kept = sum(len(line) for each in found.planes for line in each.lines)
+        kept += sum(len(line) for line in plane.lines)
+        line = reader.read(begin, end, found.start_ns, MOST_EVENTS - kept)
+        plane.lines.append(line)
+    found.num_events += reader.num_events
+    found.num_left_out += reader.num_left_out
+    problems += reader.problems
+    found.problems += [f"Plane {parts.name or 'without a name'}: {text}" for text in problems]
+    return plane

@@ -1,0 +1,341 @@
+"""Makes the graph of a captured step from a segment's recording.
+
+What a node waits for: its inputs in the recorded graph, the op before it on its thread, and, for a
+device's first op in a call, the host. An edge that the recorded times contradict is dropped and
+counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_lab.profiles.capture.graph import SENDS, Node
+from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.replay.dependencies import dependencies
+from strategy_lab.profiles.replay.recording import Recording
+from strategy_lab.profiles.replay.step_graph import (
+    END,
+    END_GAP,
+    ENTER,
+    ENTRY,
+    HOST,
+    HOST_GAP,
+    INLINE,
+    NO_GAP,
+    WAKE,
+    Nodes,
+    StepGraph,
+)
+from strategy_lab.profiles.tables.columns import floats, ints, texts
+
+_NEAR_NS = 2_000
+"""Times of different threads are read one after the other."""
+PARALLEL_NS = 100_000
+"""TensorFlow splits an op of this length over the threads of all cores (Eigen's thread pool)."""
+_NO_CORE = ("delay", "collective", "input", HOST)
+
+
+@dataclass(slots=True)
+class _Event:
+    """A node of the graph to be."""
+
+    start: float
+    end: float
+    op: str
+    name: str
+    category: str
+    replica: int = -1
+    device: str = ""
+    thread: int = -1
+    launch: int = WAKE
+    bytes: float = np.nan
+    node: int = -1
+    """Index in the recorded graph."""
+    function: int = -1
+    before: list[_Event] = field(default_factory=list)
+    at: int = -1
+    """Its number in the step's graph."""
+
+
+class StepBuilder:
+    """Builds the graphs of a segment's steps; what they share is computed once."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._node_of = recording.node_of
+        recorded = {
+            key
+            for rows in recording.tables["spans"].values()
+            for key in zip(texts(rows, "device"), texts(rows, "name"), strict=True)
+        }
+        with_events = {node.index for key, node in self._node_of.items() if key in recorded}
+        self._before = dependencies(recording.graph, with_events)
+
+    def build(self, step: int) -> StepGraph:
+        """Return the graph of a captured step."""
+        begin, until = self._recording.bounds[step]
+        spans = self._recording.rows("spans", step)
+        host = _host_events(spans, begin, until)
+        ops = self._op_events(spans, begin, host)
+        received = self._receives(step, begin, ops)
+        members, exits = self._collectives(step, begin)
+        events = [*host, *ops, *received, *members, *exits]
+        self._connect(events, host)
+        cores = self._recording.cores
+        return _graph(self._recording.segment.segment, step, float(until - begin), events, cores)
+
+    def _op_events(self, spans: pa.Table | None, begin: int, host: list[_Event]) -> list[_Event]:
+        """Return the ops that the step's functions ran; those of the input belong to it."""
+        if spans is None:
+            return []
+        of_input = Intervals.union(
+            (
+                np.array([event.start for event in host], np.int64),
+                np.array([event.end for event in host], np.int64),
+            )
+        )
+        starts = ints(spans, "start_ns") - begin
+        inside = of_input.contains(starts).tolist()
+        columns = (
+            starts.tolist(),
+            ints(spans, "duration_ns").tolist(),
+            texts(spans, "op"),
+            texts(spans, "name"),
+            texts(spans, "category"),
+            ints(spans, "replica").tolist(),
+            texts(spans, "device"),
+            ints(spans, "thread").tolist(),
+            inside,
+        )
+        found = []
+        for start, length, op, name, category, replica, device, thread, is_input in zip(
+            *columns, strict=True
+        ):
+            node = self._node_of.get((device, name)) if device and name else None
+            if node is None or is_input or category == "collective":
+                continue
+            found.append(
+                _Event(
+                    start,
+                    start + length,
+                    op or "",
+                    name,
+                    category or "other",
+                    replica,
+                    device,
+                    thread,
+                    node=node.index,
+                    function=node.function,
+                )
+            )
+        return found
+
+    def _receives(self, step: int, begin: int, ops: list[_Event]) -> list[_Event]:
+        """Return a node per tensor that reached another device: from its send to its arrival."""
+        rows = self._recording.rows("transfers", step)
+        if rows is None:
+            return []
+        graph = self._recording.graph
+        sends = {(e.device, e.start): e for e in ops if graph.nodes[e.node].op in SENDS}
+        columns = (
+            (ints(rows, "start_ns") - begin).tolist(),
+            floats(rows, "duration_ms").tolist(),
+            texts(rows, "send_device"),
+            floats(rows, "bytes").tolist(),
+        )
+        found = []
+        for start, took_ms, device, size in zip(*columns, strict=True):
+            send = sends.get((device or "", start))
+            peer = graph.peer(graph.nodes[send.node]) if send else None
+            if send is None or peer is None:
+                continue
+            arrived = max(start + (0.0 if math.isnan(took_ms) else took_ms) * 1e6, send.end)
+            replica = graph.replica_of.get(peer.device, -1)
+            found.append(_receive(peer, send.end, arrived, replica, size))
+        return found
+
+    def _collectives(self, step: int, begin: int) -> tuple[list[_Event], list[_Event]]:
+        """Return the entries of all members and their exits."""
+        rows = self._recording.rows("collectives", step)
+        if rows is None:
+            return [], []
+        columns = (
+            (ints(rows, "start_ns") - begin).tolist(),
+            floats(rows, "wait_ms").tolist(),
+            floats(rows, "transfer_ms").tolist(),
+            ints(rows, "instance").tolist(),
+            texts(rows, "device"),
+            texts(rows, "name"),
+            texts(rows, "op"),
+            ints(rows, "replica").tolist(),
+            floats(rows, "bytes").tolist(),
+            texts(rows, "source"),
+        )
+        turns: dict[tuple[str, int], int] = defaultdict(int)
+        groups: dict[tuple[int, int], list[tuple[_Event, _Event]]] = defaultdict(list)
+        for start, wait, transfer, instance, device, name, op, replica, size, source in zip(
+            *columns, strict=True
+        ):
+            node = self._node_of.get((device or "", name or ""))
+            if source != "measured" or node is None or math.isnan(wait + transfer):
+                continue
+            turn = turns[device or "", instance]
+            turns[device or "", instance] += 1
+            own = (op or "", name or "")
+            enter = _Event(start, start, *own, ENTER, replica, device or "", bytes=size)
+            enter.node, enter.function = node.index, node.function
+            all_there = start + wait * 1e6
+            leave = _Event(
+                all_there, all_there + transfer * 1e6, *own, "collective", replica, device or ""
+            )
+            leave.bytes, leave.launch, leave.node = size, NO_GAP, node.index
+            groups[instance, turn].append((enter, leave))
+        for pairs in groups.values():
+            there = max(enter.start for enter, _ in pairs)
+            for _, leave in pairs:
+                # The end is what is recorded; ranks of one group agree on when all were there.
+                leave.start, leave.before = there, [enter for enter, _ in pairs]
+                leave.end = max(leave.end, there)
+        flat = [pair for pairs in groups.values() for pair in pairs]
+        return [enter for enter, _ in flat], [leave for _, leave in flat]
+
+    def _connect(self, events: list[_Event], host: list[_Event]) -> None:
+        events.sort(key=lambda event: (event.start, event.end))
+        latest: dict[int, _Event] = {}
+        last_on_thread: dict[tuple[int, str], _Event] = {}
+        first_of: dict[tuple[int, str], _Event] = {}
+        last_of: dict[int, _Event] = {}
+        ended = _Ended(host)
+        for event in events:
+            if event.category == HOST:
+                continue
+            if event.category != "collective":
+                event.before += [
+                    latest[each] for each in self._before.get(event.node, ()) if each in latest
+                ]
+                key = (event.function, event.device)
+                if key not in first_of and event.launch == WAKE:
+                    first_of[key], event.launch = event, ENTRY
+                    event.before += ended.host_before(event.start)
+                    if event.function not in last_of:
+                        event.before += [
+                            last
+                            for function, last in last_of.items()
+                            if last.end <= event.start and function != event.function
+                        ]
+                elif first := first_of.get(key):
+                    event.before.append(first)
+            if event.thread > 0:
+                before = last_on_thread.get((event.thread, event.device))
+                if before is not None and before.end <= event.start + _NEAR_NS:
+                    event.before.append(before)
+                    if event.launch == WAKE and _is_last(before, event.before):
+                        event.launch = INLINE
+                last_on_thread[event.thread, event.device] = event
+            if event.category != ENTER:
+                latest[event.node] = event
+                known = last_of.get(event.function)
+                if known is None or event.end > known.end:
+                    last_of[event.function] = event
+
+
+def _is_last(before: _Event, every: list[_Event]) -> bool:
+    return before.end >= max(each.end for each in every)
+
+
+class _Ended:
+    """The host's nodes by their end."""
+
+    def __init__(self, host: list[_Event]) -> None:
+        self._host = host
+
+    def host_before(self, start: float) -> list[_Event]:
+        found = [event for event in self._host if event.end <= start]
+        return found[-1:]
+
+
+def _receive(peer: Node, sent: float, arrived: float, replica: int, size: float) -> _Event:
+    return _Event(
+        sent,
+        arrived,
+        peer.op,
+        peer.name,
+        "transfer",
+        replica,
+        peer.device,
+        launch=NO_GAP,
+        bytes=size,
+        node=peer.index,
+        function=peer.function,
+    )
+
+
+def _host_events(spans: pa.Table | None, begin: int, until: int) -> list[_Event]:
+    """Return the times in which the host asks for a batch, each after the one before."""
+    if spans is None:
+        return []
+    asked = [
+        (start - begin, start - begin + length)
+        for start, length, category, op in zip(
+            ints(spans, "start_ns").tolist(),
+            ints(spans, "duration_ns").tolist(),
+            texts(spans, "category"),
+            texts(spans, "op"),
+            strict=True,
+        )
+        if category == "input" and not op
+    ]
+    starts, ends = np.array(asked, np.int64).reshape(-1, 2).T
+    joined = Intervals.union((starts, np.minimum(ends, until - begin)))
+    found: list[_Event] = []
+    for start, end in zip(joined.starts.tolist(), joined.ends.tolist(), strict=True):
+        event = _Event(start, end, "input", "input", HOST, launch=HOST_GAP)
+        event.before = found[-1:]
+        found.append(event)
+    return found
+
+
+def _demand(event: _Event, cores: float) -> float:
+    if event.category in (*_NO_CORE, ENTER) or event.launch == NO_GAP:
+        return 0.0
+    is_parallel = event.end - event.start >= PARALLEL_NS and np.isfinite(cores)
+    return cores if is_parallel else 1.0
+
+
+def _graph(
+    segment: int, step: int, wall_ns: float, events: list[_Event], cores: float
+) -> StepGraph:
+    for at, event in enumerate(events):
+        event.at = at
+    end = _Event(wall_ns, wall_ns, END, END, HOST, launch=END_GAP, at=len(events))
+    waits_for, dropped = [], 0
+    for event in events:
+        kept = {
+            each.at
+            for each in event.before
+            if each.at < event.at and each.end <= event.start + _NEAR_NS
+        }
+        dropped += len({each.at for each in event.before}) - len(kept)
+        waits_for.append(tuple(sorted(kept)))
+    awaited = {each for before in waits_for for each in before}
+    waits_for.append(tuple(at for at in range(len(events)) if at not in awaited))
+    everything = [*events, end]
+    nodes = Nodes(
+        np.array([event.start for event in everything], np.float64),
+        np.array([event.end for event in everything], np.float64),
+        [event.op for event in everything],
+        [event.name for event in everything],
+        [event.category for event in everything],
+        np.array([event.replica for event in everything], np.int64),
+        [event.device for event in everything],
+        np.array([event.thread for event in everything], np.int64),
+        np.array([_demand(event, cores) for event in everything], np.float64),
+        np.array([event.launch for event in everything], np.int64),
+        np.array([event.bytes for event in everything], np.float64),
+    )
+    return StepGraph(segment, step, wall_ns, nodes, tuple(waits_for), dropped)

@@ -1,0 +1,156 @@
+"""Edits of a step: each changes the work and the launch gaps of some nodes.
+
+An edit changes no edge: what waits for what stays. Work is the length on a core of its own, so ops
+that run at other times than recorded share the cores again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from strategy_lab.profiles.replay.recording import ReplayError
+from strategy_lab.profiles.replay.step_graph import ENTER, ENTRY, HOST, HOST_GAP, StepGraph
+from strategy_lab.profiles.tables.columns import Bools, Floats
+
+COMMUNICATION = "communication"
+_MOVES = ("collective", "transfer")
+_OF_REPLICA = ("compute", "delay", "input", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What an edit changes: one entry per node, in ns."""
+
+    work_ns: Floats
+    gap_ns: Floats
+
+
+class Edit(Protocol):
+    """A change of a step."""
+
+    @property
+    def title(self) -> str:
+        """What it is, to be put after `With` or `Without`: `without the injected delay`."""
+        ...
+
+    def apply(self, graph: StepGraph, times: Times) -> None:
+        """Change the times in place. Raises ReplayError if the step has no such node."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDelay:
+    """The lab's injected delays take no time."""
+
+    title: str = "without the injected delay"
+
+    def apply(self, graph: StepGraph, times: Times) -> None:
+        chosen = of_category(graph, ("delay",))
+        if not chosen.any():
+            raise ReplayError(
+                "No injected delay was recorded in this segment's steps",
+                advice="Record a run with --inject delay:replica=1,ms=30 to see one",
+            )
+        times.work_ns[chosen] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class InputFree:
+    """The batch is there when the step asks for it."""
+
+    title: str = "with input for free"
+
+    def apply(self, graph: StepGraph, times: Times) -> None:
+        chosen = of_category(graph, ("input",)) | (
+            of_category(graph, (HOST,)) & (graph.nodes.launch == HOST_GAP)
+        )
+        if not chosen.any():
+            raise ReplayError("The recorded steps have no time in which they ask for a batch")
+        times.work_ns[chosen] = 0.0
+        times.gap_ns[chosen & (graph.nodes.launch == HOST_GAP)] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """The ops of a kind take 1/times as long."""
+
+    kind: str
+    """Type of op (`Conv2D`), a category of the table `spans`, or `communication`."""
+    times: float
+
+    @property
+    def title(self) -> str:
+        if np.isinf(self.times):
+            return f"with {self.kind} for free"
+        return f"with {self.kind} {self.times:g} times as fast"
+
+    def apply(self, graph: StepGraph, times: Times) -> None:
+        chosen = self._chosen(graph)
+        if not chosen.any():
+            kinds = sorted({*graph.nodes.op} - {"", "end", "input"})
+            raise ReplayError(
+                f"No op of kind {self.kind!r} is in the recorded steps",
+                advice=f"Choose communication, compute, or one of {', '.join(kinds[:30])}",
+            )
+        times.work_ns[chosen] /= self.times
+
+    def _chosen(self, graph: StepGraph) -> Bools:
+        if self.kind == COMMUNICATION:
+            return of_category(graph, _MOVES)
+        wanted = self.kind.lower()
+        nodes = graph.nodes
+        return np.array(
+            [
+                category not in (HOST, ENTER) and wanted in (op.lower(), category)
+                for op, category in zip(nodes.op, nodes.category, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AverageReplica:
+    """A replica's ops, delays and late start are as long as the mean of the other replicas'."""
+
+    replica: int
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"with {self.name or f'replica {self.replica}'} as fast as the others"
+
+    def apply(self, graph: StepGraph, times: Times) -> None:
+        own = graph.nodes.replica == self.replica
+        others = (graph.nodes.replica >= 0) & ~own
+        if not own.any() or not others.any():
+            raise ReplayError(
+                f"Replica {self.replica} has no other replica to compare with in the recorded steps"
+            )
+        to_mean_of(graph, times.work_ns, own, others)
+        gaps, entries = times.gap_ns, graph.nodes.launch == ENTRY
+        if (entries & own).any() and (entries & others).any():
+            gaps[entries & own] = min(gaps[entries & others].mean(), gaps[entries & own].mean())
+
+
+def to_mean_of(graph: StepGraph, work_ns: Floats, own: Bools, others: Bools) -> None:
+    """Scale the work of `own`, by type of op, to the mean of the replicas of `others`."""
+    nodes = graph.nodes
+    kinds = np.array(nodes.op, dtype=object)
+    num_others = max(len(set(nodes.replica[others].tolist())), 1)
+    work = of_category(graph, _OF_REPLICA)
+    totals: dict[str, float] = defaultdict(float)
+    for at in np.flatnonzero(others & work).tolist():
+        totals[nodes.op[at]] += work_ns[at] / num_others
+    for kind in {nodes.op[at] for at in np.flatnonzero(own & work).tolist()}:
+        chosen = own & work & (kinds == kind)
+        total = float(work_ns[chosen].sum())
+        if total > 0:
+            work_ns[chosen] *= totals.get(kind, 0.0) / total
+
+
+def of_category(graph: StepGraph, wanted: tuple[str, ...]) -> Bools:
+    """Return which nodes are of these categories."""
+    return np.array([category in wanted for category in graph.nodes.category])

@@ -1,0 +1,96 @@
+"""Launch gaps by the op and how it is launched, from other steps than the one that is replayed.
+
+Gaps are skewed: most are short, a few last until the scheduler returns. Along a path their mean
+counts, but a path of the longest is not taken in a usual step, so a gap is modelled as
+`median + tail * (mean - median)` of its kind. One `tail` for the run, fitted to the length of the
+steps that the model comes from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.step_graph import ENTRY, HOST_GAP, NO_GAP, StepGraph
+from strategy_lab.profiles.tables.columns import Floats
+
+FEWEST = 3
+"""With fewer recorded gaps of a kind, all gaps of its kind of launch count."""
+Key = tuple[int, str]
+
+
+def gap_keys(graph: StepGraph) -> list[Key]:
+    """Return the kind of each node's gap: how it is launched, and its op or device."""
+    nodes = graph.nodes
+    kinds: list[Key] = []
+    inputs = 0
+    for launch, op, device in zip(nodes.launch.tolist(), nodes.op, nodes.device, strict=True):
+        if launch == ENTRY:
+            kinds.append((launch, device))
+        elif launch == HOST_GAP:
+            kinds.append((launch, str(inputs)))
+            inputs += 1
+        else:
+            kinds.append((launch, op))
+    return kinds
+
+
+class GapModel:
+    """The gaps of several steps."""
+
+    def __init__(self, graphs: Sequence[StepGraph], works: Sequence[Floats], cores: float) -> None:
+        """`works` are the lengths of the graphs' nodes on a core of their own."""
+        pooled: dict[Key, list[float]] = defaultdict(list)
+        of_launch: dict[int, list[float]] = defaultdict(list)
+        for graph in graphs:
+            for key, gap in zip(gap_keys(graph), graph.gap_ns.tolist(), strict=True):
+                pooled[key].append(gap)
+                of_launch[key[0]].append(gap)
+        self._fallback = {launch: _moments(gaps) for launch, gaps in of_launch.items()}
+        self._usual = {
+            key: _moments(gaps) if len(gaps) >= FEWEST else self._fallback[key[0]]
+            for key, gaps in pooled.items()
+        }
+        self.tail = 0.0
+        self.tail = self._fitted(graphs, works, cores)
+
+    def gaps_ns(self, graph: StepGraph) -> Floats:
+        """Return a gap for each node of a step."""
+        return self._gaps_ns(graph, self.tail)
+
+    def _gaps_ns(self, graph: StepGraph, tail: float) -> Floats:
+        none = (0.0, 0.0)
+        found = np.array(
+            [
+                none
+                if key[0] == NO_GAP
+                else self._usual.get(key) or self._fallback.get(key[0], none)
+                for key in gap_keys(graph)
+            ]
+        )
+        gaps: Floats = found[:, 0] + tail * (found[:, 1] - found[:, 0])
+        return gaps
+
+    def _fitted(self, graphs: Sequence[StepGraph], works: Sequence[Floats], cores: float) -> float:
+        """Return the tail at which half of the steps replay too long."""
+        errors = [
+            np.median(
+                [
+                    simulate(graph, work, self._gaps_ns(graph, tail), cores).length_ns
+                    / graph.wall_ns
+                    - 1
+                    for graph, work in zip(graphs, works, strict=True)
+                ]
+            )
+            for tail in (0.0, 1.0)
+        ]
+        rise = float(errors[1] - errors[0])
+        return float(np.clip(-errors[0] / rise, 0.0, 1.0)) if rise > 0 else 0.0
+
+
+def _moments(gaps: list[float]) -> tuple[float, float]:
+    values = np.asarray(gaps)
+    return float(np.median(values)), float(values.mean())

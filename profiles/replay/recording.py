@@ -1,0 +1,186 @@
+"""What a segment's captures recorded for a replay, or why they do not allow one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, read_graph
+from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
+from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.run.topology import has_servers
+from strategy_lab.profiles.tables.columns import floats, ints, is_one_of, of_segment
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+FEWEST_STEPS = 3
+"""A launch gap comes from other steps than the replayed one: two of them, at least."""
+_TABLES = ("spans", "transfers", "collectives")
+
+
+class ReplayError(LabError):
+    """The recording does not allow a replay; the text says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The captured steps of a segment that can be replayed."""
+
+    segment: SegmentOpened
+    graph: Graph
+    steps: tuple[int, ...]
+    """Captured steps, those that trace left out, in order."""
+    bounds: dict[int, tuple[int, int]]
+    """Start and end of each, in ns since the epoch."""
+    cores: float
+    """CPU cores that the process may use; infinite if its ops do not run on them."""
+    tables: dict[str, dict[int, pa.Table]] = field(repr=False)
+    """Rows by table and step."""
+
+    def rows(self, table: str, step: int) -> pa.Table | None:
+        """Return a step's rows of `spans`, `transfers` or `collectives`; None if it has none."""
+        return self.tables[table].get(step)
+
+    @property
+    def node_of(self) -> dict[tuple[str, str], Node]:
+        """Nodes by device and name; of equal ones that in the function with most nodes."""
+        sizes = Counter(node.function for node in self.graph.nodes)
+        ordered = sorted(self.graph.nodes, key=lambda node: sizes[node.function])
+        return {(node.device, node.name): node for node in ordered}
+
+
+def read_recording(profile: Profile, segment: int) -> Recording:
+    """Return what a segment recorded; once per profile.
+
+    Raises ReplayError if it cannot be replayed.
+    """
+    return profile.once(("replay_recording", segment), lambda: _read(profile, segment))
+
+
+def why_no_replay(profile: Profile, segment: int) -> str | None:
+    """Return why a segment cannot be replayed, as a sentence; None if it can."""
+    try:
+        read_recording(profile, segment)
+    except ReplayError as error:
+        return str(error)
+    return None
+
+
+def _read(profile: Profile, segment: int) -> Recording:
+    opened = next((item for item in profile.segments if item.segment == segment), None)
+    if opened is None:
+        raise ReplayError(
+            f"There is no segment {segment} to replay: the run recorded {len(profile.segments)}",
+            advice="Choose a segment that the run has",
+        )
+    _check_kind(opened)
+    bounds = _bounds(profile, segment)
+    if len(bounds) < FEWEST_STEPS:
+        raise ReplayError(
+            _too_few(profile, segment, len(bounds)),
+            advice="Record more captured steps (--set capture.every_step=true)",
+        )
+    graph = _graph(profile, opened)
+    return Recording(
+        opened,
+        graph,
+        tuple(sorted(bounds)),
+        bounds,
+        _cores(profile, opened),
+        {name: _by_step(of_segment(profile.table(name), segment)) for name in _TABLES},
+    )
+
+
+def _check_kind(segment: SegmentOpened) -> None:
+    if has_servers(segment):
+        raise ReplayError(
+            "Steps of parameter servers cannot be replayed: each worker runs its own, and only "
+            "their times are recorded, not their ops"
+        )
+    if segment.num_workers > 1:
+        raise ReplayError(
+            f"This segment runs in {segment.num_workers} processes, and a replay needs the ops of "
+            "all of them on one clock",
+            advice="Record the same replicas in one process (mirrored) to replay them",
+        )
+
+
+def _too_few(profile: Profile, segment: int, count: int) -> str:
+    known = step_times(profile, segment).count
+    if count:
+        return (
+            f"Segment {segment} has {units.counted(count, 'captured step')}, and a replay needs "
+            f"{FEWEST_STEPS}: launch gaps come from other steps than the replayed one"
+        )
+    if not known:
+        return "This run recorded no step"
+    if profile.table("marks").num_rows:
+        return "This run has timestamps of its replicas and no captured step: ops are not recorded"
+    return f"None of the {known} steps of segment {segment} is captured"
+
+
+def _bounds(profile: Profile, segment: int) -> dict[int, tuple[int, int]]:
+    rows = of_segment(profile.table("replica_steps"), segment)
+    rows = rows.filter(pa.array(is_one_of(rows, "source", ("measured",))))
+    steps = step_times(profile, segment)
+    traced = set(steps.step[~steps.settled].tolist())
+    found: dict[int, tuple[int, int]] = {}
+    columns = (ints(rows, "step"), ints(rows, "start_ns"), floats(rows, "wall_ms"))
+    for step, start, wall in zip(*(each.tolist() for each in columns), strict=True):
+        if step not in traced and wall > 0:
+            found[step] = (start, start + round(wall * 1e6))
+    return found
+
+
+def _graph(profile: Profile, opened: SegmentOpened) -> Graph:
+    """Return the graph that the segment's captures were joined with."""
+    for source in profile.sources:
+        windows = [item for item in source.of_kind(WindowCaptured) if not item.error]
+        if not any(item.segment == opened.segment for item in windows):
+            continue
+        folder = WorkerFolder(
+            (profile.path / source.file).parent, source.worker or 0, source.generation or 0
+        )
+        path = folder.graph(opened.segment)
+        if path.exists():
+            try:
+                return read_graph(path, opened.replica_devices, opened.core_devices or ())
+            except RunFolderError as error:
+                raise ReplayError(f"A replay needs the graph of the step: {error}") from None
+    raise ReplayError(
+        f"The graph of segment {opened.segment} is missing, which says what each op waits for",
+        advice="Record the run again; an imported profile has no graph",
+    )
+
+
+def _cores(profile: Profile, opened: SegmentOpened) -> float:
+    """Ops of virtual CPUs share the host's cores; those of accelerators have their own."""
+    if not all("CPU" in device for device in opened.replica_devices):
+        return np.inf
+    environment = profile.environment
+    return float(environment.host.cpus or np.inf) if environment else np.inf
+
+
+def _by_step(rows: pa.Table) -> dict[int, pa.Table]:
+    """Return the rows of each step, in order of start; waits for receives left out."""
+    if "op" in rows.schema.names and "category" in rows.schema.names:
+        gaps = is_one_of(rows, "op", RECEIVES)
+        rows = rows.filter(pa.array(~gaps))
+    step = ints(rows, "step")
+    order = np.lexsort((ints(rows, "start_ns"), step))
+    rows, step = rows.take(pa.array(order)), step[order]
+    numbers, first = np.unique(step, return_index=True)
+    ends = [*first[1:].tolist(), len(step)]
+    return {
+        number: rows.slice(begin, until - begin)
+        for number, begin, until in zip(numbers.tolist(), first.tolist(), ends, strict=True)
+        if number >= 0
+    }

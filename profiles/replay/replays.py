@@ -1,0 +1,141 @@
+"""The captured steps of a segment replayed, and how far the replay is from what was measured.
+
+Half of the steps lends its launch gaps to the other half, so that no step is replayed with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from strategy_lab.profiles.replay.build import StepBuilder
+from strategy_lab.profiles.replay.launch_gaps import GapModel
+from strategy_lab.profiles.replay.recording import Recording, read_recording
+from strategy_lab.profiles.replay.simulate import Schedule, own_work, simulate
+from strategy_lab.profiles.replay.step_graph import StepGraph
+from strategy_lab.profiles.tables.columns import Floats
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+MOST_STEPS = 24
+"""Of more captured steps, so many at equal distances are replayed."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One step, replayed without an edit."""
+
+    graph: StepGraph
+    work_ns: Floats
+    """Length of each node on a core of its own."""
+    gap_ns: Floats
+    """Launch gap of each node, from other steps."""
+    schedule: Schedule
+    cores: float
+
+    @property
+    def error(self) -> float:
+        """`(T_replay - T_measured) / T_measured`."""
+        return self.schedule.length_ns / self.graph.wall_ns - 1
+
+    @property
+    def unexplained_ns(self) -> float:
+        """`T_measured - T_replay`."""
+        return self.graph.wall_ns - self.schedule.length_ns
+
+
+@dataclass(frozen=True)
+class Replays:
+    """The replayed steps of a segment."""
+
+    recording: Recording
+    steps: tuple[Replay, ...]
+
+    @property
+    def error(self) -> float:
+        """Median of `|T_replay - T_measured| / T_measured`."""
+        return float(np.median(self._errors))
+
+    @property
+    def error_p95(self) -> float:
+        """95th percentile of it."""
+        return float(np.quantile(self._errors, 0.95))
+
+    @property
+    def measured_ms(self) -> float:
+        """Median length of the captured steps that were replayed."""
+        return float(np.median([step.graph.wall_ns for step in self.steps])) / 1e6
+
+    @property
+    def replayed_ms(self) -> float:
+        """Median length of their replays."""
+        return float(np.median([step.schedule.length_ns for step in self.steps])) / 1e6
+
+    @property
+    def unexplained_ms(self) -> float:
+        """Median of `T_measured - T_replay`: positive if steps take longer than their replay."""
+        return float(np.median([step.unexplained_ns for step in self.steps])) / 1e6
+
+    @property
+    def middle(self) -> Replay:
+        """The replayed step of median length."""
+        ordered = sorted(self.steps, key=lambda step: step.graph.wall_ns)
+        return ordered[(len(ordered) - 1) // 2]
+
+    @property
+    def _errors(self) -> Floats:
+        return np.abs([step.error for step in self.steps])
+
+
+def replays(profile: Profile, segment: int) -> Replays:
+    """Replay the captured steps of a segment; once per profile.
+
+    Raises ReplayError if the recording does not allow it.
+    """
+    return profile.once(("replays", segment), lambda: replay_all(read_recording(profile, segment)))
+
+
+def replay_all(recording: Recording) -> Replays:
+    """Replay the steps of a recording."""
+    builder = StepBuilder(recording)
+    graphs = [builder.build(step) for step in _chosen(recording.steps)]
+    return Replays(recording, replay_graphs(graphs, recording.cores))
+
+
+def replay_graphs(graphs: Sequence[StepGraph], cores: float) -> tuple[Replay, ...]:
+    """Replay every other step with the launch gaps of those between them, and the reverse."""
+    works = [own_work(graph, cores) for graph in graphs]
+    models = [GapModel(graphs[1 - half :: 2], works[1 - half :: 2], cores) for half in (0, 1)]
+    found = []
+    for number, (graph, work) in enumerate(zip(graphs, works, strict=True)):
+        gaps = models[number % 2].gaps_ns(graph)
+        found.append(Replay(graph, work, gaps, simulate(graph, work, gaps, cores), cores))
+    return tuple(found)
+
+
+def replay_of(profile: Profile, segment: int, step: int) -> Replay:
+    """Replay one captured step with the launch gaps of others.
+
+    Raises ReplayError if the recording does not allow it, KeyError if the step is not captured.
+    """
+    known = replays(profile, segment)
+    for each in known.steps:
+        if each.graph.step == step:
+            return each
+    graph = StepBuilder(known.recording).build(step)
+    others = known.steps
+    cores = known.recording.cores
+    model = GapModel([each.graph for each in others], [each.work_ns for each in others], cores)
+    work, gaps = own_work(graph, cores), model.gaps_ns(graph)
+    return Replay(graph, work, gaps, simulate(graph, work, gaps, cores), cores)
+
+
+def _chosen(steps: Sequence[int]) -> list[int]:
+    if len(steps) <= MOST_STEPS:
+        return list(steps)
+    places = np.linspace(0, len(steps) - 1, MOST_STEPS).round().astype(int)
+    return [steps[at] for at in places.tolist()]

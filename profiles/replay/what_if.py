@@ -1,0 +1,103 @@
+"""How long would a step be with an edit? The prediction with its error and its interval.
+
+    predicted = median over steps of (T_measured + T_edited - T_replay)
+
+What the replay does not explain of a step stays as it was measured. The interval holds 90 % of the
+medians of resampled steps (bootstrap), and is widened at both ends by the 95th percentile of the
+replay error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from strategy_lab.profiles.replay.edits import Edit, Times
+from strategy_lab.profiles.replay.replays import Replay, Replays, replays
+from strategy_lab.profiles.replay.simulate import Schedule, simulate
+from strategy_lab.profiles.tables.columns import Floats
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+_DRAWS = 1000
+_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A prediction beside what was measured. Steps are captured ones; lengths are medians."""
+
+    segment: int
+    edits: tuple[str, ...]
+    """Titles of the edits, in their order."""
+    num_steps: int
+    measured_ms: float
+    replayed_ms: float
+    replay_error: float
+    """Median of `|T_replay - T_measured| / T_measured`."""
+    replay_error_p95: float
+    unexplained_ms: float
+    """Median of `T_measured - T_replay`."""
+    predicted_ms: float
+    low_ms: float
+    """Lower end of the interval of the prediction."""
+    high_ms: float
+
+    @property
+    def speedup(self) -> float:
+        """`T_measured / T_predicted`."""
+        return self.measured_ms / self.predicted_ms if self.predicted_ms > 0 else float("inf")
+
+    @property
+    def is_within_error(self) -> bool:
+        """Whether the interval holds the measured step: the edit may change nothing."""
+        return self.low_ms <= self.measured_ms <= self.high_ms
+
+
+def what_if(profile: Profile, segment: int, edits: Sequence[Edit]) -> WhatIf:
+    """Predict a segment's step with these edits.
+
+    Raises ReplayError if the recording does not allow it, or has nothing that an edit changes.
+    """
+    return predict(replays(profile, segment), edits)
+
+
+def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
+    """Return the prediction from replayed steps."""
+    measured = np.array([step.graph.wall_ns for step in known.steps])
+    edited = np.array([edited_schedule(step, edits).length_ns for step in known.steps])
+    replayed = np.array([step.schedule.length_ns for step in known.steps])
+    lengths = np.maximum(measured + edited - replayed, 0.0) / 1e6
+    low, high = _interval(lengths, known.error_p95)
+    return WhatIf(
+        segment=known.recording.segment.segment,
+        edits=tuple(edit.title for edit in edits),
+        num_steps=len(known.steps),
+        measured_ms=known.measured_ms,
+        replayed_ms=known.replayed_ms,
+        replay_error=known.error,
+        replay_error_p95=known.error_p95,
+        unexplained_ms=known.unexplained_ms,
+        predicted_ms=float(np.median(lengths)),
+        low_ms=low,
+        high_ms=high,
+    )
+
+
+def edited_schedule(step: Replay, edits: Sequence[Edit]) -> Schedule:
+    """Return the step with the edits applied, in their order."""
+    times = Times(step.work_ns.copy(), step.gap_ns.copy())
+    for edit in edits:
+        edit.apply(step.graph, times)
+    return simulate(step.graph, times.work_ns, times.gap_ns, step.cores)
+
+
+def _interval(lengths_ms: Floats, error: float) -> tuple[float, float]:
+    draws = np.random.default_rng(_SEED).choice(lengths_ms, (_DRAWS, len(lengths_ms)))
+    low, high = np.quantile(np.median(draws, axis=1), [0.05, 0.95])
+    widened = error * float(np.median(lengths_ms))
+    return max(float(low) - widened, 0.0), float(high) + widened

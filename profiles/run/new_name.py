@@ -1,0 +1,41 @@
+"""Default name of a new run: what was asked, and a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+_LONGEST_PART = 40
+
+
+def new_name(runs: Path, spec: RunSpec) -> str:
+    """Return a name that no folder in `runs` has: `mirrored-cpu4-digits-cnn-3`.
+
+    The number is one above the highest that the other runs of the same name have.
+    """
+    parts = [spec.strategy]
+    if spec.workers > 1:
+        parts.append(f"{spec.workers}-workers")
+    if spec.devices != "auto":
+        parts.append(spec.devices.replace(":", ""))
+    parts.append(Path(spec.workload).stem)
+    return numbered_name(runs, parts)
+
+
+def numbered_name(runs: Path, parts: Sequence[str]) -> str:
+    """Return a name of these parts, and the first free number."""
+    stem = "-".join(filter(None, map(_plain, parts)))
+    # `run --repeat` adds to a name: `mirrored-1-a-2`, `mirrored-1.repeat.json`.
+    numbered = re.compile(re.escape(stem) + r"-([0-9]{1,9})(?:[-.].*)?")
+    try:
+        found = [numbered.fullmatch(path.name) for path in runs.iterdir()]
+    except OSError:
+        found = []  # no run yet
+    return f"{stem}-{1 + max((int(match[1]) for match in found if match), default=0)}"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:_LONGEST_PART].strip("-")

@@ -1,0 +1,99 @@
+"""Decode chunks of event lines, the in-graph timestamps of many steps at once.
+
+A run of 100,000 steps on four replicas has 1.2 million timestamps, each of which would become a
+Python object first. All have 19 digits (dates from 2001 on), so those of a chunk are digits at
+fixed places of a matrix of bytes.
+"""
+
+from __future__ import annotations
+
+import typing
+from typing import Any, Union, get_args
+
+import msgspec
+import numpy as np
+
+from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines
+from strategy_lab.profiles.run.events import NUM_MARKS, Event, Recorded, StepDone
+from strategy_lab.profiles.run.step_columns import Ints, StepColumns
+
+_DIGITS = 19
+_MOST_FIRST_DIGIT = 3
+"""Below `limits.LARGEST` whatever the other digits are (dates until 2096)."""
+
+_hints = typing.get_type_hints(StepDone, include_extras=True)
+_StepLine = msgspec.defstruct(
+    "_StepLine",
+    [
+        (field.name, msgspec.Raw, msgspec.Raw(b"null"))
+        if field.name == "marks_ns"
+        else (field.name, _hints[field.name])
+        if field.required
+        else (field.name, _hints[field.name], field.default)
+        for field in msgspec.structs.fields(StepDone)
+        if field.name not in Recorded.__struct_fields__
+    ],
+    bases=(Recorded,),
+    kw_only=True,
+    frozen=True,
+    gc=False,
+    tag=StepDone.__struct_config__.tag,
+)
+"""A `StepDone` whose marks are still text."""
+_LINES = msgspec.json.Decoder(
+    Union[tuple(_StepLine if kind is StepDone else kind for kind in get_args(Event))]  # noqa: UP007
+)
+
+
+def decode_chunk(chunk: bytes, left_out: LeftOut) -> tuple[list[Event], StepColumns | None]:
+    """Return the events in whole lines except steps, and the steps; None if there is no step.
+
+    Invalid lines are counted in `left_out`.
+    """
+    try:
+        found = _LINES.decode_lines(chunk)
+    except (ValueError, RecursionError):
+        return _one_by_one(chunk, left_out)
+    steps: list[Any] = [event for event in found if type(event) is _StepLine]
+    if not steps:
+        return found, None
+    marks = _marks_of([step.marks_ns for step in steps])
+    if marks is None:
+        return _one_by_one(chunk, left_out)
+    others = [event for event in found if type(event) is not _StepLine]
+    return others, StepColumns.of(steps, marks)
+
+
+def _one_by_one(chunk: bytes, left_out: LeftOut) -> tuple[list[Event], StepColumns | None]:
+    found = decode_lines(chunk, left_out)
+    steps = [event for event in found if type(event) is StepDone]
+    others = [event for event in found if type(event) is not StepDone]
+    return others, StepColumns.of(steps) if steps else None
+
+
+def _marks_of(texts: list[msgspec.Raw]) -> tuple[Ints, Ints] | None:
+    """Return `num_marks` and `marks_ns` of steps with equally many marks of 19 digits each.
+
+    Returns None for all others, valid or not.
+    """
+    joined, count = b"".join(texts), len(texts)
+    if joined == b"null" * count:
+        return np.zeros(count, np.int64), np.empty((0, NUM_MARKS), np.int64)
+    length, rest = divmod(len(joined), count)
+    one = b"[%s]" % b",".join([b"0" * _DIGITS] * NUM_MARKS)
+    num_marks, odd = divmod(length - 1, len(one) + 1)  # with a comma or bracket each
+    if rest or odd or num_marks < 1:
+        return None
+    form = np.frombuffer(b"[%s]" % b",".join([one] * num_marks), np.uint8)
+    is_digit = form == ord("0")
+    matrix = np.frombuffer(joined, np.uint8).reshape(count, length)
+    digits = (matrix[:, is_digit] - ord("0")).reshape(-1, _DIGITS)
+    if (matrix[:, ~is_digit] != form[~is_digit]).any() or (digits > 9).any():
+        return None
+    first = digits[:, 0]
+    if (first < 1).any() or (first > _MOST_FIRST_DIGIT).any():
+        return None
+    marks_ns = np.zeros(len(digits), np.int64)
+    for place in range(_DIGITS):
+        marks_ns = marks_ns * 10 + digits[:, place]
+    return np.full(count, num_marks, np.int64), marks_ns.reshape(-1, NUM_MARKS)

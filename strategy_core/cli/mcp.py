@@ -1,0 +1,48 @@
+"""`strategy-lab mcp`: the runs for coding agents, by a process of its own in this one's place."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_lab.profiles.extras import require
+
+HELP = "serve the runs to a coding agent over MCP (Model Context Protocol)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "The agent reads runs, and changes nothing. It talks to this process over stdin and "
+        "stdout, or over HTTP on 127.0.0.1 with a token. Needs the extra mcp."
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        help="folder of run folders (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--allow-run",
+        action="store_true",
+        help="let the agent start and stop runs: a workload is a program, so it can run code",
+    )
+    parser.add_argument(
+        "--http",
+        type=int,
+        metavar="PORT",
+        help="serve http://127.0.0.1:PORT/mcp instead of stdin and stdout; 0 for any free port",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    require("mcp")
+    command = [*module_command("strategy_lab.app.mcp_server"), "--runs", str(args.runs)]
+    if args.allow_run:
+        command.append("--allow-run")
+    if args.http is not None:
+        command += ["--http", str(args.http)]
+    sys.stdout.flush()
+    os.execve(sys.executable, command, with_own_code(os.environ))

@@ -1,0 +1,76 @@
+"""`strategy-lab trace`: a program of one's own, unchanged, recorded into a run folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from strategy_core.cli._run_request import read_changes
+from strategy_core.tracing.command import environment_of, name_of, python_command
+from strategy_core.tracing.settings import Settings
+from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.run.new_name import numbered_name
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+HELP = "run a program of your own, unchanged, and record it"
+_PREFIX = "capture."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Options come before the program; everything after the program is the program's own."
+    )
+    parser.usage = "strategy-lab trace [options] (SCRIPT | -m MODULE | -c CODE) [arguments]"
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="RUN",
+        help="the run folder (default: a new one in --runs)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="folder of run folders (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what is captured: a field of RunSpec's capture by its dotted path, such as "
+        "capture.every_step=true (repeatable)",
+    )
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
+    )
+    parser.add_argument(
+        "-c", dest="code", nargs=argparse.REMAINDER, help="run code, as python -c does"
+    )
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, metavar="SCRIPT", help="a script, and its arguments"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become the program: this process, its input and output, its signals and exit code."""
+    command = python_command(args.program, args.module, args.code)
+    capture = _capture(args.set)
+    name = name_of(args.program, args.module)
+    folder = args.output or args.runs / numbered_name(args.runs, [name])
+    create_run_file(folder, recorded_by="record")
+    print(f"strategy-lab: recording into {folder}", file=sys.stderr, flush=True)
+    settings = Settings(str(folder.resolve()), os.getpid(), capture)
+    sys.stdout.flush()
+    os.execve(command[0], command, environment_of(os.environ, settings))
+
+
+def _capture(changes: list[str]) -> dict[str, object]:
+    """The fields of `capture` that `--set` names; raises SpecError for other fields."""
+    spec = RunSpec().with_changes(read_changes(changes, "--set"))
+    changed: dict[str, object] = spec.capture.model_dump(exclude_defaults=True)
+    return changed

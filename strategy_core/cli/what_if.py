@@ -1,0 +1,165 @@
+"""`strategy-lab what-if`: the predicted step beside the measured one, from a replay of its ops."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from strategy_core.cli._plain import plain
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting import units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from strategy_lab.profiles.replay.critical_path import PathShare
+    from strategy_lab.profiles.replay.edits import Edit
+    from strategy_lab.profiles.replay.slowdowns import Slowdowns
+    from strategy_lab.profiles.replay.what_if import WhatIf
+    from strategy_lab.profiles.tables.store import Profile
+
+MOST_ROWS = 15
+HELP = "predict a step with something changed, by replaying its captured ops"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", metavar="RUN", help="its folder")
+    parser.add_argument(
+        "--segment", type=int, help="number of the segment (default: the run's last)"
+    )
+    parser.add_argument("--remove-delay", action="store_true", help="injected delays take no time")
+    parser.add_argument(
+        "--without-straggler",
+        action="store_true",
+        help="the late replica works as long as the mean of the others",
+    )
+    parser.add_argument("--input-free", action="store_true", help="the batch is there at once")
+    parser.add_argument(
+        "--faster",
+        action="append",
+        default=[],
+        metavar="KIND=2",
+        help="ops of this kind are 2 times as fast: a type of op such as Conv2D, compute, or "
+        "communication; KIND=inf: they take no time; repeatable",
+    )
+    parser.add_argument(
+        "--critical-path",
+        action="store_true",
+        help="also what the step of median length consists of, by kind of op, with the slack of "
+        "the ops beside it",
+    )
+    parser.add_argument(
+        "--slowdowns",
+        action="store_true",
+        help="also what differences between replicas cost: S, by type of op, by replica",
+    )
+    parser.add_argument("--json", action="store_true", help="the prediction as one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    from strategy_lab.profiles.replay.critical_path import path_table
+    from strategy_lab.profiles.replay.replays import replays
+    from strategy_lab.profiles.replay.slowdowns import slowdowns
+    from strategy_lab.profiles.replay.what_if import what_if
+
+    profile = profiles.load(args.run_folder)
+    segment = _segment(profile, args.segment)
+    found = what_if(profile, segment, _edits(args, profile, segment))
+    known = replays(profile, segment)
+    path = path_table(known.middle.graph) if args.critical_path else None
+    slower = slowdowns(known) if args.slowdowns else None
+    if args.json:
+        document = {"schema_version": 1, "run": profile.name, **asdict(found)}
+        if path is not None:
+            document["critical_path"] = [asdict(item) for item in path]
+        if slower is not None:
+            document["slowdowns"] = asdict(slower)
+        print(json.dumps(document))
+        return 0
+    _print(profile.name, found)
+    if path is not None:
+        _print_path(path)
+    if slower is not None:
+        _print_slowdowns(slower)
+    return 0
+
+
+def _segment(profile: Profile, asked: int | None) -> int:
+    if asked is not None:
+        return asked
+    if not profile.segments:
+        raise LabError(
+            f"{profile.name} recorded no step, so there is none to replay",
+            advice="It ended before its strategy was created",
+        )
+    return profile.segments[-1].segment
+
+
+def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edit]:
+    from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
+    from strategy_lab.profiles.replay.straggler import average_straggler
+
+    edits: list[Edit] = []
+    if args.remove_delay:
+        edits.append(RemoveDelay())
+    if args.without_straggler:
+        edits.append(average_straggler(profile, segment))
+    if args.input_free:
+        edits.append(InputFree())
+    return [*edits, *(_faster(text) for text in args.faster)]
+
+
+def _faster(text: str) -> Edit:
+    from strategy_lab.profiles.replay.edits import Faster
+
+    kind, _, times = text.partition("=")
+    try:
+        factor = float(times)
+    except ValueError:
+        factor = 0.0
+    if not kind or not factor > 0:
+        raise LabError(
+            f"--faster takes KIND=TIMES with a number above 0, received {text!r}",
+            advice="For example --faster Conv2D=2",
+        )
+    return Faster(kind, factor)
+
+
+def _print(name: str, found: WhatIf) -> None:
+    from strategy_lab.profiles.replay.sentences import between, error_sentence
+
+    print(plain(f"{name}, segment {found.segment}. {error_sentence(found)}"))
+    if not found.edits:
+        return
+    what = units.listed(found.edits)
+    predicted = units.milliseconds(found.predicted_ms)
+    print(plain(f"Predicted: {predicted} {what} ({between(found)})."))
+    if found.is_within_error:
+        print("The interval holds the measured step: this may change nothing.")
+    else:
+        print(f"That is {found.speedup:.2f} times as fast.")
+
+
+def _print_path(path: Sequence[PathShare]) -> None:
+    print("\nCritical path of the step of median length:")
+    for item in path[:MOST_ROWS]:
+        name = plain(f"{item.kind} {item.op}".strip())
+        spare = "" if item.slack_ms is None else f"; others have {_ms(item.slack_ms)} of slack"
+        print(
+            f"  {units.share(item.share):>6}  {_ms(item.total_ms):>9}  {item.num:4} x {name}{spare}"
+        )
+
+
+def _print_slowdowns(found: Slowdowns) -> None:
+    print(f"\nSlowdown by differences between replicas: S = {found.whole:.3f}")
+    for op, value in list(found.by_op.items())[:MOST_ROWS]:
+        print(plain(f"  S_t = {value:.3f}  {op}"))
+    for replica, value in found.by_replica.items():
+        print(f"  S_w = {value:.3f}  replica {replica}")
+
+
+def _ms(value: float) -> str:
+    return units.milliseconds(value)

@@ -1,0 +1,124 @@
+"""TensorFlow and what it needs for GPUs: versions, driver, NCCL. A child process imports it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from strategy_core.doctor.check import Check, broken, missing, present
+from strategy_core.processes.import_path import module_command, with_own_code
+
+TIMEOUT_S = 120.0
+"""A cold import takes seconds; on a busy machine or a network disk up to a minute."""
+Json = Mapping[str, Any]
+_DRIVER = Path("/proc/driver/nvidia/version")
+_NO_GPU = "runs on GPUs; virtual CPU devices emulate strategies, without their speed"
+
+
+def tensorflow_checks(
+    environment: Mapping[str, str] = os.environ,
+    timeout_s: float = TIMEOUT_S,
+    driver: Path = _DRIVER,
+) -> Iterator[Check]:
+    """TensorFlow first; if it works, what GPUs need."""
+    asked = ask(environment, timeout_s)
+    if isinstance(asked, Check):
+        yield asked
+        return
+    yield present("tensorflow", "TensorFlow", f"{asked['tensorflow']}, Keras {asked['keras']}")
+    yield from gpu_checks(asked, driver_version(driver), _package_version)
+
+
+def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
+    """What the installed TensorFlow says of itself, or the check that says why it cannot."""
+    command = module_command("strategy_core.runtime.installation")
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            env=with_own_code(environment),
+        )
+    except subprocess.TimeoutExpired:
+        return _broken(f"its import takes longer than {timeout_s:.0f} s and was ended")
+    try:
+        return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+    except (ValueError, IndexError):
+        return _broken(_why(done.returncode, done.stderr))
+
+
+def gpu_checks(
+    asked: Json, driver: str | None, package: Callable[[str], str | None]
+) -> Iterator[Check]:
+    """GPUs, their driver, CUDA and NCCL; `package` returns the version of an installed one."""
+    gpus = [device for device in asked["physical"] if device["kind"] == "GPU"]
+    if driver is None:
+        yield missing("gpu_driver", "GPU driver", "no NVIDIA driver is loaded", _NO_GPU)
+    else:
+        yield present("gpu_driver", "GPU driver", f"NVIDIA {driver}")
+    if asked["cuda"] is None:
+        found = "this TensorFlow was built for CPUs alone"
+        yield missing("cuda", "CUDA", found, _NO_GPU, _cuda_advice(driver))
+    else:
+        found = f"built for CUDA {asked['cuda']}, cuDNN {asked['cudnn']}"
+        yield present("cuda", "CUDA", found)
+    if gpus:
+        names = ", ".join(device["description"] or device["name"] for device in gpus)
+        yield present("gpus", "GPUs", f"{len(gpus)}: {names}")
+    else:
+        found = "TensorFlow sees none"
+        unusable = driver is not None and asked["cuda"] is not None
+        advice = _cuda_advice(driver) if unusable else ""
+        yield missing("gpus", "GPUs", found, _NO_GPU, advice)
+    yield _nccl(package, is_wanted=len(gpus) > 1)
+
+
+def driver_version(path: Path) -> str | None:
+    """The version of the loaded NVIDIA kernel module; None if there is none."""
+    try:
+        found = re.search(r"\b(\d+\.\d[\d.]*)", path.read_text())
+    except OSError:
+        return None
+    return found[1] if found else "of an unknown version"
+
+
+def _nccl(package: Callable[[str], str | None], *, is_wanted: bool) -> Check:
+    found = {name: package(name) for name in ("nvidia-nccl-cu12", "nvidia-nccl-cu13")}
+    for name, version in found.items():
+        if version is not None:
+            return present("nccl", "NCCL", f"{version} (package {name})")
+    advice = "Install it with: pip install 'strategy-lab[cuda]'" if is_wanted else ""
+    costs = "all-reduce between GPUs by NCCL; other cross-device algorithms work"
+    return missing("nccl", "NCCL", "no package has it here", costs, advice)
+
+
+def _package_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cuda_advice(driver: str | None) -> str:
+    return "" if driver is None else "Install it with: pip install 'strategy-lab[cuda]'"
+
+
+def _broken(why: str) -> Check:
+    advice = "Install TensorFlow again: pip install --force-reinstall tensorflow"
+    return broken("tensorflow", "TensorFlow", why, advice)
+
+
+def _why(code: int, stderr: str) -> str:
+    if code < 0:
+        return f"its import ended by signal {-code}"
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return f"it cannot be imported: {lines[-1][:300]}" if lines else f"it ended with code {code}"

@@ -1,0 +1,70 @@
+"""Private TensorFlow and Keras that tracing a program unchanged needs: no public hook exists.
+
+`tests/strategy_core/private_tf/test_tracing.py` says which one is gone when TensorFlow changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.private_tf.availability import private, required
+
+_FEATURE = "Tracing a program unchanged"
+_LOOP_BODY = "WhileBodyFuncGraph"
+
+StrategyBase: type = required("tensorflow.python.distribute.distribute_lib:StrategyBase", _FEATURE)
+"""Defines `run`, which the public strategies inherit."""
+
+Function: type = type(tf.function(lambda: None))
+"""The class of what `tf.function` returns; public only as an abstract type."""
+
+
+def iterator_types() -> list[type]:
+    """The classes that define `__next__` of eager iterators, of datasets and distributed ones."""
+    cost = "the time to fetch a batch is not measured"
+    paths = (
+        "tensorflow.python.distribute.input_lib:DistributedIteratorBase",
+        "tensorflow.python.data.ops.iterator_ops:OwnedIterator",
+    )
+    return [found for path in paths if (found := private(path, cost)) is not None]
+
+
+def epoch_iterator_type() -> Any:
+    """Keras's iterator over the batches of an epoch, which knows the batch size."""
+    return private(
+        "keras.src.trainers.epoch_iterator:EpochIterator",
+        "the examples per second of Keras's fit are unknown",
+    )
+
+
+def optimizer_types() -> list[type]:
+    """The classes that define `apply` of Keras's optimizers; public ones inherit it."""
+    import keras
+
+    kinds = keras.optimizers.Optimizer.__mro__
+    return [kind for kind in kinds if "apply" in kind.__dict__][:1]
+
+
+def is_loop_body(graph: Any) -> bool:
+    """Whether a graph is the body of a `tf.while_loop`. Public API does not tell graphs apart."""
+    return any(kind.__name__ == _LOOP_BODY for kind in type(graph).__mro__)
+
+
+def profiler_module() -> Any:
+    """The module whose `start` and `stop` every user of the profiler in this process calls.
+
+    `tf.profiler.experimental` has other names of the same functions.
+    """
+    return private(
+        "tensorflow.python.profiler.profiler_v2:",
+        "a capture window may be open when the program starts its own profiler",
+    )
+
+
+def python_function(function: Any) -> Callable[..., Any]:
+    """What a `tf.function` was made of."""
+    found: Callable[..., Any] = function.python_function
+    return found

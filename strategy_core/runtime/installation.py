@@ -1,0 +1,30 @@
+"""The installed TensorFlow as JSON: `python -m strategy_core.runtime.installation`.
+
+For callers that do not import TensorFlow (`doctor.tensorflow_check`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from strategy_core.runtime.logical_devices import inventory
+
+
+def installation() -> dict[str, Any]:
+    """Versions, the CUDA that this TensorFlow was built for (None: built for CPUs), devices."""
+    build = tf.sysconfig.get_build_info()
+    return {
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "cuda": build.get("cuda_version") if build.get("is_cuda_build") else None,
+        "cudnn": build.get("cudnn_version") if build.get("is_cuda_build") else None,
+        "physical": inventory().to_json()["physical"],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(installation()))

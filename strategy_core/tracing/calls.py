@@ -1,0 +1,72 @@
+"""Calls and batches in progress, by thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from strategy_core.tracing.units import Unit
+
+if TYPE_CHECKING:
+    from strategy_core.recorder.step import RecordedStep
+
+
+class Call:
+    """An outermost call of the program into TensorFlow, which may turn out to be a step."""
+
+    __slots__ = ("begin_ns", "iterations", "start_ns", "thread", "unit")
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.thread = threading.current_thread()
+        self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
+        self.iterations: int | None = None
+        """Of the unit's optimizer before the call, if one call may do several steps."""
+
+
+class Fetched:
+    """A batch that the program takes, or has taken and not used in a step yet."""
+
+    __slots__ = ("asking", "begin_ns", "iterator", "num_examples", "start_ns", "step", "took_ns")
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = weakref.ref(iterator)
+        self.step: RecordedStep | None = None
+        """The step that began with it."""
+        self.asking: AbstractContextManager[None] | None = None
+        self.took_ns = 0
+        self.num_examples: int | None = None
+        self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
+
+    def done(self, batch: Any) -> None:
+        self.took_ns = time.monotonic_ns() - self.begin_ns
+        self.num_examples = num_examples(batch)
+
+
+class OfThread(threading.local):
+    """What this thread does at the moment."""
+
+    call: Call | None = None
+    is_fetching = False
+    epoch_iterator: Any = None
+    """Weak reference to Keras's iterator over an epoch that was made last."""
+
+
+def num_examples(batch: Any) -> int | None:
+    """Examples in a batch: the first axis of its first tensor, over all replicas of the process."""
+    import tensorflow as tf
+
+    leaves = tf.nest.flatten(batch)
+    if not leaves:
+        return None
+    parts = getattr(leaves[0], "values", None) if hasattr(leaves[0], "values") else None
+    sizes = [_first_axis(part) for part in (parts or (leaves[0],))]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _first_axis(tensor: Any) -> int | None:
+    shape = getattr(tensor, "shape", None)
+    return int(shape[0]) if shape is not None and len(shape) and shape[0] is not None else None

@@ -1,0 +1,38 @@
+"""Processes that the program starts: workers of a cluster join its run, others are named in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from strategy_core.tracing.settings import Settings
+
+_FOLDER = ".left-out"
+
+
+def is_left_out(settings: Settings) -> bool:
+    """Whether this process's steps have no place in the run.
+
+    A run has one folder per worker, and only TF_CONFIG gives a child process a worker's number.
+    """
+    return settings.is_child and not os.environ.get("TF_CONFIG")
+
+
+def leave_word(settings: Settings) -> None:
+    """Tell the program's first process that this one trains, too."""
+    folder = Path(settings.run) / _FOLDER
+    folder.mkdir(exist_ok=True)
+    (folder / str(os.getpid())).write_text(Path(sys.argv[0]).name, encoding="utf-8")
+
+
+def left_out(settings: Settings) -> list[str]:
+    """A sentence for each process that has left word, in order of their ids."""
+    folder = Path(settings.run) / _FOLDER
+    found = sorted(folder.iterdir(), key=lambda file: int(file.name)) if folder.is_dir() else []
+    return [
+        f"Process {file.name} ({file.read_text(encoding='utf-8')}), which the program started, "
+        "trains as well and is not recorded: it has no TF_CONFIG, which would make it a worker of "
+        "this run. Start it with `strategy-lab trace` to record it in a run of its own."
+        for file in found
+    ]

@@ -1,0 +1,92 @@
+"""How a traced process ended, as the last events of its record."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from strategy_core.tracing.children import left_out
+from strategy_core.tracing.tracebacks import clean
+
+if TYPE_CHECKING:
+    from strategy_core.tracing.session import Session
+
+
+def write_ending(session: Session) -> None:
+    """Write why the program ended, and what could not be known of it."""
+    recording = session.recording
+    # `multiprocessing` ends a child while its exception is on the way
+    error = getattr(sys, "last_value", None) or sys.exc_info()[1]
+    if recording is None:
+        _write_without_steps(session, error)
+        return
+    from strategy_lab.profiles.run.events import Failed
+
+    recording.close_step()
+    recording.take_profiler_back()
+    for sentence in _unknown(session):
+        recording.note(sentence)
+    if error is not None and not isinstance(error, KeyboardInterrupt):
+        recording.recorder.write(Failed(*_told(error)))
+        recording.recorder.close("finished")
+    else:
+        recording.recorder.close("stopped" if error is not None else "finished")
+
+
+def _write_without_steps(session: Session, error: BaseException | None) -> None:
+    """Write the record of a program in which no step was found."""
+    run = Path(session.settings.run)
+    if session.settings.is_child or any(run.glob("worker-*")):
+        return  # another process has the steps
+    from strategy_lab.profiles.run.event_log import EventLog
+    from strategy_lab.profiles.run.events import Failed, Finished, Note, WorkerStarted
+    from strategy_lab.profiles.run.layout import worker_folder
+    from strategy_lab.profiles.run.manifest import uid_of
+
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns(), uid_of(run)))
+    log.write(Note("warning", _why_no_step(session)))
+    if error is not None and not isinstance(error, KeyboardInterrupt):
+        log.write(Failed(*_told(error)))
+    else:
+        log.write(Finished("stopped" if error is not None else "finished", 0))
+    log.close()
+
+
+def _why_no_step(session: Session) -> str:
+    if "tensorflow" not in sys.modules:
+        return "The program did not import TensorFlow."
+    said = (
+        "No step was found: the program called neither Keras's `fit` nor a `tf.function`, or "
+        "a function in `strategy.run`, that computes gradients."
+    )
+    return " ".join([said, *_unknown(session)])
+
+
+def _unknown(session: Session) -> list[str]:
+    """Sentences on what was seen and could not be recorded."""
+    found = [] if session.settings.is_child else left_out(session.settings)
+    if session.num_elsewhere:
+        found.append(
+            f"{session.num_elsewhere} steps of other threads are not recorded: a record holds the "
+            "steps of the thread that trained first."
+        )
+    if session.num_eager_gradients:
+        found.append(
+            f"{session.num_eager_gradients} gradients were computed outside of `tf.function` and "
+            "`strategy.run`: where such a step begins and ends is not known. Put "
+            "`@tf.function` on the function that does one step."
+        )
+    return found
+
+
+def _told(error: BaseException) -> tuple[str, str]:
+    clean(error, set())
+    first = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__
+    detail = "".join(traceback.format_exception(error))
+    return (f"{kind}: {first}" if first else kind), detail

@@ -1,0 +1,68 @@
+"""Errors of the lab's own in a traced program: printed once, and the end of the recording."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+from strategy_core.tracing.settings import STRICT_VARIABLE
+
+P = ParamSpec("P")
+
+
+class Faults:
+    """Whether the recording still works."""
+
+    def __init__(self) -> None:
+        self.is_strict = bool(os.environ.get(STRICT_VARIABLE))
+        self.error: BaseException | None = None
+        """The error that ended the recording."""
+
+    @property
+    def is_off(self) -> bool:
+        return self.error is not None
+
+    def tell(self, error: Exception) -> None:
+        """Handle an error of the lab's own. With `STRATEGY_LAB_TRACE_STRICT` it ends the process.
+
+        The process ends at once, because the program could catch an exception.
+        """
+        if self.error is not None and not self.is_strict:
+            return
+        self.error = error
+        said = f"strategy-lab: The recording has ended, the program goes on. {_where(error)}"
+        print(said, file=sys.stderr, flush=True)
+        if self.is_strict:
+            traceback.print_exception(error)
+            sys.stderr.flush()
+            os._exit(70)
+
+
+def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
+    """A method that does nothing once the recording has failed, and never raises.
+
+    Its object has `is_off` and `faults`.
+    """
+
+    @functools.wraps(method)
+    def safe(*args: P.args, **kwargs: P.kwargs) -> Any:
+        owner: Any = args[0]
+        if owner.is_off:
+            return None
+        try:
+            return method(*args, **kwargs)
+        except Exception as error:
+            owner.faults.tell(error)
+            return None
+
+    return safe
+
+
+def _where(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = "".join(f" ({frame.filename}:{frame.lineno})" for frame in last)
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,98 @@
+"""One call of Keras's `fit`, `evaluate` or `predict`, as its list of callbacks reports it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from strategy_core.tracing.faults import guarded
+from strategy_core.tracing.session import Session
+
+if TYPE_CHECKING:
+    from strategy_core.tracing.recording import Recording
+
+
+class Fit:
+    """Makes steps of the training batches. A step lasts while Keras runs its train function."""
+
+    def __init__(self, session: Session, callbacks: Any) -> None:
+        self._session = session
+        self._callbacks = weakref.ref(callbacks)
+        self._depth = 0
+        """`fit` calls `evaluate` with the same list of callbacks."""
+        self._recording: Recording | None = None
+        self._batches: Any = None
+        """Weak reference to Keras's iterator over the batches of an epoch."""
+        self._first_batch = 0
+
+    @property
+    def is_off(self) -> bool:
+        return self._session.is_off
+
+    @property
+    def faults(self) -> Any:
+        return self._session.faults
+
+    @guarded
+    def begin(self, phase: str) -> None:
+        self._depth += 1
+        callbacks = self._callbacks()
+        if self._depth == 1:
+            self._session.fit_begins(callbacks)
+        if phase == "train":
+            self._batches = self._session.here.epoch_iterator
+            self._recording = self._session.recording_of_fit(callbacks)
+
+    @guarded
+    def end(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            if self._recording is not None:
+                self._recording.drop()  # the data ended where the step had begun
+            self._session.fit_ends()
+
+    @guarded
+    def batch_begin(self, batch: int) -> None:
+        callbacks, recording = self._callbacks(), self._recording
+        if recording is None or callbacks is None:
+            return
+        self._first_batch = batch
+        recording.begin_fit_step(callbacks.model, self._batch_size)
+
+    @guarded
+    def batch_end(self, batch: int, logs: Any, ended_ns: int) -> None:
+        if self._recording is None:
+            return
+        num_batches = self._num_batches(batch)
+        examples = self._examples(batch, num_batches)
+        loss = (logs or {}).get("loss")
+        self._recording.end_fit_step(num_batches, examples, loss, ended_ns)
+
+    def _num_batches(self, last: int) -> int:
+        """Batches of the execution that ended with `last`: fewer at the end of an epoch."""
+        callbacks = self._callbacks()
+        total = (callbacks.params or {}).get("steps") if callbacks is not None else None
+        end = last + 1 if total is None else min(last + 1, total)
+        return int(max(1, end - self._first_batch))
+
+    def _examples(self, last: int, num_batches: int) -> int | None:
+        adapter, size = self._adapter, self._batch_size
+        if size is None:
+            return None
+        total = getattr(adapter, "num_batches", None)
+        is_last = total is not None and last + 1 >= total
+        if is_last and getattr(adapter, "has_partial_batch", False):
+            partial = getattr(adapter, "partial_batch_size", None)
+            return None if partial is None else size * (num_batches - 1) + int(partial)
+        return size * num_batches
+
+    @property
+    def _adapter(self) -> Any:
+        """Keras's source of the batches."""
+        iterator = self._batches() if self._batches is not None else None
+        return getattr(iterator, "data_adapter", None)
+
+    @property
+    def _batch_size(self) -> int | None:
+        size = getattr(self._adapter, "batch_size", None)
+        return None if size is None else int(size)

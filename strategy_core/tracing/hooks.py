@@ -1,0 +1,116 @@
+"""Hooks on TensorFlow's methods in a traced process.
+
+A hook is a descriptor in the place of a method: looking the method up tells the session, and gives
+the method itself. So nothing of the lab's is called by the program, is in its tracebacks, or is
+seen by AutoGraph. Only the outermost calls whose end matters get a wrapper: of functions, of
+`Strategy.run` outside of functions, and of iterators.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.own_profiler import watch_profiler
+from strategy_core.tracing.session import Session
+from strategy_core.tracing.units import Unit
+
+Method = Callable[..., Any]
+
+
+class Lookup:
+    """A method that tells when it is looked up on an object."""
+
+    def __init__(self, owner: type, name: str, given: Callable[[Any, Method], Method]) -> None:
+        self.__wrapped__ = owner.__dict__[name]
+        self.__doc__ = getattr(self.__wrapped__, "__doc__", None)
+        self._given = given
+        setattr(owner, name, self)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        bound = self.__wrapped__.__get__(instance, owner)
+        return bound if instance is None else self._given(instance, bound)
+
+
+def install(session: Session) -> None:
+    """Install the hooks, for the rest of the process."""
+    hooks = _Hooks(session)
+    Lookup(private_tf.Function, "__call__", hooks.function_call)
+    Lookup(private_tf.StrategyBase, "run", hooks.strategy_run)
+    Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)  # overrides Strategy.run
+    Lookup(tf.GradientTape, "gradient", hooks.gradient)
+    for kind in private_tf.iterator_types():
+        Lookup(kind, "__next__", hooks.next_batch)
+    watch_profiler(session)
+
+
+class _Hooks:
+    """What each looked up method becomes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def function_call(self, function: Any, method: Method) -> Method:
+        session = self._session
+        if session.is_off or session.is_in_call or not tf.executing_eagerly():
+            return method
+        unit = session.units.of(function, private_tf.python_function(function))
+        return functools.partial(_call, session, unit, method)
+
+    def strategy_run(self, strategy: Any, method: Method) -> Method:
+        session = self._session
+        if session.is_off:
+            return method
+        if session.is_in_call or not tf.executing_eagerly():
+            session.run(strategy)
+            return method
+        return functools.partial(_run, session, strategy, method)
+
+    def gradient(self, _tape: Any, method: Method) -> Method:
+        self._session.gradient()
+        return method
+
+    def next_batch(self, iterator: Any, method: Method) -> Method:
+        session = self._session
+        is_inner = session.here.is_fetching or session.is_in_call
+        if session.is_off or is_inner or not tf.executing_eagerly():
+            return method
+        return functools.partial(_fetch, session, iterator, method)
+
+
+def _call(session: Session, unit: Unit, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+    call = session.begin_call(unit)
+    if call is None:
+        return method(*args, **kwargs)
+    try:
+        result = method(*args, **kwargs)
+    except BaseException as error:
+        session.end_call(call, None, error)
+        raise
+    session.end_call(call, result, None)
+    return result
+
+
+def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+    function = args[0] if args else kwargs.get("fn")
+    unit = session.unit_of_run(function, strategy)
+    if unit is None:
+        return method(*args, **kwargs)
+    return _call(session, unit, method, *args, **kwargs)
+
+
+def _fetch(session: Session, iterator: Any, method: Method) -> Any:
+    fetched = session.begin_fetch(iterator)
+    if fetched is None:
+        return method()
+    try:
+        batch = method()
+    except BaseException as error:
+        session.end_fetch(fetched, None, error)
+        raise
+    session.end_fetch(fetched, batch, None)
+    return batch

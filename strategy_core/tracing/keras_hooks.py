@@ -1,0 +1,84 @@
+"""Hooks on Keras: the batches of `fit`, reported by its list of callbacks.
+
+A callback of the lab's own would be visible to the program, and Keras calls callbacks from another
+thread where all of them allow it. So the methods of Keras's list itself report, in the thread
+that trains.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.fit import Fit
+from strategy_core.tracing.hooks import Lookup
+from strategy_core.tracing.session import Session
+
+Method = Callable[..., Any]
+
+
+def install(session: Session) -> None:
+    """Install the hooks, for the rest of the process. Called once Keras is imported."""
+    hooks = _Hooks(session)
+    kind = sys.modules["keras"].callbacks.CallbackList
+    for phase in ("train", "test", "predict"):
+        Lookup(kind, f"on_{phase}_begin", functools.partial(hooks.begin, phase))
+        Lookup(kind, f"on_{phase}_end", hooks.end)
+    Lookup(kind, "on_train_batch_begin", hooks.batch_begin)
+    Lookup(kind, "on_train_batch_end", hooks.batch_end)
+    if (iterator := private_tf.epoch_iterator_type()) is not None:
+        Lookup(iterator, "reset", hooks.epoch_iterator)
+    for owner in private_tf.optimizer_types():
+        Lookup(owner, "apply", hooks.apply)
+
+
+class _Hooks:
+    """What each looked up method becomes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._fits: weakref.WeakKeyDictionary[Any, Fit] = weakref.WeakKeyDictionary()
+
+    def apply(self, optimizer: Any, method: Method) -> Method:
+        self._session.applies(optimizer)
+        return method
+
+    def epoch_iterator(self, iterator: Any, method: Method) -> Method:
+        self._session.here.epoch_iterator = weakref.ref(iterator)
+        return method
+
+    def begin(self, phase: str, callbacks: Any, method: Method) -> Method:
+        if not self._session.is_off:
+            fit = self._fits.setdefault(callbacks, Fit(self._session, callbacks))
+            fit.begin(phase)
+        return method
+
+    def end(self, callbacks: Any, method: Method) -> Method:
+        if (fit := self._fits.get(callbacks)) is not None:
+            fit.end()
+        return method
+
+    def batch_begin(self, callbacks: Any, method: Method) -> Method:
+        fit = self._fits.get(callbacks)
+        return method if fit is None else functools.partial(_batch_begin, fit, method)
+
+    def batch_end(self, callbacks: Any, method: Method) -> Method:
+        fit = self._fits.get(callbacks)
+        now_ns = time.monotonic_ns()  # the batch has just ended
+        return method if fit is None else functools.partial(_batch_end, fit, now_ns, method)
+
+
+def _batch_begin(fit: Fit, method: Method, batch: int, logs: Any = None) -> Any:
+    result = method(batch, logs=logs)
+    fit.batch_begin(batch)
+    return result
+
+
+def _batch_end(fit: Fit, now_ns: int, method: Method, batch: int, logs: Any = None) -> Any:
+    fit.batch_end(batch, logs, now_ns)
+    return method(batch, logs=logs)

@@ -1,0 +1,256 @@
+"""The steps of a traced program, as they go into its run folder."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import tensorflow as tf
+
+from strategy_core.recorder.graph_trace import Variables
+from strategy_core.recorder.program import join_run, seen_strategy, segment_of
+from strategy_core.recorder.recorder import Recorder
+from strategy_core.recorder.step import RecordedStep
+from strategy_core.tracing.calls import Call, Fetched
+from strategy_core.tracing.settings import Settings
+from strategy_core.tracing.several_steps import iterations
+from strategy_core.tracing.units import Unit
+from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.spec.run_spec import Capture
+
+MOST_SWITCHES = 16
+"""A program that goes back and forth between functions more often stays in one segment."""
+
+
+class Recording:
+    """Writes the steps of one thread. A segment has one strategy and the functions of its step."""
+
+    def __init__(self, settings: Settings) -> None:
+        capture = Capture.model_validate(settings.capture)
+        self.recorder: Recorder = join_run(Path(settings.run), capture)
+        self.iterators: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Iterators whose batches were used in steps."""
+        self.num_late = 0
+        """Calls that belong to a step that was over."""
+        self._noted: set[str] = set()
+        self._segment_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        """Segment by function."""
+        self._num_segments = 0
+        self._segment = -1
+        self._num_switches = 0
+        self._step: RecordedStep | None = None
+        self._called: list[Unit] = []
+        """Functions called in the open step."""
+        self._last: Unit | None = None
+        """The function whose call ends a step of this segment, once that is known."""
+        self._ended_ns = 0
+        self._num_steps = 1
+        self._yielded_at: int | None = None
+        """Step at which the program started its own profiler, while it is on."""
+
+    @property
+    def is_in_step(self) -> bool:
+        return self._step is not None
+
+    def note(self, message: str, **fields: Any) -> None:
+        """Record a note, once."""
+        if message not in self._noted:
+            self._noted.add(message)
+            self.recorder.write(Note("info", message, fields=fields))
+
+    # -- segments
+
+    def prepare(self, unit: Any, fetched: Sequence[Fetched]) -> None:
+        """A function is being traced, and turned out to train: record its graph."""
+        if self._step is not None and not fetched:
+            self._segment_of[unit] = self._segment  # a part of the open step
+            return
+        self.open_segment(unit, unit.strategy or seen_strategy(), _examples(fetched))
+
+    def open_segment(
+        self, owner: Any, strategy: Any, batch_size: int | None, variables: Variables = ()
+    ) -> None:
+        """Begin a segment for the steps of `owner`, whose functions are instantiated next.
+
+        `batch_size` is that of the batches of this process.
+        """
+        self.close_step()
+        number, self._num_segments = self._num_segments, self._num_segments + 1
+        same_as = self._segment_of.get(owner)
+        segment = segment_of(strategy, None, number, self.recorder.next_step)
+        if batch_size is not None:
+            size = batch_size * segment.num_workers
+            segment = msgspec.structs.replace(segment, global_batch_size=size)
+        self.recorder.open_segment(segment, variables, same_as)
+        self._segment_of[owner] = self._segment = number
+        self._last = None
+
+    def _come_back_to(self, unit: Unit, batch_size: int | None) -> None:
+        """Begin a segment like an earlier one, if another is in force."""
+        segment = self._segment_of.get(unit)
+        if segment is None or (segment != self._segment and self._num_switches < MOST_SWITCHES):
+            self._num_switches += segment is not None
+            self.open_segment(unit, unit.strategy or seen_strategy(), batch_size)
+
+    # -- steps
+
+    def boundary(self, unit: Unit | None) -> None:
+        """A batch is about to be taken (None), or a function to be called: does a step end?"""
+        if self._step is not None and (unit is None or unit in self._called):
+            self.close_step()
+
+    def enter(self, call: Call, fetched: Sequence[Fetched]) -> None:
+        """Begin a step with a call and the batches that were taken for it."""
+        for each in fetched:
+            if (iterator := each.iterator()) is not None:
+                self.iterators.add(iterator)
+        if self._step is None:
+            self._come_back_to(call.unit, _examples(fetched))
+            self._begin(call, fetched)
+        if call.iterations is None and call.unit.may_loop and call.unit.num_calls > 1:
+            call.iterations = iterations(call.unit.optimizer)
+
+    def _begin(self, call: Call, fetched: Sequence[Fetched]) -> None:
+        step = self.recorder.step(_examples(fetched))
+        step.__enter__()
+        self._step, self._called, self._num_steps = step, [], 1
+        if any(each.step is step for each in fetched):
+            return  # it began with its batch
+        if not step.captured:
+            began = [(each.start_ns, each.begin_ns) for each in fetched]
+            began.append((call.start_ns, call.begin_ns))
+            step.began_at(*min(began, key=lambda at: at[1]))
+            for each in fetched:
+                step.asked(each.took_ns)
+
+    def call_done(self, call: Call, result: Any) -> None:
+        """A call of the open step has returned."""
+        assert self._step is not None
+        self._called.append(call.unit)
+        self._ended_ns = time.monotonic_ns()
+        self._count_steps(call)
+        self._take_loss(call.unit, result)
+        if call.unit is self._last:
+            self.close_step()
+
+    def close_step(self) -> None:
+        """End the open step, if any, when its last call returned."""
+        step, self._step = self._step, None
+        if step is None:
+            return
+        if not self._called:
+            step.__exit__(RuntimeError, None, None)
+            return
+        self._last = self._called[-1]
+        step.num_steps = self._num_steps
+        step.ended_at(self._ended_ns)
+        step.__exit__(None, None, None)
+
+    def drop(self) -> None:
+        """Leave out the open step, which raised."""
+        step, self._step = self._step, None
+        if step is not None:
+            step.__exit__(RuntimeError, None, None)
+
+    # -- the program's own profiler
+
+    def yield_profiler(self) -> None:
+        """Capture nothing while the program's own profiler is on."""
+        self.recorder.hold_windows()
+        self._yielded_at = self.recorder.next_step
+
+    def take_profiler_back(self) -> None:
+        """Capture again, and note which steps were not captured."""
+        first, self._yielded_at = self._yielded_at, None
+        last = self.recorder.next_step - 1
+        if first is None:
+            return
+        self.recorder.release_windows()
+        if last >= first:
+            said = f"Steps {first} to {last}" if last > first else f"Step {first}"
+            self.note(f"{said} had the program's own profiler on, and were not captured")
+
+    # -- steps of Keras's fit
+
+    def begin_fit_step(self, model: Any, batch_size: int | None) -> None:
+        self.drop()
+        owner = model.train_function
+        if self._segment_of.get(owner) != self._segment:
+            strategy = getattr(model, "distribute_strategy", None) or seen_strategy()
+            self.open_segment(owner, strategy, batch_size, _variables_of(weakref.ref(model)))
+        step = self.recorder.step()
+        step.__enter__()
+        self._step = step
+
+    def end_fit_step(self, num_steps: int, examples: int | None, loss: Any, ended_ns: int) -> None:
+        step, self._step = self._step, None
+        if step is None:
+            return
+        if num_steps > 1:
+            self.note(
+                f"Keras does {num_steps} steps in one execution (`steps_per_execution`); each "
+                "gets the same part of its time"
+            )
+        step.num_steps, step.examples = num_steps, examples
+        if loss is not None:
+            step.loss_later(lambda: float(np.asarray(loss)))
+        step.ended_at(ended_ns)
+        step.__exit__(None, None, None)
+
+    def begin_ahead(self) -> RecordedStep:
+        return self.recorder.begin_ahead()
+
+    def leave_ahead(self) -> None:
+        self.recorder.leave_ahead()
+
+    def _count_steps(self, call: Call) -> None:
+        unit = call.unit
+        if not unit.may_loop:
+            return
+        now = iterations(unit.optimizer) if unit.optimizer is not None else None
+        if now is None or call.iterations is None:
+            self.note(
+                f"{_place(unit)} may do several steps in one call, and no Keras optimizer counts "
+                "them: each call is one step here. To count them, call it once per step, or record "
+                "the program with `with strategy_core.record(RUN) as recorder:` and "
+                "`with recorder.step():`"
+            )
+            return
+        num_steps = now - call.iterations
+        if num_steps > 1:
+            self._num_steps = num_steps
+            self.note(
+                f"A call of {_place(unit)} does several steps on the device. Their number is what "
+                "the optimizer has counted; each gets the same part of the call's time"
+            )
+
+    def _take_loss(self, unit: Unit, result: Any) -> None:
+        if isinstance(result, tf.Tensor) and result.dtype.is_floating and result.shape.rank == 0:
+            assert self._step is not None
+            self._step.loss_later(lambda: float(np.asarray(result)))
+            self.note(f"The loss is the number that {_place(unit)} returns")
+
+
+def _examples(fetched: Sequence[Fetched]) -> int | None:
+    """Examples of a step that takes these batches: those of the first."""
+    return fetched[0].num_examples if fetched else None
+
+
+def _variables_of(model: weakref.ref[Any]) -> Callable[[], list[Any]]:
+    """The variables of a model, and of its optimizer. Keeps neither alive."""
+
+    def variables() -> list[Any]:
+        held = model()
+        optimizer = getattr(held, "optimizer", None)
+        return [*getattr(held, "variables", ()), *getattr(optimizer, "variables", ())]
+
+    return variables
+
+
+def _place(unit: Unit) -> str:
+    return f"`{unit.name}` ({unit.line})" if unit.line else f"`{unit.name}`"

@@ -1,0 +1,267 @@
+"""Decides what in a traced process is a step, and hands it to the recording.
+
+Every method that the hooks call is guarded: an error in it ends the recording, never the program.
+The rule for custom loops: a call of a function that computes gradients is a step. Several such
+functions that are called one after the other, with no batch taken and none of them repeated in
+between, are one step.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from strategy_core.tracing.calls import Call, Fetched, OfThread
+from strategy_core.tracing.children import is_left_out, leave_word
+from strategy_core.tracing.faults import Faults, guarded
+from strategy_core.tracing.settings import Settings
+from strategy_core.tracing.tracebacks import Tracebacks
+from strategy_core.tracing.units import Unit, Units
+
+if TYPE_CHECKING:
+    from strategy_core.tracing.recording import Recording
+
+
+class Session:
+    """One traced process."""
+
+    def __init__(self, settings: Settings, faults: Faults) -> None:
+        self.settings = settings
+        self.faults = faults
+        self.tracebacks = Tracebacks()
+        self.units = Units()
+        self.here = OfThread()
+        self._open_calls: list[Call] = []
+        """Of all threads: a replica's thread has no call of its own."""
+        self._fetched: dict[int, Fetched] = {}
+        """Batches since the last call, by iterator."""
+        self._recording: Recording | None = None
+        self._owner: threading.Thread | None = None
+        """The thread whose steps are recorded."""
+        self._fit: weakref.ref[Any] | None = None
+        """Keras's list of callbacks while `fit`, `evaluate` or `predict` runs."""
+        self.num_elsewhere = 0
+        """Steps in other threads."""
+        self.num_eager_gradients = 0
+        self.when_recording: Callable[[], None] = lambda: None
+        """Called once the recording has begun."""
+        self._is_over = False
+        self._is_profiled = False
+        """Whether the program's own profiler is on."""
+
+    @property
+    def is_off(self) -> bool:
+        return self.faults.is_off or self._is_over
+
+    # -- what happens to the process
+
+    @guarded
+    def safely(self, act: Callable[[], Any]) -> Any:
+        """Run code of the lab's own, if the recording still works."""
+        return act()
+
+    def forked(self) -> None:
+        """Continue in a forked child, which must not write into the parent's files."""
+        when_recording = self.when_recording
+        self.__init__(self.settings, Faults())  # type: ignore[misc]
+        self.when_recording = when_recording
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording, once a step was found."""
+        return self._recording
+
+    def close(self) -> None:
+        """Record nothing from now on."""
+        self._is_over = True
+
+    # -- calls of functions
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether calls in this thread are parts of another call, or of Keras's `fit`."""
+        return self.here.call is not None or self.is_in_fit
+
+    @property
+    def is_in_fit(self) -> bool:
+        return self._fit is not None and self._fit() is not None
+
+    @guarded
+    def begin_call(self, unit: Unit) -> Call:
+        """Before an outermost call."""
+        call = Call(unit)
+        unit.num_calls += 1
+        if self._recording is not None:
+            self._recording.boundary(unit)
+            if unit.trains and self._is_owner():
+                self._enter(self._recording, call)
+        self.here.call = call
+        self._open_calls.append(call)
+        return call
+
+    @guarded
+    def end_call(self, call: Call, result: Any, error: BaseException | None) -> None:
+        """After an outermost call that returned, or raised."""
+        self.here.call = None
+        self._open_calls.remove(call)
+        recording = self._recording
+        if call.unit.trains and recording is not None and self._is_owner():
+            if not recording.is_in_step:
+                self._enter(recording, call)  # it turned out to be a step
+            if error is None:
+                recording.call_done(call, result)
+            else:
+                recording.drop()
+        elif call.unit.trains:
+            self.num_elsewhere += 1
+        elif recording is not None and self._is_owner():
+            recording.leave_ahead()
+        self._fetched.clear()
+
+    def _enter(self, recording: Recording, call: Call) -> None:
+        recording.enter(call, list(self._fetched.values()))
+
+    @guarded
+    def gradient(self) -> None:
+        """`GradientTape.gradient` is about to be called in this thread."""
+        call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
+        if call is None:
+            self.num_eager_gradients += not self.is_in_fit
+            return
+        self._look_at_graph(call.unit, is_gradient=True)
+        if call.unit.trains:
+            return
+        call.unit.trains = True
+        if self._claim(call.thread):
+            self._recorder().prepare(call.unit, list(self._fetched.values()))
+
+    @guarded
+    def run(self, strategy: Any) -> None:
+        """`Strategy.run` is about to be called inside another call."""
+        call = self.here.call
+        if call is None:
+            return
+        call.unit.strategy = strategy
+        call.unit.runs_replicas = True
+        self._look_at_graph(call.unit, is_gradient=False)
+
+    @guarded
+    def unit_of_run(self, function: Any, strategy: Any) -> Unit | None:
+        """The unit of a function that `Strategy.run` is called with, outside of other calls."""
+        function = getattr(function, "__func__", function)
+        try:
+            unit = self.units.of(function, getattr(function, "python_function", function))
+        except TypeError:  # without weak references
+            return None
+        unit.strategy = strategy
+        unit.runs_replicas = True
+        return unit
+
+    @guarded
+    def applies(self, optimizer: Any) -> None:
+        """An optimizer is about to be applied."""
+        call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
+        if call is not None:
+            call.unit.applies(optimizer)
+            if call.iterations is None and call.unit.optimizer is optimizer:
+                from strategy_core.tracing.several_steps import iterations
+
+                call.iterations = iterations(optimizer)
+
+    def _look_at_graph(self, unit: Unit, *, is_gradient: bool) -> None:
+        from strategy_core.tracing.several_steps import is_in_loop, outermost_graph
+
+        graph = outermost_graph()
+        if graph is None:
+            return
+        if is_gradient == unit.runs_replicas:
+            return  # replicas are counted where they are run, gradients only without replicas
+        unit.gradient_in(graph)
+        unit.may_loop |= is_in_loop() or unit.num_gradients > 1
+
+    # -- batches
+
+    @guarded
+    def begin_fetch(self, iterator: Any) -> Fetched:
+        """Before a batch is taken outside of a call."""
+        self.here.is_fetching = True
+        fetched = Fetched(iterator)
+        if self._recording is not None and self._is_owner():
+            self._recording.boundary(None)
+            if iterator in self._recording.iterators:
+                fetched.step = self._recording.begin_ahead()
+                fetched.asking = fetched.step.input()
+                fetched.asking.__enter__()
+        return fetched
+
+    @guarded
+    def end_fetch(self, fetched: Fetched, batch: Any, error: BaseException | None) -> None:
+        """After a batch was taken, or there was none."""
+        self.here.is_fetching = False
+        fetched.done(batch if error is None else None)
+        if fetched.asking is not None:
+            fetched.asking.__exit__(None, None, None)
+        if error is None:
+            self._fetched[id(fetched.iterator())] = fetched
+        elif self._recording is not None and fetched.step is not None:
+            self._recording.leave_ahead()
+
+    # -- the program's own profiler
+
+    @guarded
+    def profiler_begins(self) -> None:
+        """The program is about to start TensorFlow's profiler, of which a process has one."""
+        self._is_profiled = True
+        if self._recording is not None:
+            self._recording.yield_profiler()
+
+    @guarded
+    def profiler_ended(self) -> None:
+        self._is_profiled = False
+        if self._recording is not None:
+            self._recording.take_profiler_back()
+
+    # -- Keras
+
+    @guarded
+    def fit_begins(self, callbacks: Any) -> None:
+        self._fit = weakref.ref(callbacks)
+
+    @guarded
+    def fit_ends(self) -> None:
+        self._fit = None
+
+    @guarded
+    def recording_of_fit(self, callbacks: Any) -> Recording | None:
+        """The recording for a `fit` in this thread; None if another thread's steps are recorded."""
+        if any(type(each).__name__ == "RecorderCallback" for each in callbacks.callbacks):
+            self.close()  # the program records itself
+            return None
+        return self._recorder() if self._claim(threading.current_thread()) else None
+
+    # -- the recording
+
+    def _is_owner(self) -> bool:
+        return self._owner is threading.current_thread()
+
+    def _claim(self, thread: threading.Thread) -> bool:
+        """Whether this thread's steps are recorded: the first one that trains, while it lives."""
+        if self._recording is None and is_left_out(self.settings):
+            leave_word(self.settings)
+            self.close()
+            return False
+        if self._owner is None or not self._owner.is_alive():
+            self._owner = thread
+        return self._owner is thread
+
+    def _recorder(self) -> Recording:
+        if self._recording is None:
+            from strategy_core.tracing.recording import Recording
+
+            self._recording = Recording(self.settings)
+            self.when_recording()
+            if self._is_profiled:
+                self._recording.yield_profiler()
+        return self._recording

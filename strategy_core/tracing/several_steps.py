@@ -1,0 +1,39 @@
+"""How many steps of the program one call does: what its optimizer has counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.private_tf import tracing as private_tf
+
+
+def outermost_graph() -> Any:
+    """The graph of the outermost function that is being traced; None outside of one."""
+    chain = _graphs()
+    return chain[-1] if chain else None
+
+
+def is_in_loop() -> bool:
+    """Whether the ops that are being traced belong to the body of a loop on the device."""
+    return any(private_tf.is_loop_body(graph) for graph in _graphs())
+
+
+def iterations(optimizer: Any) -> int | None:
+    """Updates that an optimizer has done; None if it does not tell."""
+    with tf.init_scope():
+        try:
+            return int(optimizer.iterations.numpy())
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            return None
+
+
+def _graphs() -> list[Any]:
+    """The graphs that are being built, innermost first."""
+    graph = tf.compat.v1.get_default_graph() if not tf.executing_eagerly() else None
+    found = []
+    while graph is not None and hasattr(graph, "outer_graph"):
+        found.append(graph)
+        graph = graph.outer_graph
+    return found

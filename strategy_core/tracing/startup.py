@@ -1,0 +1,110 @@
+"""Waits for TensorFlow and Keras in a traced process. Imports nothing but the standard library."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from strategy_core.tracing.faults import Faults
+from strategy_core.tracing.session import Session
+from strategy_core.tracing.settings import read_settings
+
+
+def start() -> None:
+    """Begin to trace this process, if the environment asks for it."""
+    settings = read_settings()
+    if settings is None:
+        return
+    session = Session(settings, Faults())
+    _when_imported("tensorflow", lambda: session.safely(lambda: _hook_tensorflow(session)))
+    _when_imported("keras", lambda: session.safely(lambda: _hook_keras(session)))
+    sys.excepthook = session.tracebacks.wrapped(sys.excepthook)
+    atexit.register(lambda: session.safely(lambda: _end(session)))
+    session.when_recording = lambda: _end_with_multiprocessing(session)
+    os.register_at_fork(after_in_child=session.forked)
+
+
+def _hook_tensorflow(session: Session) -> None:
+    from strategy_core.tracing.hooks import install
+
+    install(session)
+
+
+def _hook_keras(session: Session) -> None:
+    from strategy_core.tracing.keras_hooks import install
+
+    install(session)
+
+
+def _end_with_multiprocessing(session: Session) -> None:
+    """Have the record end with a child of `multiprocessing`, which runs no exit handlers."""
+    from multiprocessing import parent_process, util
+
+    if parent_process() is not None:
+        util.Finalize(None, lambda: session.safely(lambda: _end(session)), exitpriority=100)
+
+
+def _end(session: Session) -> None:
+    from strategy_core.tracing.ending import write_ending
+
+    try:
+        write_ending(session)
+    finally:
+        session.close()
+        if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
+            _end_as_interrupted()
+
+
+def _end_as_interrupted() -> None:
+    """Have Python end the process by SIGINT, as it does after an interrupt that nothing caught.
+
+    Python forgets the interrupt when further code is compiled and run, as imports of the lab do at
+    exit (`run_eval_code_obj` in CPython's `pythonrun.c`), and remembers one that such code raises.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")
+
+
+def _when_imported(name: str, then: Callable[[], None]) -> None:
+    """Call `then` once the module is imported, in the thread that imports it."""
+    if name in sys.modules:
+        then()
+        return
+    sys.meta_path.insert(0, _Watcher(name, then))
+
+
+class _Watcher(MetaPathFinder):
+    """Finds one module as Python would, and calls a function when its code has run."""
+
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            self._watch(spec.loader)
+        return spec
+
+    def _watch(self, loader: Loader) -> None:
+        """Replace the loader's method on this object alone: the module keeps its loader."""
+        run_code = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            run_code(module)
+            self._then()
+
+        watched: Any = loader
+        watched.exec_module = exec_module

@@ -1,0 +1,76 @@
+"""What is known of each function that the program calls: whether a call of it is a step."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+
+class Unit:
+    """A `tf.function`, or a function that runs eagerly in `strategy.run`."""
+
+    def __init__(self, name: str, line: str) -> None:
+        self.name = name
+        self.line = line
+        """`train.py:34`, where it is defined; empty if that is unknown."""
+        self.trains = False
+        """Whether it computes gradients: a call of it is then a step."""
+        self.runs_replicas = False
+        """Whether it calls `strategy.run`."""
+        self.may_loop = False
+        """Whether one call may do several steps: replicas or gradients in a loop, or repeatedly."""
+        self.num_calls = 0
+        self.graph: Any = None
+        """Weak reference to the graph that was traced last."""
+        self.num_gradients = 0
+        """Calls of `gradient` in that graph."""
+        self._strategy: weakref.ref[Any] | None = None
+        self.optimizers: list[weakref.ref[Any]] = []
+
+    @property
+    def strategy(self) -> Any:
+        return None if self._strategy is None else self._strategy()
+
+    @strategy.setter
+    def strategy(self, strategy: Any) -> None:
+        self._strategy = weakref.ref(strategy)
+
+    @property
+    def optimizer(self) -> Any:
+        """The first optimizer that the function applies; None without one."""
+        return next((found for ref in self.optimizers if (found := ref()) is not None), None)
+
+    def applies(self, optimizer: Any) -> None:
+        if all(ref() is not optimizer for ref in self.optimizers):
+            self.optimizers.append(weakref.ref(optimizer))
+
+    def gradient_in(self, graph: Any) -> None:
+        """Note a call of `gradient` while `graph` is built."""
+        if self.graph is None or self.graph() is not graph:
+            self.graph, self.num_gradients = weakref.ref(graph), 0
+        self.num_gradients += 1
+
+
+class Units:
+    """The units of a process, by function. They live as long as their functions."""
+
+    def __init__(self) -> None:
+        self._of: weakref.WeakKeyDictionary[Any, Unit] = weakref.WeakKeyDictionary()
+
+    def of(self, function: Any, python_function: Any) -> Unit:
+        """The unit of a function; `python_function` has its name and code."""
+        unit = self._of.get(function)
+        if unit is None:
+            unit = self._of[function] = Unit(*_described(python_function))
+        return unit
+
+    def all(self) -> list[Unit]:
+        return list(self._of.values())
+
+
+def _described(function: Any) -> tuple[str, str]:
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    name = str(getattr(function, "__name__", None) or type(function).__name__)
+    if code is None:
+        return name, ""
+    return name, f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"

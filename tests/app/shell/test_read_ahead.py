@@ -1,0 +1,59 @@
+"""A run is read when its page is requested, before Streamlit runs the page."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab.app.shell import read_ahead
+from strategy_lab.app.shell.read_ahead import ReadAhead
+from strategy_lab.app.widgets import opened, segments
+from tests.app.asgi import Client
+from tests.synthetic import write_run
+
+
+class _AtOnce(Executor):
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        fn(*args, **kwargs)
+        return Future()
+
+
+async def _page(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"<html>"})
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr(read_ahead, "ThreadPoolExecutor", _AtOnce)
+    return Client(ReadAhead(_page))
+
+
+def test_the_overview_finds_its_run_read_and_its_question_answered(
+    client: Client, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_ahead.state.configure(lab)
+    write_run(lab / "mine")
+    assert client.get("/overview?run=mine").body == b"<html>"
+
+    def reads_again(*_: object) -> None:
+        raise AssertionError("the run was not read ahead")
+
+    monkeypatch.setattr(opened, "_open", reads_again)
+    found = opened.open_run(lab / "mine")
+    monkeypatch.setattr(segments, "gather_facts", reads_again)
+    assert found.ask(segments.facts_of, found.profile.segments[-1].segment).steps.count
+
+
+@pytest.mark.parametrize("query", ["?run=../..", "?run=", "?run=nope", "?a=%00&b=x", "", "?run"])
+def test_a_request_that_names_no_run_is_answered_as_ever(
+    client: Client, lab: Path, query: str
+) -> None:
+    read_ahead.state.configure(lab)
+    assert client.get(f"/overview{query}").status == 200

@@ -1,0 +1,93 @@
+"""Every page is usable without a mouse and by assistive technology: axe-core finds nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until_drawn
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+PAGES = {
+    "lab": ("", {}),
+    "a run in the lab": ("", {"run": "axe-a"}),
+    "overview": ("overview", {"run": "axe-a"}),
+    "timeline": ("timeline", {"run": "axe-a"}),
+    "communication": ("communication", {"run": "axe-a"}),
+    "film": ("film", {"run": "axe-a"}),
+    "what if": ("what_if", {"run": "axe-a"}),
+    "placement": ("placement", {"run": "axe-a"}),
+    "cores": ("cores", {"run": "axe-cores"}),
+    "servers": ("servers", {"run": "axe-a"}),
+    "contexts": ("contexts", {}),
+    "compare": ("compare", {"a": "axe-a", "b": "axe-b"}),
+    "runs": ("runs", {}),
+}
+NAMED = re.compile(r"^Overview: axe-a\b.* · Strategy Lab$")
+FINDINGS = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def runs(server: Server) -> Server:
+    server.write_run("axe-a", steps=60, windows=1, straggler=(2, 30.0))
+    server.write_run("axe-b", steps=60, windows=1, seed=4)
+    server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
+    return server
+
+
+@pytest.fixture
+def visit(open_page: Callable[..., Page], runs: Server) -> Visit:
+    def opened(name: str, query: dict[str, str], **options: Any) -> Page:
+        page = open_page(runs.address(name, **query), **options)
+        wait_until_drawn(page)
+        return page
+
+    return opened
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "query"), PAGES.values(), ids=PAGES)
+def test_axe_finds_nothing(visit: Visit, name: str, query: dict[str, str], scheme: str) -> None:
+    page = visit(name, query, color_scheme=scheme, bypass_csp=True)
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    assert page.evaluate(FINDINGS) == []
+
+
+def test_a_deep_link_asks_for_nothing_that_is_not_there(open_page: Visit, runs: Server) -> None:
+    page = open_page("about:blank")
+    refused = []
+    page.on("response", lambda found: refused.append(found.url) if found.status >= 400 else None)
+    page.goto(runs.address("overview", run="axe-a"))
+    wait_until_drawn(page)
+    assert refused == []
+
+
+def test_the_title_names_the_page_and_its_run(visit: Visit) -> None:
+    expect(visit("overview", {"run": "axe-a"})).to_have_title(NAMED)
+
+
+def test_the_focus_is_visible_on_a_widget_of_streamlit(visit: Visit) -> None:
+    page = visit("", {})
+    page.get_by_role("link", name="Overview").focus()
+    outline = "() => getComputedStyle(document.activeElement).outline"
+    assert "3px" in page.evaluate(outline)
+
+
+def test_the_live_charts_list_their_keys(visit: Visit) -> None:
+    page = visit("", {"run": "axe-a"})
+    page.get_by_role("button", name="? keys").click()
+    dialog = page.get_by_role("dialog", name="Keys of the charts")
+    expect(dialog).to_contain_text("move the cursor by a step")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()

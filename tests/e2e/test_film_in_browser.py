@@ -1,0 +1,108 @@
+"""A step as a film in real Chromium: it plays, scrubs, steps, and plays from a file as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
+
+from strategy_lab import profiles
+from strategy_lab.profiles.exports import write
+from tests.conftest import PATIENCE_MS
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.synthetic import HOSTILE, write_run
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def filmed(server: Server) -> Server:
+    server.write_run("filmed", steps=60, windows=2, straggler=(2, 30.0))
+    server.write_run("unfilmed", steps=10, windows=0)
+    return server
+
+
+def time_of(film: Locator) -> int:
+    return int(film.get_attribute("data-time") or -1)
+
+
+def test_the_page_plays_a_step_and_opens_another(open_page: Open, filmed: Server) -> None:
+    page = open_page(filmed.address("film", run="filmed"))
+    frame: FrameLocator = page.frame_locator("iframe")
+    film = frame.locator("#film")
+    expect(frame.locator(".caption")).to_contain_text(re.compile(r"Replica 2 is [\d.]+ ms late"))
+    expect(frame.locator(".caption")).to_contain_text("replicas 0, 1 and 3 wait in the all-reduce")
+    box = page.locator("iframe").bounding_box()
+    assert box
+    assert frame.locator("html").evaluate("node => node.scrollHeight") <= box["height"] + 1
+    frame.get_by_role("button", name="Play").click()
+    expect(film).to_have_attribute("data-playing", "true")
+    wait_until(page, lambda: time_of(film) > 0, "the film does not play")
+    step = frame.locator("h1").inner_text()
+    page.get_by_role("combobox", name="Captured step").click()
+    page.get_by_role("option").last.click()
+    expect(frame.locator("h1")).not_to_have_text(step)
+    expect(page).to_have_url(re.compile("step="))
+
+
+def test_a_run_without_captured_steps_says_what_to_do(open_page: Open, filmed: Server) -> None:
+    page = open_page(filmed.address("film", run="unfilmed"))
+    expect(page.get_by_text("Turn on “Capture every step in full”")).to_be_visible()
+
+
+def test_the_timeline_leads_to_the_film(open_page: Open, filmed: Server) -> None:
+    page = open_page(filmed.address("timeline", run="filmed"))
+    wait_until_drawn(page)
+    page.get_by_role("link", name="Watch one of these steps as a film").click()
+    expect(page.frame_locator("iframe").locator(".caption")).not_to_be_empty()
+
+
+@pytest.mark.parametrize("options", [{"straggler": (2, 30.0)}, {"prefix": HOSTILE}])
+def test_the_exported_file_plays_alone(
+    browser: Browser, tmp_path: Path, options: dict[str, object]
+) -> None:
+    run = write_run(tmp_path / "run", steps=30, windows=1, **options)
+    path = write(profiles.load(run), "film", tmp_path / "step.html")
+    page = browser.new_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page.set_default_timeout(PATIENCE_MS)
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    film, track = page.locator("#film"), page.get_by_role("slider")
+    expect(film).to_have_attribute("data-playing", "false")
+
+    page.keyboard.press("Home")
+    assert time_of(film) == 0
+    page.keyboard.press("ArrowRight")
+    first = time_of(film)
+    page.keyboard.press("ArrowRight")
+    assert time_of(film) > first > 0
+    page.keyboard.press("ArrowLeft")
+    assert time_of(film) == first
+
+    page.get_by_role("button", name="1/1,000").click()
+    page.keyboard.press(" ")
+    expect(film).to_have_attribute("data-playing", "true")
+    wait_until(page, lambda: time_of(film) > first, "the film does not play")
+    page.keyboard.press(" ")
+    expect(film).to_have_attribute("data-playing", "false")
+
+    box = track.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 8)
+    middle = float(track.get_attribute("aria-valuemax") or 0) / 2
+    assert float(track.get_attribute("aria-valuenow") or 0) == pytest.approx(middle, rel=0.1)
+    page.keyboard.press("End")
+    expect(page.locator(".caption")).not_to_be_empty()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert complaints == []
+    assert requests == [path.as_uri()]
+    page.close()

@@ -1,0 +1,92 @@
+"""The live charts draw what was recorded: a stretch without steps is a gap, labels keep apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import SegmentOpened, StepDone
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until_drawn
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Page]
+STEPS = 300
+STEP_MS = 10.0
+PAINTED = """(canvas, part) => {
+    const rows = canvas.height, ratio = canvas.width / canvas.clientWidth;
+    const left = 58, right = 10;
+    const x = Math.round((left + part * (canvas.clientWidth - left - right)) * ratio);
+    const { data } = canvas.getContext("2d").getImageData(x - 3, 0, 7, rows);
+    let inked = 0;
+    for (let at = 0; at < data.length; at += 4)
+        if (data[at + 3] > 100 && data[at + 2] - data[at] > 25) inked += 1;
+    return inked;
+}"""
+"""Pixels of the series' colour, bluish, around a share of the axis; grid lines are grey."""
+
+
+def write_halves(run: Path, first_step_ms: float) -> None:
+    """Two segments of 3 s each; the first step of the second is traced for a while."""
+    create_run_file(run, {"strategy": "mirrored", "devices": "cpu:2", "steps": 2 * STEPS})
+    log = EventLog(worker_folder(run, 0).events)
+    at_ns = time.time_ns()
+    for segment in (0, 1):
+        spec = {"strategy": "mirrored", "global_batch_size": 8 * (1 + segment)}
+        first = STEPS * segment
+        log.write(SegmentOpened(segment, "mirrored", 2, 1, 8, first, at_ns, [], "auto", spec))
+        for step in range(first, first + STEPS):
+            ms = first_step_ms if segment and step == first else STEP_MS
+            log.write(StepDone(segment, step, at_ns, ms, 1 / (step + 1), 8, False))
+            at_ns += int(ms * 1e6)
+    log.close()
+
+
+def test_a_stretch_without_steps_is_a_gap(open_page: Open, server: Server) -> None:
+    run = server.fresh("stretch")
+    write_halves(run, 2000.0)
+    page = open_page(server.address(run=run.name))
+    expect(page.locator(".live")).to_have_attribute("data-step", str(2 * STEPS - 1))
+    for chart in ("loss", "wall", "throughput"):
+        canvas = page.locator(f"canvas[data-chart={chart}]")
+        before, within, after = (canvas.evaluate(PAINTED, part) for part in (0.2, 0.5, 0.8))
+        assert before, chart
+        assert after, chart
+        assert not within, f"{chart}: 3 s of steps, 2 s of none, 3 s of steps"
+
+
+def test_the_axis_is_not_mostly_compilation(open_page: Open, server: Server) -> None:
+    run = server.fresh("compiled")
+    write_halves(run, 30_000.0)
+    page = open_page(server.address(run=run.name))
+    expect(page.locator(".live .where")).to_have_text(
+        "without the first 33.0 s, in which few steps were done"
+    )
+    assert page.locator("canvas[data-chart=loss]").evaluate(PAINTED, 0.3)
+
+
+def test_labels_of_many_segments_keep_apart(open_page: Open, server: Server) -> None:
+    changes = [{"replicas": 2 + 2 * (number % 2)} for number in range(12)]
+    server.write_run("changed", steps=240, windows=0, segments=changes)
+    page = open_page(server.address(run="changed"))
+    expect(page.locator(".live")).to_have_attribute("data-segments", "12")
+    labels = page.locator(".live .boundaries span")
+    expect(labels).to_have_text([str(number) for number in range(12)])
+    assert labels.nth(3).get_attribute("title") == "devices cpu:2 → cpu:4"
+    for width in (1600, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(server.address("overview", run="changed"))
+        wait_until_drawn(page)
+        for chart in page.locator("[data-testid=stPlotlyChart]").all():
+            boxes = [item.bounding_box() for item in chart.locator(".annotation-text").all()]
+            rows = sorted((box["y"] // 8, box["x"], box["width"]) for box in boxes if box)
+            for (y, x, room), (next_y, next_x, _) in pairwise(rows):
+                assert y != next_y or x + room <= next_x + 1, f"at {width} px"

@@ -1,0 +1,132 @@
+"""The ways of `docs/questions.md`, clicked: each answer is on the page after at most two clicks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until_drawn
+
+pytestmark = pytest.mark.browser
+PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
+RUN = "mirrored-asked"
+
+
+class Reader:
+    """Someone who reads the Overview of a run, and counts what they click."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.clicks = 0
+
+    def open(self, link: str) -> None:
+        self.page.get_by_role("link", name=link, exact=True).first.click()
+        self.clicks += 1
+        self.page.wait_for_url(re.compile(f"/{link.lower()}"))
+        wait_until_drawn(self.page)
+
+    def sees(self, text: str | re.Pattern[str], within: str = "body") -> None:
+        expect(self.page.locator(within).get_by_text(text).first).to_be_visible()
+
+
+def slow_replica(reader: Reader) -> None:
+    expect(reader.page.locator(".lab-headline")).to_contain_text("Replica 2 is late by")
+
+
+def phases(reader: Reader) -> None:
+    reader.sees("Step time of each replica")
+    expect(reader.page.locator("[data-testid=stPlotlyChart]", has_text="wait")).to_be_visible()
+
+
+def traffic(reader: Reader) -> None:
+    tile = reader.page.locator(".lab-tile", has_text="Collective traffic")
+    expect(tile.locator(".value")).to_contain_text("2.36")
+
+
+def memory(reader: Reader) -> None:
+    reader.sees("Memory")
+
+
+def link(reader: Reader) -> None:
+    reader.open("Communication")
+    reader.sees(re.compile(r"Most bytes per step: .*CPU:\d to .*CPU:\d, [\d.]+ MB"))
+
+
+def collectives(reader: Reader) -> None:
+    reader.open("Communication")
+    reader.sees("Collectives")
+    assert reader.page.locator("canvas[data-testid=data-grid-canvas]").count() >= 1
+
+
+def moved(reader: Reader) -> None:
+    reader.open("Placement")
+    reader.sees("What the reconfiguration moved")
+
+
+def ops(reader: Reader) -> None:
+    reader.open("Timeline")
+    expect(reader.page.locator(".timeline")).to_have_attribute("data-settled", "yes")
+    reader.page.get_by_role("button", name="Select the step in the middle").click()
+    reader.clicks += 1
+    expect(reader.page.get_by_role("region", name="Ops by self time")).to_be_visible()
+
+
+def faster(reader: Reader) -> None:
+    reader.open("Compare")
+    expect(reader.page.locator(".lab-headline")).to_contain_text(re.compile("in B than in A"))
+
+
+def again(reader: Reader) -> None:
+    reader.open("Runs")
+    reader.page.get_by_role("button", name="Copy as …").click()
+    reader.clicks += 1
+    reader.sees(re.compile("strategy-lab run .*--strategy mirrored", re.DOTALL))
+
+
+WAYS: dict[str, Callable[[Reader], None]] = {
+    "Which replica is slow, and by how much?": slow_replica,
+    "What does each replica do during a step?": phases,
+    "How many bytes does a step move?": traffic,
+    "How much memory does a device use?": memory,
+    "Which link carries the most bytes?": link,
+    "Which collective takes how long, and at which bandwidth?": collectives,
+    "Which variables did a live change move to another device?": moved,
+    "Which ops take the most time?": ops,
+    "Is this run faster than another one?": faster,
+    "How do I start this run again?": again,
+}
+
+
+def told_clicks() -> dict[str, int]:
+    """The questions of the page with the clicks that it states."""
+    rows = re.findall(r"^\| ([^|]+\?) \| (\d) \|", PAGE.read_text(), re.MULTILINE)
+    return {question: int(clicks) for question, clicks in rows}
+
+
+@pytest.fixture(scope="module")
+def runs(server: Server) -> Path:
+    options = {"steps": 120, "windows": 1, "straggler": (2, 30.0)}
+    server.write_run("mirrored-other", steps=120, windows=1, seed=3)
+    server.write_run(RUN, segments=[{}, {"replicas": 4}], **options)
+    return server.runs
+
+
+@pytest.mark.parametrize("question", WAYS)
+def test_a_question_is_answered_in_at_most_two_clicks(
+    question: str, open_page: Callable[..., Page], server: Server, runs: Path
+) -> None:
+    assert runs.exists()
+    page = open_page(server.address("overview", run=RUN))
+    wait_until_drawn(page)
+    reader = Reader(page)
+    WAYS[question](reader)
+    assert reader.clicks == told_clicks()[question] <= 2
+
+
+def test_every_question_of_the_page_is_clicked() -> None:
+    assert list(told_clicks()) == list(WAYS)

@@ -1,0 +1,108 @@
+"""A program run without the lab and under `strategy-lab trace`, with what came of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from strategy_core.processes.import_path import package_root
+from strategy_core.tracing.settings import STRICT_VARIABLE
+from strategy_lab import profiles
+from strategy_lab.profiles.run.manifest import create_run_file
+from tests.event_records import read_records
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a program."""
+
+    code: int
+    folder: Path
+    run: Path | None
+
+    @property
+    def output(self) -> str:
+        return (self.folder / "stdout").read_text()
+
+    @property
+    def errors(self) -> str:
+        """Its standard error, without TensorFlow's log."""
+        lines = (self.folder / "stderr").read_text().splitlines()
+        return "\n".join(line for line in lines if not line.startswith(("W0000", "I0000", "E0000")))
+
+    @property
+    def weights(self) -> bytes:
+        return (self.folder / "weights.npy").read_bytes()
+
+    @cached_property
+    def profile(self) -> profiles.Profile:
+        assert self.run is not None
+        return profiles.load(self.run)
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        assert self.run is not None
+        return read_records(self.run / "worker-0-0" / "events.jsonl")
+
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["kind"] == kind]
+
+    @property
+    def notes(self) -> str:
+        return "\n".join(event["message"] for event in self.of_kind("note"))
+
+
+class Runner:
+    """Runs programs in children of one process."""
+
+    def __init__(self, folder: Path, process: subprocess.Popen[str]) -> None:
+        self._folder, self._process = folder, process
+        self._done: dict[str, tuple[Ran, Ran]] = {}
+
+    def both(self, name: str) -> tuple[Ran, Ran]:
+        """The program without the lab and under it; run once."""
+        if name not in self._done:
+            self._done[name] = self.run(name, is_traced=False), self.run(name, is_traced=True)
+        return self._done[name]
+
+    def run(self, name: str, *, is_traced: bool, arguments: Sequence[str] = ()) -> Ran:
+        folder = self._folder / f"{name}-{'traced' if is_traced else 'plain'}"
+        folder.mkdir()
+        run = folder / "run" if is_traced else None
+        if run is not None:
+            create_run_file(run, recorded_by="record")
+        request = {
+            "command": [str(PROGRAMS / f"{name}.py"), "weights.npy", *arguments],
+            "folder": str(folder),
+            "stdout": str(folder / "stdout"),
+            "stderr": str(folder / "stderr"),
+            "environment": {STRICT_VARIABLE: "1"},
+            "run": str(run) if run else None,
+            "capture": {"every_step": True},
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        return Ran(int(self._process.stdout.readline()), folder, run)
+
+
+@contextmanager
+def runner(folder: Path) -> Iterator[Runner]:
+    command = [sys.executable, "-m", "tests.foreign.preloaded"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=package_root(), text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    ) as process:  # fmt: skip
+        yield Runner(folder, process)
+        assert process.stdin is not None
+        process.stdin.close()

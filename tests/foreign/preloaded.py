@@ -1,0 +1,69 @@
+"""Runs programs in children of one process that has imported TensorFlow.
+
+`python -m tests.foreign.preloaded` reads a request per line, and writes the exit code of that
+request's child. An import of TensorFlow takes seconds, a fork takes none. TensorFlow's runtime
+starts in the child.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import runpy
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import keras
+    import tensorflow as tf
+
+    assert keras
+    assert tf
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            run(json.loads(line))
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+def run(request: dict[str, Any]) -> None:
+    """Run one program as Python does with `python FILE`, and end the process."""
+    for number, name in ((0, os.devnull), (1, request["stdout"]), (2, request["stderr"])):
+        opened = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, number)
+    os.chdir(request["folder"])
+    os.environ.update(request["environment"])
+    script, *arguments = request["command"]
+    sys.argv[:] = [script, *arguments]
+    from strategy_core.tracing.settings import VARIABLE, Settings
+
+    if request["run"]:
+        settings = Settings(request["run"], os.getpid(), request["capture"])
+        os.environ[VARIABLE] = settings.environment()[VARIABLE]
+        from strategy_core.tracing.startup import start
+
+        start()
+    sys.path.insert(0, str(Path(script).parent))
+    code = 0
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException as error:
+        code = 1
+        sys.last_value = error
+        sys.excepthook(type(error), error, error.__traceback__)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Keras's `fit` under MirroredStrategy, with validation."""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(7)
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+rng = np.random.default_rng(0)
+images = rng.normal(size=(88, 8)).astype("float32")
+labels = rng.integers(0, 3, 88)
+
+with strategy.scope():
+    model = keras.Sequential(
+        [keras.Input((8,)), keras.layers.Dense(4, "relu"), keras.layers.Dense(3)]
+    )
+    model.compile(
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=keras.optimizers.Adam(0.01),
+        metrics=["accuracy"],
+    )
+
+history = model.fit(
+    images, labels, batch_size=16, epochs=2, validation_data=(images, labels), verbose=0
+)
+print({name: [f"{value:.6f}" for value in values] for name, values in history.history.items()})
+np.save(sys.argv[1], np.concatenate([weight.ravel() for weight in model.get_weights()]))

@@ -1,0 +1,105 @@
+"""Programs of others do the same under `strategy-lab trace`, and their record is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.foreign.both_ways import Ran, Runner, runner
+
+pytestmark = [pytest.mark.tf, pytest.mark.run]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is true of a program's record."""
+
+    steps: int
+    replicas: int = 2
+    strategy: str = "mirrored"
+    collective_bytes: int | None = None
+    """Of the gradients that a step all-reduces; None without an all-reduce."""
+    batch: int | None = 16
+    notes: tuple[str, ...] = ()
+
+
+LARGE, SMALL = (8 * 4 + 4 + 4 * 3 + 3) * 4, (8 * 3 + 3) * 4
+"""Bytes of the gradients of the models with two layers and with one, float32."""
+ALONE = {"replicas": 1, "strategy": "one-device"}
+PROGRAMS = {
+    "custom_loop": Expected(10, collective_bytes=LARGE, notes=("The loss is the number that",)),
+    "keras_fit": Expected(12, collective_bytes=LARGE),
+    "steps_per_execution": Expected(
+        30, replicas=1, strategy="default", notes=("`steps_per_execution`",)
+    ),
+    "loop_in_function": Expected(
+        20, collective_bytes=SMALL, batch=None, notes=("what the optimizer has counted",)
+    ),
+    "gan": Expected(12, replicas=1, strategy="default"),
+    "eager_one_device": Expected(9, **ALONE),
+    "own_profiler": Expected(
+        12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    with runner(tmp_path_factory.mktemp("foreign")) as running:
+        yield running
+
+
+def both(programs: Runner, name: str) -> tuple[Ran, Ran]:
+    plain, traced = programs.both(name)
+    assert plain.code == (name == "exception_in_step_7"), plain.errors
+    return plain, traced
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_traced_program_does_what_it_does_alone(programs: Runner, name: str) -> None:
+    plain, traced = both(programs, name)
+    assert (traced.code, traced.output) == (plain.code, plain.output), traced.errors
+    assert traced.weights == plain.weights
+    assert traced.errors == plain.errors
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_its_record_has_its_steps_replicas_and_traffic(programs: Runner, name: str) -> None:
+    expected, (_, traced) = PROGRAMS[name], both(programs, name)
+    summary = traced.profile.summary()
+    assert summary["status"] == "finished"
+    (segment,) = summary["segments"]
+    assert segment["strategy"] == expected.strategy
+    assert segment["num_replicas"] == expected.replicas
+    assert segment["steps"]["count"] == expected.steps
+    assert segment["global_batch_size"] == expected.batch
+    assert [note for note in expected.notes if note not in traced.notes] == []
+    sizes = [row["bytes"] for row in segment["collectives"] if row["op"] == "all-reduce"]
+    if expected.collective_bytes is None:
+        assert sizes == []
+    else:
+        assert expected.collective_bytes in sizes
+
+
+def test_the_programs_own_profiler_has_its_steps_to_itself(programs: Runner) -> None:
+    _, traced = both(programs, "own_profiler")
+    captured = [step["step"] for step in traced.of_kind("step") if step["captured"]]
+    assert captured
+    assert not set(captured) & {4, 5, 6, 7}
+    assert [window["error"] for window in traced.of_kind("window") if window["error"]] == []
+
+
+def test_an_exception_is_the_programs_own_and_the_end_of_its_record(programs: Runner) -> None:
+    plain, traced = both(programs, "exception_in_step_7")
+    assert (traced.code, traced.weights) == (plain.code, plain.weights)
+    assert traced.code == 1
+    # TensorFlow's own message lists every frame under which a failed op was made
+    assert "strategy_core" not in traced.errors.partition("Detected at node")[0]
+    assert plain.errors.splitlines()[-1] == traced.errors.splitlines()[-1]
+    summary = traced.profile.summary()
+    assert summary["status"] == "failed"
+    assert summary["segments"][0]["steps"]["count"] == 7
+    (failure,) = traced.of_kind("failed")
+    assert failure["message"].startswith("InvalidArgumentError: ")

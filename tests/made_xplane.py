@@ -1,0 +1,106 @@
+"""XSpace files made by hand: small ones for tests, large ones for benchmarks.
+
+Written field by field, without the code that reads them and without TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass
+class MadeLine:
+    """A line; events are name, start and length in ps, and stats by name."""
+
+    name: str
+    events: Sequence[tuple[str, int, int, Mapping[str, int | str]]]
+    thread: int = 1
+    timestamp_ns: int = 0
+
+
+@dataclass
+class MadePlane:
+    """A plane; `kinds` has display name and stats of event names that have some."""
+
+    name: str
+    lines: Sequence[MadeLine] = ()
+    stats: Mapping[str, int | str] = field(default_factory=dict)
+    kinds: Mapping[str, tuple[str, Mapping[str, int | str]]] = field(default_factory=dict)
+
+
+def xspace(planes: Sequence[MadePlane], hosts: Sequence[str] = ()) -> bytes:
+    """Return a serialized XSpace."""
+    parts = [_bytes(1, _plane(plane)) for plane in planes]
+    return b"".join([*parts, *(_bytes(4, host.encode()) for host in hosts)])
+
+
+def started(start_ns: int) -> MadePlane:
+    """Return the plane that says when a capture began."""
+    return MadePlane("Task Environment", stats={"profile_start_time": start_ns})
+
+
+class _Names:
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+
+    def id(self, name: str) -> int:
+        return self.ids.setdefault(name, len(self.ids) + 1)
+
+
+def _plane(plane: MadePlane) -> bytes:
+    kinds, stats = _Names(), _Names()
+    lines = [_bytes(3, _line(line, kinds, stats)) for line in plane.lines]
+    own = [_bytes(6, _stat(name, value, stats)) for name, value in plane.stats.items()]
+    entries = [
+        _bytes(4, _varint(1, number) + _bytes(2, _kind(plane, name, number, stats)))
+        for name, number in kinds.ids.items()
+    ]
+    named = [
+        _bytes(5, _varint(1, number) + _bytes(2, _varint(1, number) + _bytes(2, name.encode())))
+        for name, number in stats.ids.items()
+    ]
+    return b"".join([_bytes(2, plane.name.encode()), *lines, *entries, *named, *own])
+
+
+def _kind(plane: MadePlane, name: str, number: int, stats: _Names) -> bytes:
+    display, values = plane.kinds.get(name, ("", {}))
+    parts = [_varint(1, number), _bytes(2, name.encode())]
+    parts += [_bytes(4, display.encode())] if display else []
+    return b"".join([*parts, *(_bytes(5, _stat(key, v, stats)) for key, v in values.items())])
+
+
+def _line(line: MadeLine, kinds: _Names, stats: _Names) -> bytes:
+    parts = [_varint(1, line.thread), _bytes(2, line.name.encode())]
+    parts += [_varint(3, line.timestamp_ns)] if line.timestamp_ns else []
+    for name, offset_ps, duration_ps, values in line.events:
+        event = [_varint(1, kinds.id(name))]
+        event += [_varint(2, offset_ps)] if offset_ps else []  # proto3 omits zeros
+        event += [_varint(3, duration_ps)] if duration_ps else []
+        event += [_bytes(4, _stat(key, value, stats)) for key, value in values.items()]
+        parts.append(_bytes(4, b"".join(event)))
+    return b"".join(parts)
+
+
+def _stat(name: str, value: int | str, stats: _Names) -> bytes:
+    """Return a number as an unsigned value, a text as a reference."""
+    if isinstance(value, str):
+        return _varint(1, stats.id(name)) + _varint(7, stats.id(value))
+    return _varint(1, stats.id(name)) + (_varint(3, value) if value else b"")
+
+
+def _varint(number: int, value: int) -> bytes:
+    return _number(number << 3) + _number(value)
+
+
+def _bytes(number: int, value: bytes) -> bytes:
+    return _number(number << 3 | 2) + _number(len(value)) + value
+
+
+def _number(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])

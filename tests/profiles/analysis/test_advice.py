@@ -1,0 +1,188 @@
+"""Every rule finds its illness, finds none in a healthy run, and is documented."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.advice.registry import RULES
+from strategy_lab.profiles.analysis.communication import Traffic
+from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.synthetic import write_run
+
+EAGER = Path(__file__).parents[2] / "data/eager_step"
+"""A real program: two replicas, a custom loop without a tf.function."""
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:1"
+
+
+def cause(kind: str, name: str, ms: float, **more: Any) -> dict[str, Any]:
+    row = {"kind": kind, "name": name, "detail": name, "count": 1, "total_ms": ms, "held_ms": ms}
+    return {"causes": [row | more], "idle_ms": ms + 0.5}
+
+
+ILL: dict[str, dict[str, Any]] = {
+    "communication-exposed": {"transfer_ms": 12.0},
+    "costly-capture": {"steps": 60},
+    "detour": cause("detour", "MatMul", 9.0, replica=0, device=DEVICE, bytes=8192),
+    "dispatch": cause("call", "train.py:7", 35.0),
+    "host-round-trip": cause("read-back", "train.py:9", 9.0),
+    "idle": {"idle_ms": 15.0},
+    "input-bound": {"input_ms": 10.0},
+    "loss-lost": {"nan_loss_from": 40},
+    "many-small-collectives": {"collective_bytes": (1000,) * 20},
+    "python-op": cause("python-op", "EagerPyFunc", 9.0),
+    "retracing": {
+        "retraced": [{"step": n, "function": "f", "num_traces": 1} for n in range(9, 29)]
+    },
+    "shared-cores": {"replicas": 4},
+    "short-steps": {"step_ms": 3.0, "input_ms": 0.1, "transfer_ms": 0.1}
+    | cause("call", "train.py:7", 0.8),
+    "small-collective": {"collective_bytes": (24,), "transfer_ms": 25.0},
+    "straggler": {"straggler": (1, 15.0)},
+    "tiny-batch": {"global_batch_size": 4, "step_ms": 1.0},
+    "tracing": {"tracing_ms": 20_000.0},
+    "unsteady": {"noise": 0.8},
+}
+
+
+def facts_of(run: Path) -> Facts:
+    profile = profiles.load(run)
+    return gather_facts(profile, profile.segments[0])
+
+
+def unlike(facts: Facts) -> Facts:
+    """Captured steps that took a third of the others."""
+    wall = np.where(facts.steps.captured, facts.steps.wall_ms, 3 * facts.steps.wall_ms)
+    return replace(facts, steps=replace(facts.steps, wall_ms=wall))
+
+
+def partial(facts: Facts) -> Facts:
+    """Every fifth step has 17 examples and takes as long as the others."""
+    is_last = facts.steps.step % 5 == 4
+    examples = np.where(is_last, 17.0, facts.steps.examples)
+    return replace(facts, steps=replace(facts.steps, examples=examples))
+
+
+@pytest.fixture(scope="module")
+def ill(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Facts]:
+    """The facts of a run that has an illness; `healthy` of one that has none."""
+    folder = tmp_path_factory.mktemp("ill")
+
+    @cache
+    def facts(key: str) -> Facts:
+        if key == "eager-step":
+            return facts_of(EAGER)
+        changed = {"not-captured": unlike, "partial-batch": partial}.get(key)
+        if changed is not None:
+            return changed(facts("healthy"))
+        options = {"replicas": 2, "steps": 300, **ILL.get(key, {})}
+        return facts_of(write_run(folder / key, **options))
+
+    return facts
+
+
+def found(facts: Facts) -> dict[str, Finding]:
+    return {item.key: item for item in findings(facts)}
+
+
+@pytest.mark.parametrize("key", [rule.key for rule in RULES])
+def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
+    key: str, ill: Callable[[str], Facts]
+) -> None:
+    item = found(ill(key))[key]
+    assert item.sentence.endswith(".")
+    assert item.advice.endswith(".")
+    assert item.evidence
+    assert key not in found(ill("healthy"))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.key)
+def test_a_rule_says_what_it_does_why_and_what_to_do(rule: Any) -> None:
+    assert re.findall(r"^## (.*)$", rule.text, re.MULTILINE) == [
+        "What it does",
+        "Why is this slow",
+        "What to do",
+    ]
+    assert rule.text.split("\n")[0].endswith(".")
+    assert rule.find.__module__.endswith(f".{rule.key.replace('-', '_')}")
+
+
+@pytest.mark.parametrize("key", [rule.key for rule in RULES if rule.edits])
+def test_proposed_changes_are_changes_of_the_spec(key: str, ill: Callable[[str], Facts]) -> None:
+    facts = ill(key)
+    edits = found(facts)[key].edits
+    if edits:
+        spec = RunSpec.model_validate(facts.segment.spec)
+        assert spec.with_changes(edits) != spec
+
+
+def test_the_lab_proposes_more_packs_more_batch_and_fewer_replicas(
+    ill: Callable[[str], Facts],
+) -> None:
+    proposed = {key: found(ill(key))[key].edits for key in ILL}
+    assert proposed["many-small-collectives"] == {"bytes_per_pack": 32_000_000}
+    assert proposed["tiny-batch"] == {"global_batch_size": 64}
+    assert proposed["shared-cores"] == {"devices": "cpu:2"}
+    assert proposed["input-bound"] == {}, "no field of a spec changes a program's input pipeline"
+
+
+def test_a_program_of_others_has_no_spec_to_change() -> None:
+    facts = facts_of(EAGER)
+    assert all(item.edits == {} for item in findings(facts))
+
+
+def test_an_injected_delay_is_what_the_lab_takes_away(tmp_path: Path) -> None:
+    delay = [{"replica": 1, "ms": 30.0}]
+    run = write_run(tmp_path / "run", replicas=2, straggler=(1, 30.0), inject=delay)
+    assert found(facts_of(run))["straggler"].edits == {"inject": []}
+
+
+def test_a_step_that_runs_op_by_op_names_the_line_that_calls() -> None:
+    item = found(facts_of(EAGER))["eager-step"]
+    assert re.search(
+        r"\(9\d %\) pass in calls into TensorFlow, most of them at eager\.py:17", (item.sentence)
+    )
+    assert item.cost is not None
+    assert item.cost.source == "measured"
+
+
+def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], Facts]) -> None:
+    facts = partial(ill("healthy"))
+    short = np.where(
+        facts.steps.examples == 17, 17 / 256 * facts.steps.wall_ms, facts.steps.wall_ms
+    )
+    assert "partial-batch" not in found(replace(facts, steps=replace(facts.steps, wall_ms=short)))
+    assert "17 of 256 examples" in found(facts)["partial-batch"].sentence
+
+
+def test_copies_within_a_device_are_no_traffic_between_devices(
+    ill: Callable[[str], Facts],
+) -> None:
+    facts = ill("communication-exposed")
+    copy = Traffic("/host:CPU", "/device:TPU:0", 4e6, 1, 12.0, "measured")
+    copies = replace(facts.communication, collectives=(), traffic=(copy,))
+    alone = msgspec.structs.replace(facts.segment, cross_device_ops="")
+    item = found(replace(facts, communication=copies, segment=alone))["communication-exposed"]
+    assert "copies tensors within a device or between it and its host" in item.sentence
+    assert "cross-device" not in item.advice
+    assert item.edits == {}
+
+
+def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], Facts]) -> None:
+    def predict(item: Finding) -> Gain | None:
+        return Gain(20.0 - item.evidence["late_ms"], 0.01) if item.key == "straggler" else None
+
+    gains = {item.key: item.gain for item in findings(ill("straggler"), predict)}
+    assert gains.pop("straggler") == Gain(pytest.approx(5.0, abs=0.5), 0.01)
+    assert set(gains.values()) <= {None}

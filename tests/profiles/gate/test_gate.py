@@ -1,0 +1,282 @@
+"""Runs against an accepted baseline: what fails, what passes, what the gate says it cannot tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.run_time import RunTime
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.gate.baseline import (
+    CheckedRun,
+    GatedRun,
+    Machine,
+    accept,
+    read_baseline,
+    read_run,
+    save,
+)
+from strategy_lab.profiles.gate.checks import exact_checks
+from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
+from strategy_lab.profiles.gate.markdown import markdown
+from strategy_lab.profiles.gate.report import GateReport, gate
+from strategy_lab.profiles.gate.text import open_questions
+from strategy_lab.profiles.gate.time_checks import time_checks
+from tests.synthetic import HOSTILE, write_run
+
+HERE = Machine("here", 2, "2.21.0")
+
+
+def made(run: Path, **options: Any) -> CheckedRun:
+    return read_run(profiles.load(write_run(run, **{"steps": 60, **options})))
+
+
+def timed(place: int, step_ms: float, *, machine: Machine = HERE, **parts: float) -> GatedRun:
+    time = RunTime(step_ms, step_ms, step_ms, 60, 0, 0, 60.0, 0.001)
+    named = {name.replace("_", " "): ms for name, ms in parts.items()}
+    return GatedRun(f"run-{place}", machine, place, time, named)
+
+
+def side(first: int, step_ms: float, num: int, noise: float = 0.004, **parts: float) -> Any:
+    """Every other run from `first` on, whose times scatter by `noise`."""
+    rng = np.random.default_rng(first)
+    factors = np.exp(rng.normal(0, noise, num))
+    return [
+        timed(first + 2 * i, step_ms * f, **{k: v * f for k, v in parts.items()})
+        for i, f in enumerate(factors)
+    ]
+
+
+# Exact
+
+
+def test_a_run_of_the_same_program_is_within(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    checks = exact_checks(baseline, [made(tmp_path / "b", seed=3, step_ms=90.0)])
+    assert {check.outcome for check in checks} == {"within"}
+    names = {f"{check.group}: {check.name}" for check in checks}
+    assert names >= {
+        "replicas: number of replicas",
+        "collectives: all-reduce of 4, calls per step",
+        "collectives: all-reduce of 4, bytes per step",
+        "retraces: steps that trace again",
+        "placement: ops on CPU:0",
+        "memory: variables on CPU:3, bytes",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [
+        ({"replicas": 2}, "replicas: number of replicas"),
+        ({"collective_bytes": (2_097_152,) * 3}, "collectives: all-reduce of 4, calls per step"),
+        ({"collective_bytes": (2_097_152, 300_000)}, "memory: variables on CPU:0, bytes"),
+        (
+            {"retraced": [{"step": 9, "function": "f", "num_traces": 1, "argument": None}]},
+            "retraces: steps that trace again",
+        ),
+        ({"ops_per_step": 25}, "placement: ops on CPU:0"),
+        (
+            {"causes": [{"kind": "detour", "name": "Sum", "replica": 1, "device": "/CPU:0"}]},
+            "detours: Sum of replica 1 on /CPU:0",
+        ),
+    ],
+)
+def test_what_does_not_vary_fails_by_one_run(
+    tmp_path: Path, change: dict[str, Any], fails: str
+) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    checks = exact_checks(baseline, [made(tmp_path / "b", **change)])
+    assert fails in {f"{c.group}: {c.name}" for c in checks if c.outcome == "beyond"}
+
+
+def test_less_traffic_passes_and_is_called_better(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    report = gate(baseline, [made(tmp_path / "b", collective_bytes=(2_000_000,))], only="exact")
+    assert (report.outcome, report.is_better) == ("within", True)
+
+
+def test_a_fact_in_which_accepted_runs_differ_is_not_checked(tmp_path: Path) -> None:
+    first, second = made(tmp_path / "a"), made(tmp_path / "b", ops_per_step=25)
+    baseline = accept([first, second])
+    assert "placement: ops on CPU:0" in baseline.varies
+    report = gate(baseline, [made(tmp_path / "c", ops_per_step=30)], only="exact")
+    assert report.outcome == "within"
+    assert any("ops on CPU:0" in note for note in report.notes)
+
+
+def test_a_run_that_lacks_what_was_accepted_is_no_pass(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    report = gate(baseline, [made(tmp_path / "b", windows=0)], only="exact")
+    assert report.outcome == "undecided"
+    assert any("captured" in text for text in open_questions(report))
+
+
+# Times
+
+
+def outcome(a: Any, b: Any, **options: Any) -> str:
+    return time_checks(a, b, **options).step.outcome
+
+
+def test_runs_in_turns_decide_about_the_step() -> None:
+    assert outcome(side(0, 20.0, 6), side(1, 20.0, 6)) == "within"
+    assert outcome(side(0, 20.0, 6), side(1, 21.0, 6)) == "beyond"
+    assert outcome(side(0, 20.0, 6), side(1, 18.0, 6)) == "better"
+
+
+def test_a_certain_growth_that_does_not_matter_passes() -> None:
+    slower = side(1, 20.3, 6, noise=0.0002)
+    assert time_checks(side(0, 20.0, 6, noise=0.0002), slower).step.low > 0.01  # type: ignore[operator]
+    assert outcome(side(0, 20.0, 6, noise=0.0002), slower) == "within"
+    assert outcome(side(0, 20.0, 6, noise=0.0002), slower, least=0.01) == "beyond"
+
+
+def test_too_few_runs_say_how_many_it_takes() -> None:
+    one = time_checks([timed(0, 20.0)], [timed(1, 30.0)]).step
+    assert (one.outcome, one.low) == ("undecided", None)
+    assert one.runs_needed is not None
+    assert one.runs_needed >= 6
+    noisy = time_checks(side(0, 20.0, 4, noise=0.05), side(1, 20.0, 4, noise=0.05)).step
+    assert noisy.outcome == "undecided"
+    assert noisy.runs_needed is not None
+    assert noisy.runs_needed > 4
+
+
+def test_runs_of_another_time_or_machine_do_not_decide() -> None:
+    later = [timed(100 + i, 30.0 + 0.01 * i) for i in range(6)]
+    step = time_checks(side(0, 20.0, 6), later).step
+    assert step.outcome == "undecided"
+    assert "did not alternate" in (step.reason or "")
+    assert outcome(side(0, 20.0, 6), later, is_steady=True) == "beyond"
+    elsewhere = [timed(1 + 2 * i, 30.0, machine=Machine("there", 4)) for i in range(6)]
+    assert "different machines" in (time_checks(side(0, 20.0, 6), elsewhere).step.reason or "")
+    same = side(0, 20.0, 6)
+    assert "itself" in (time_checks(same, same).step.reason or "")
+
+
+def test_a_part_that_grew_fails_even_if_the_step_did_not() -> None:
+    a = side(0, 20.0, 8, noise=0.002, phase_wait=2.0, phase_compute=14.0)
+    b = side(1, 20.0, 8, noise=0.002, phase_wait=4.0, phase_compute=14.0)
+    times = time_checks(a, b)
+    found = {check.name: check.outcome for check in times.checks}
+    assert found == {"step": "within", "phase wait": "beyond", "phase compute": "within"}
+    wait = times.checks[1]
+    assert wait.growth == pytest.approx(0.1, abs=0.01)
+    assert wait.level > times.step.level
+
+
+def test_a_new_kind_of_op_counts_from_zero_and_a_short_one_does_not_count() -> None:
+    a = side(0, 20.0, 6, noise=0.001)
+    b = side(1, 20.0, 6, noise=0.001, op_Sort=2.0, op_Pad=0.1)
+    found = {check.name: check.outcome for check in time_checks(a, b).checks}
+    assert found == {"step": "within", "op Sort": "beyond"}
+
+
+# The file
+
+
+def test_the_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a"), made(tmp_path / "b", seed=1)])
+    save(baseline, tmp_path / "deep" / "baseline.json")
+    assert read_baseline(tmp_path / "deep" / "baseline.json") == baseline
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["baseline.json"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[" * 5000, '{"schema_version": 2}', "\x00", '{"schema_version": NaN}']
+)
+def test_what_is_no_baseline_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "baseline.json"
+    file.write_text(text)
+    with pytest.raises(LabError, match="is not a baseline"):
+        read_baseline(file)
+
+
+def test_a_baseline_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    save(accept([made(tmp_path / "a")]), file)
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(document | {"schema_version": 7}))
+    with pytest.raises(LabError, match="schema_version is 7"):
+        read_baseline(file)
+
+
+def test_runs_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    with pytest.raises(LabError, match="global batch differs: 256 in the baseline and 64 in b"):
+        gate(baseline, [made(tmp_path / "b", global_batch_size=64)])
+    with pytest.raises(LabError, match="workload differs"):
+        gate(baseline, [made(tmp_path / "c", prefix="other-")])
+    with pytest.raises(LabError, match="is failed, not finished"):
+        made(tmp_path / "d", ending="failed")
+    with pytest.raises(LabError, match="named twice"):
+        gate(baseline, [made(tmp_path / "e")] * 2)
+
+
+# Formats
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> GateReport:
+    """Six runs in turns against six, with hostile names, more bytes and 20 % longer steps."""
+    folder = tmp_path_factory.mktemp("gate")
+    sides: dict[str, list[CheckedRun]] = {"a": [], "b": []}
+    for place in range(12):
+        which = "ab"[place % 2]
+        slow: dict[str, Any] = {"step_ms": 24.0, "collective_bytes": (3_000_000, 262_144)}
+        options = slow if which == "b" else {}
+        name = f"{which}{place}"
+        run = made(folder / name, seed=place, begins_s=60.0 * place, prefix=HOSTILE, **options)
+        sides[which].append(run)
+    return gate(accept(sides["a"]), sides["b"])
+
+
+def test_the_whole_gate_finds_the_step_and_the_bytes(failed: GateReport) -> None:
+    assert failed.outcome == "beyond"
+    assert failed.times is not None
+    beyond = {check.name for check in failed.times.checks if check.outcome == "beyond"}
+    assert beyond >= {"step", "phase compute", "replica 0, own work"}
+    assert not beyond & {"phase transfer", "all-reduce of 4, transfer"}
+
+
+def test_markdown_shows_names_as_text(failed: GateReport) -> None:
+    text = markdown(failed, 0.02, "strategy-lab baseline b -o baseline.json")
+    assert "<script>" not in text
+    assert text.startswith("### Strategy Lab: Beyond the baseline")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert any(line.startswith("| step | ") and "❌ beyond" in line for line in rows)
+    cells = {line.replace("\\|", "").count("|") for line in rows}
+    assert cells == {6}
+    assert "strategy-lab baseline b -o baseline.json" in text
+
+
+def test_github_action_benchmark_has_its_fields(failed: GateReport) -> None:
+    entries = github_action_benchmark(failed)
+    step = next(entry for entry in entries if entry["name"].endswith(": step"))
+    assert step["unit"] == "ms"
+    assert step["value"] == pytest.approx(28.0, rel=0.05)
+    assert step["range"].startswith("± ")
+    assert {type(entry["value"]) for entry in entries} <= {int, float}
+    assert all(set(e) <= {"name", "unit", "value", "range", "extra"} for e in entries)
+    assert len({entry["name"] for entry in entries}) == len(entries)
+
+
+def test_bencher_metric_format_has_bounds_around_the_value(failed: GateReport) -> None:
+    (measures,) = bencher(failed).values()
+    step = measures["step-ms"]
+    assert step["lower_value"] < step["value"] < step["upper_value"]
+    assert measures["collectives-all-reduce-of-4-bytes-per-step"]["value"] == 3_262_144
+
+
+def test_each_failure_is_one_workflow_command(failed: GateReport) -> None:
+    lines = workflow_commands(failed)
+    assert all(line.startswith("::error title=Strategy Lab::") for line in lines)
+    assert any("all-reduce of 4, bytes per step" in line for line in lines)
+    assert all("\n" not in line for line in lines)
+    assert any("%25 of the step" in line for line in lines)

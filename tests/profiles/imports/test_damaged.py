@@ -1,0 +1,29 @@
+"""A few hundred damaged profiles; `python -m tests.profiles.imports.damage` runs ten thousand."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.profiles.imports.damage import cases, judge, originals
+
+NUM_CASES = 210
+
+
+def test_an_intact_profile_is_imported(tmp_path: Path) -> None:
+    for name, data in originals():
+        assert judge(name, data, tmp_path) == "imported", name
+        shutil.rmtree(tmp_path / "run")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_damaged_profile_becomes_a_run_or_one_sentence(seed: int, tmp_path: Path) -> None:
+    ended = set()
+    for number, (name, data) in enumerate(cases(seed, NUM_CASES // 3)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        ended.add(judge(name, data, folder))
+        shutil.rmtree(folder)
+    assert ended == {"imported", "refused"}

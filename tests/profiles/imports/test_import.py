@@ -1,0 +1,197 @@
+"""A profile recorded elsewhere becomes a run that says what it knows and what it does not."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.exports import formats, write
+from strategy_lab.profiles.imports.import_run import import_profile
+from strategy_lab.profiles.tables.store import Profile
+from tests.made_xplane import MadeLine, MadePlane, started, xspace
+from tests.profiles.imports.made import MS, START_NS, gpu_profile, host_profile, tpu_profile
+
+
+def opened(tmp_path: Path, data: bytes, name: str = "host.xplane.pb") -> Profile:
+    """The run that a profile is imported as."""
+    (tmp_path / name).write_bytes(data)
+    return profiles.load(import_profile(tmp_path / name, tmp_path / "run").folder)
+
+
+def rows(profile: Profile, table: str, *columns: str) -> list[tuple[object, ...]]:
+    found = profile.table(table).to_pylist()
+    return [tuple(row[column] for column in columns) for row in found]
+
+
+def test_gpus_are_replicas_whose_steps_add_up(tmp_path: Path) -> None:
+    profile = opened(tmp_path, gpu_profile())
+    assert not profile.notes
+    assert profile.identity is not None
+    assert profile.identity.recorded_by == "import"
+    assert profile.status.state == "finished"
+    assert rows(profile, "steps", "step", "wall_ms", "traced") == [
+        (number, 9.0, False) for number in (5, 6, 7, 8)
+    ]
+    found = profile.table("replica_steps").to_pylist()
+    first = [row for row in found if row["step"] == 6]
+    assert [(row["replica"], row["device"]) for row in first] == [
+        (0, "/device:GPU:0"),
+        (1, "/device:GPU:1"),
+    ]
+    # A device's step lasts until the first kernel of its next one.
+    phases = ("wall_ms", "compute_ms", "wait_ms", "transfer_ms", "input_ms", "idle_ms")
+    assert [tuple(row[name] for name in phases) for row in first] == [
+        (10.0, 4.0, 1.0, 3.0, 0.0, 2.0),
+        (10.0, 5.0, 0.0, 3.0, 0.0, 2.0),
+    ]
+    assert {row["clock"] for row in found} == {"device"}
+
+
+def test_nccl_kernels_are_collectives_without_bytes(tmp_path: Path) -> None:
+    profile = opened(tmp_path, gpu_profile())
+    found = profile.table("collectives").to_pylist()
+    assert len(found) == 8
+    assert {(row["op"], row["group_size"], row["bytes"]) for row in found} == {
+        ("all-reduce", 2, None)
+    }
+    assert [row["wait_ms"] for row in found[:2]] == [1.0, 0.0]
+    number = next(
+        item for item in profile.summary()["segments"][0]["key_numbers"] if item["key"] == "traffic"
+    )
+    assert number["note"] == "the profile does not tell the size of at least one collective"
+
+
+def test_copies_have_ends_and_sizes(tmp_path: Path) -> None:
+    profile = opened(tmp_path, gpu_profile(num_gpus=1))
+    found = rows(profile, "transfers", "bytes", "send_device", "recv_device", "duration_ms")
+    assert found == [(1_000_000, "/host:CPU", "/device:GPU:0", 1.0)] * 4
+
+
+def test_steps_of_an_unannotated_tpu_are_its_programs_executions(tmp_path: Path) -> None:
+    profile = opened(tmp_path, tpu_profile())
+    walls = [row["wall_ms"] for row in profile.table("steps").to_pylist()]
+    assert walls == pytest.approx([20.0, 20.0, 20.0, 18.0], rel=1e-6)
+    assert rows(profile, "steps", "start_ns")[0] == (START_NS,)
+    assert {row[0] for row in rows(profile, "replica_steps", "source")} == {"derived"}
+    notes = [note["message"] for note in profile.summary()["notes"]]
+    assert any("Steps are derived" in note and "jit_step" in note for note in notes)
+    collectives = profile.table("collectives").to_pylist()
+    assert {(row["op"], row["bytes"], row["group_size"]) for row in collectives} == {
+        ("all-reduce", 4000, 2)
+    }
+    assert {row["name"] for row in collectives} == {"jit(step)/psum"}
+    algbw = [row["algbw_gbps"] for row in collectives]
+    assert algbw == pytest.approx([4000 / 6e-3 / 1e9] * 8, rel=1e-3)
+
+
+@pytest.mark.parametrize("line", ["TensorFlow Ops", "Framework Ops"])
+def test_old_and_new_names_of_a_line_of_ops(tmp_path: Path, line: str) -> None:
+    profile = opened(tmp_path, tpu_profile(line=line))
+    assert profile.table("spans").num_rows == 16
+
+
+def test_replicas_of_one_device_are_told_by_their_names(tmp_path: Path) -> None:
+    data = host_profile(["dense/MatMul:MatMul", "replica_1/dense/MatMul:MatMul", "save:Save"])
+    profile = opened(tmp_path, data)
+    assert rows(profile, "replica_steps", "step", "replica", "compute_ms") == [
+        (step, replica, 1.0) for replica in (0, 1) for step in (0, 1, 2)
+    ]
+    assert profile.segments[0].replica_devices == [
+        "/host:CPU (replica 0)",
+        "/host:CPU (replica 1)",
+    ]
+    of_save = [row for row in profile.table("spans").to_pylist() if row["op"] == "Save"]
+    assert {row["replica"] for row in of_save} == {None}
+
+
+def test_without_steps_there_is_one_window_and_the_reason(tmp_path: Path) -> None:
+    kernels = [("gemm", i * MS, MS // 2, {}) for i in range(2)]
+    plane = MadePlane("/device:GPU:0", [MadeLine("Stream #7", kernels)])
+    profile = opened(tmp_path, xspace([plane, started(START_NS)]))
+    assert profile.table("spans").num_rows == 2
+    segment = profile.summary()["segments"][0]
+    assert segment["steps"]["count"] == 0
+    assert "the profile has no steps" in segment["steps"]["wall_ms"]["median_reason"]
+    assert "the profile has no steps" in segment["replicas"][0]["compute_ms_reason"]
+    assert "the profile has no steps" in segment["headline"]
+
+
+def test_hosts_of_a_session_are_workers(tmp_path: Path) -> None:
+    old = tmp_path / "logs" / "plugins" / "profile" / "2026_01_01_00_00_00"
+    new = tmp_path / "logs" / "plugins" / "profile" / "2026_02_01_00_00_00"
+    for session in (old, new):
+        session.mkdir(parents=True)
+        for host in ("a", "b"):
+            (session / f"{host}.xplane.pb").write_bytes(gpu_profile())
+    imported = import_profile(tmp_path / "logs", tmp_path / "run")
+    assert imported.files.others == (old,)
+    assert any("2026_01_01_00_00_00" in note for note in imported.notes)
+    profile = profiles.load(imported.folder)
+    assert profile.segments[0].num_replicas == 4
+    found = profile.table("replica_steps").to_pylist()
+    assert {(row["worker"], row["replica"]) for row in found} == {(0, 0), (0, 1), (1, 2), (1, 3)}
+    assert profile.table("steps").num_rows == 4
+
+
+def test_every_export_of_an_imported_run(tmp_path: Path) -> None:
+    profile = opened(tmp_path, gpu_profile())
+    for name, item in formats().items():
+        write(profile, name, tmp_path / f"out{item.suffix or '-' + name}")
+    kept = next((tmp_path / "out-xplane").rglob("*.xplane.pb"))
+    assert kept.read_bytes() == gpu_profile()
+
+
+def test_a_packed_profile_is_the_same(tmp_path: Path) -> None:
+    plain = opened(tmp_path, gpu_profile())
+    (tmp_path / "again").mkdir()
+    packed = opened(tmp_path / "again", gzip.compress(gpu_profile()), "host.xplane.pb.gz")
+    assert packed.table("spans").equals(plain.table("spans"))
+
+
+def test_what_a_cut_file_still_has_is_read_and_the_rest_is_told(tmp_path: Path) -> None:
+    data = gpu_profile()
+    packed = gzip.compress(data)
+    (tmp_path / "packed").mkdir()
+    for folder, content, name in (
+        (tmp_path, data[: len(data) // 3], "host.xplane.pb"),
+        (tmp_path / "packed", packed[: len(packed) // 2], "host.xplane.pb.gz"),
+    ):
+        profile = opened(folder, content, name)
+        assert profile.table("spans").num_rows
+        levels = [note["level"] for note in profile.summary()["notes"]]
+        assert "warning" in levels
+
+
+def test_a_file_rewritten_as_text_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "host.xplane.pb"
+    broken.write_bytes(tpu_profile(num_steps=40).decode("utf-8", "replace").encode())
+    with pytest.raises(LabError, match="rewritten as text"):
+        import_profile(broken, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.mkdir(), "has no profile in it"),
+        (lambda path: path.write_bytes(b""), "has no event"),
+        (lambda path: path.write_bytes(b"not a profile"), "damaged"),
+        (lambda _path: None, "There is nothing at"),
+    ],
+)
+def test_what_is_no_profile_is_refused(tmp_path: Path, make: object, said: str) -> None:
+    make(tmp_path / "it")  # type: ignore[operator]
+    with pytest.raises(LabError, match=said):
+        import_profile(tmp_path / "it", tmp_path / "run")
+
+
+def test_a_folder_with_a_run_is_left_alone(tmp_path: Path) -> None:
+    profile = opened(tmp_path, gpu_profile())
+    before = (profile.path / "run.json").read_bytes()
+    with pytest.raises(LabError, match="holds another run already"):
+        import_profile(tmp_path / "host.xplane.pb", profile.path)
+    assert (profile.path / "run.json").read_bytes() == before

@@ -1,0 +1,61 @@
+"""Steps drawn by hand or by chance, as graphs that a replay runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.step_graph import END_GAP, WAKE, Nodes, StepGraph
+
+Drawn = tuple[float, tuple[int, ...]]
+"""Length of a node in ns, and the nodes that it waits for."""
+
+
+def step_of(
+    drawn: Sequence[Drawn],
+    cores: float = np.inf,
+    categories: Sequence[str] = (),
+    replicas: Sequence[int] = (),
+    step: int = 0,
+    gap_ns: float = 0.0,
+) -> StepGraph:
+    """Return the step as a machine with these cores would have recorded it."""
+    size = len(drawn)
+    waits_for = [before for _, before in drawn]
+    awaited = {each for before in waits_for for each in before}
+    waits_for.append(tuple(at for at in range(size) if at not in awaited))
+    kinds = [*(categories or ["compute"] * size), "host"]
+    lengths = np.array([*(length for length, _ in drawn), 0.0])
+    on_core = [float(kind in ("compute", "input")) for kind in kinds]
+    nodes = Nodes(
+        start_ns=np.zeros(size + 1),
+        end_ns=np.zeros(size + 1),
+        op=[*(f"Op{at}" for at in range(size)), "end"],
+        name=[*(f"op{at}" for at in range(size)), "end"],
+        category=kinds,
+        replica=np.array([*(replicas or [0] * size), -1]),
+        device=["/device:CPU:0"] * (size + 1),
+        thread=np.arange(size + 1),
+        demand=np.array(on_core),
+        launch=np.array([*[WAKE] * size, END_GAP]),
+        bytes=np.full(size + 1, np.nan),
+    )
+    blank = StepGraph(0, step, 0.0, nodes, tuple(waits_for))
+    ran = simulate(blank, lengths, np.full(size + 1, gap_ns), cores)
+    nodes.start_ns[:], nodes.end_ns[:] = ran.start_ns, ran.end_ns
+    return StepGraph(0, step, ran.length_ns, nodes, tuple(waits_for))
+
+
+@st.composite
+def drawn_steps(draw: st.DrawFn) -> list[Drawn]:
+    """A step of up to twenty nodes, each waiting for any of those before it."""
+    size = draw(st.integers(1, 20))
+    lengths = draw(st.lists(st.integers(0, 10_000), min_size=size, max_size=size))
+    found = []
+    for at, length in enumerate(lengths):
+        before = draw(st.sets(st.integers(0, at - 1), max_size=3)) if at else set()
+        found.append((float(length), tuple(sorted(before))))
+    return found

@@ -1,0 +1,60 @@
+"""The critical path, slack and slowdowns of steps with a known answer."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+
+from strategy_lab.profiles.replay.critical_path import critical_path, path_table, slack_ns
+from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.slowdowns import slowdowns
+from tests.profiles.replay.drawn_steps import Drawn, drawn_steps, step_of
+from tests.profiles.replay.test_what_if import late_step, replays_of
+
+DIAMOND: list[Drawn] = [(10.0, ()), (30.0, (0,)), (20.0, (0,)), (5.0, (1, 2))]
+
+
+def test_the_path_of_a_diamond_takes_its_longer_side() -> None:
+    assert [piece.op for piece in critical_path(step_of(DIAMOND))] == ["Op0", "Op1", "Op3"]
+
+
+def test_only_the_shorter_side_has_slack() -> None:
+    assert slack_ns(step_of(DIAMOND)).tolist() == pytest.approx([0, 0, 10, 0, 0])
+
+
+def test_launch_gaps_are_a_kind_of_their_own() -> None:
+    shares = {item.kind: item for item in path_table(step_of(DIAMOND, gap_ns=3.0))}
+    assert shares["launch gap"].total_ms == pytest.approx(4 * 3e-6)
+    assert shares["launch gap"].num == 4
+
+
+@given(drawn_steps())
+def test_the_pieces_cover_the_step_without_overlap(drawn: list[Drawn]) -> None:
+    step = step_of(drawn, gap_ns=2.0)
+    pieces = critical_path(step)
+    assert sum(piece.length_ns for piece in pieces) == pytest.approx(step.wall_ns)
+    for before, piece in pairwise(pieces):
+        assert piece.start_ns == pytest.approx(before.end_ns)
+
+
+@given(drawn_steps())
+def test_using_an_ops_slack_leaves_the_step_as_long(drawn: list[Drawn]) -> None:
+    step = step_of(drawn)
+    slack = slack_ns(step)
+    for at in range(len(drawn)):
+        longer = step.length_ns.copy()
+        longer[at] += slack[at]
+        assert simulate(step, longer, step.gap_ns, float("inf")).length_ns == pytest.approx(
+            step.wall_ns
+        )
+
+
+def test_slowdowns_name_the_late_replica_and_its_delay() -> None:
+    found = slowdowns(replays_of([late_step(number) for number in range(4)]))
+    # Each op is of one replica alone, so an ideal one takes half: 5 + 5 + 15 + 1 ms of 47.
+    assert found.whole == pytest.approx(47 / 26)
+    assert found.by_replica[1] == pytest.approx(47 / 26)
+    assert found.by_replica[0] == pytest.approx(27 / 26)
+    assert next(iter(found.by_op)) == "Op3"

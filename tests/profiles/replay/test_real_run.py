@@ -1,0 +1,71 @@
+"""A replay of a real run reproduces its steps and refuses what was not recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strategy_core.cli.main import main
+from strategy_lab import profiles
+from strategy_lab.profiles.replay.edits import Faster
+from strategy_lab.profiles.replay.replays import Replays, replays
+from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.what_if import predict
+
+pytestmark = pytest.mark.run
+LAST = 1
+
+
+@pytest.fixture(scope="module")
+def known(finished_run: Path) -> Replays:
+    return replays(profiles.load(finished_run), LAST)
+
+
+def test_with_its_own_gaps_each_step_is_as_long_as_measured(known: Replays) -> None:
+    for step in known.steps:
+        graph = step.graph
+        again = simulate(graph, step.work_ns, graph.gap_ns, step.cores)
+        assert again.length_ns == pytest.approx(graph.wall_ns, rel=1e-3)
+
+
+def test_the_graph_joins_the_replicas_through_their_collectives(known: Replays) -> None:
+    graph = known.middle.graph
+    nodes = graph.nodes
+    exits = [at for at, category in enumerate(nodes.category) if category == "collective"]
+    assert exits
+    for at in exits:
+        awaited = {int(nodes.replica[before]) for before in graph.waits_for[at]}
+        assert awaited == {0, 1, 2, 3}
+
+
+def test_few_recorded_edges_contradict_the_times(known: Replays) -> None:
+    for step in known.steps:
+        num_edges = sum(map(len, step.graph.waits_for))
+        assert step.graph.num_dropped < 0.03 * num_edges
+
+
+def test_compute_for_free_leaves_less_than_faster_compute(known: Replays) -> None:
+    half, none = (predict(known, [Faster("compute", times)]) for times in (2.0, np.inf))
+    assert none.predicted_ms < half.predicted_ms < known.measured_ms
+
+
+def test_the_command_prints_prediction_and_error(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["what-if", str(finished_run), "--faster", "compute=2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["segment"] == LAST
+    assert found["low_ms"] <= found["predicted_ms"] <= found["high_ms"]
+    assert 0 <= found["replay_error"] < 1
+    assert main(["what-if", str(finished_run), "--faster", "compute=2"]) == 0
+    assert "Replay error" in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_was_not_recorded(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["what-if", str(finished_run), "--remove-delay"]) == 2
+    assert "No injected delay was recorded" in capsys.readouterr().err

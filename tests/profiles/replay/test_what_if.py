@@ -1,0 +1,148 @@
+"""What-if on steps with a known answer: the error, the edits, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.capture.graph import Graph
+from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
+from strategy_lab.profiles.replay.recording import Recording, ReplayError, why_no_replay
+from strategy_lab.profiles.replay.replays import Replays, replay_graphs
+from strategy_lab.profiles.replay.sentences import gain_sentence
+from strategy_lab.profiles.replay.step_graph import StepGraph
+from strategy_lab.profiles.replay.what_if import predict, what_if
+from strategy_lab.profiles.run.events import SegmentOpened
+from tests.profiles.replay.drawn_steps import step_of
+from tests.synthetic import write_run
+
+DATA = Path(__file__).parents[2] / "data"
+MS = 1e6
+KINDS = ["input", "compute", "compute", "delay", "transfer", "transfer"]
+
+
+def late_step(number: int, gap_ns: float = 0.0) -> StepGraph:
+    """Input, then two replicas of 10 ms, of which replica 1 sleeps 30 ms; then 2 ms each way."""
+    drawn = [
+        (5 * MS, ()),
+        (10 * MS, (0,)),
+        (10 * MS, (0,)),
+        (30 * MS, (2,)),
+        (2 * MS, (1, 3)),
+        (2 * MS, (1, 3)),
+    ]
+    replicas = [-1, 0, 1, 1, 0, 1]
+    return step_of(drawn, 2.0, KINDS, replicas, step=number, gap_ns=gap_ns)
+
+
+def replays_of(steps: list[StepGraph]) -> Replays:
+    opened = SegmentOpened(
+        segment=0,
+        strategy="mirrored",
+        num_replicas=2,
+        num_workers=1,
+        global_batch_size=64,
+        first_step=0,
+        started_ns=0,
+        replica_devices=[],
+        cross_device_ops="none",
+        spec={},
+    )
+    recording = Recording(opened, Graph([], []), (), {}, 2.0, {})
+    return Replays(recording, replay_graphs(steps, 2.0))
+
+
+@pytest.fixture(scope="module")
+def known() -> Replays:
+    return replays_of([late_step(number) for number in range(6)])
+
+
+def test_equal_steps_replay_without_error(known: Replays) -> None:
+    assert known.error == pytest.approx(0.0, abs=1e-9)
+    assert known.measured_ms == pytest.approx(47.0)
+
+
+def test_a_step_is_not_replayed_with_its_own_gaps() -> None:
+    slow = late_step(5, gap_ns=0.4 * MS)
+    found = replays_of([*(late_step(number) for number in range(5)), slow])
+    assert found.steps[-1].unexplained_ns == pytest.approx(5 * 0.4 * MS)
+    assert found.steps[0].error == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("edit", "predicted_ms"),
+    [
+        (RemoveDelay(), 17.0),  # 5 + 10 + 2
+        (InputFree(), 42.0),
+        (Faster("communication", 2), 46.0),
+        (Faster("Op2", 2), 42.0),
+        (Faster("compute", np.inf), 37.0),
+        (AverageReplica(1), 17.0),
+    ],
+)
+def test_each_edit_has_its_known_gain(
+    known: Replays, edit: RemoveDelay, predicted_ms: float
+) -> None:
+    found = predict(known, [edit])
+    assert found.predicted_ms == pytest.approx(predicted_ms)
+    assert found.low_ms <= found.predicted_ms <= found.high_ms
+
+
+def test_edits_combine(known: Replays) -> None:
+    found = predict(known, [RemoveDelay(), InputFree()])
+    assert found.predicted_ms == pytest.approx(12.0)
+    assert len(found.edits) == 2
+
+
+def test_a_gain_is_told_with_its_interval_and_error(known: Replays) -> None:
+    told = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
+    assert told.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
+    assert "17.0 to 17.0 ms; replay error 0" in told
+
+
+def test_what_is_not_there_cannot_be_edited(known: Replays) -> None:
+    with pytest.raises(ReplayError, match="No op of kind 'Conv9D'"):
+        predict(known, [Faster("Conv9D", 2)])
+
+
+def test_the_interval_is_as_wide_as_the_replay_is_wrong() -> None:
+    uneven = [late_step(number, gap_ns=number % 3 * MS) for number in range(9)]
+    found = predict(replays_of(uneven), [RemoveDelay()])
+    assert found.replay_error > 0.01
+    width_ms = found.high_ms - found.low_ms
+    assert width_ms >= 2 * found.replay_error_p95 * found.predicted_ms * 0.99
+
+
+def test_a_gain_smaller_than_the_error_is_not_told() -> None:
+    uneven = [late_step(number, gap_ns=number % 3 * 9 * MS) for number in range(9)]
+    found = predict(replays_of(uneven), [Faster("communication", 2)])
+    assert found.is_within_error
+    assert "cannot be predicted from this recording" in gain_sentence(found)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        ("captured_step", "1 captured step, and a replay needs 3"),
+        ("runs_of_0_1_0/mirrored", "2 processes"),
+        ("runs_of_0_1_0/served", "parameter servers cannot be replayed"),
+    ],
+)
+def test_a_run_that_allows_no_replay_says_why(run: str, reason: str) -> None:
+    profile = profiles.load(DATA / run)
+    assert reason in (why_no_replay(profile, profile.segments[-1].segment) or "")
+    with pytest.raises(ReplayError):
+        what_if(profile, profile.segments[-1].segment, [])
+
+
+def test_a_run_with_marks_alone_says_so(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "marks", replicas=2, windows=0, steps=20))
+    assert "no captured step" in (why_no_replay(profile, 0) or "")
+
+
+def test_a_run_without_its_graph_says_so(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, windows=2, steps=40))
+    assert "graph of segment 0 is missing" in (why_no_replay(profile, 0) or "")

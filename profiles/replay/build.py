@@ -34,7 +34,8 @@ from strategy_lab.profiles.replay.step_graph import (
 from strategy_lab.profiles.tables.columns import floats, ints, texts
 
 _NEAR_NS = 2_000
-"""Times of different threads are read one after the other."""
+"""Times of different threads are read one after the other: what ends so long after a node starts
+may still have been waited for, and then its end is set to that start."""
 PARALLEL_NS = 100_000
 """TensorFlow splits an op of this length over the threads of all cores (Eigen's thread pool)."""
 _NO_CORE = ("delay", "collective", "input", HOST)
@@ -307,6 +308,11 @@ def _demand(event: _Event, cores: float) -> float:
     return cores if is_parallel else 1.0
 
 
+def _could_wait(event: _Event, before: _Event) -> bool:
+    """Return whether the recorded times allow that `event` waited for `before`."""
+    return before.at < event.at and before.end <= event.start + _NEAR_NS
+
+
 def _graph(
     segment: int, step: int, wall_ns: float, events: list[_Event], cores: float
 ) -> StepGraph:
@@ -315,15 +321,17 @@ def _graph(
     end = _Event(wall_ns, wall_ns, END, END, HOST, launch=END_GAP, at=len(events))
     waits_for, dropped = [], 0
     for event in events:
-        kept = {
-            each.at
-            for each in event.before
-            if each.at < event.at and each.end <= event.start + _NEAR_NS
-        }
+        kept = {each.at: each for each in event.before if _could_wait(event, each)}
         dropped += len({each.at for each in event.before}) - len(kept)
         waits_for.append(tuple(sorted(kept)))
-    awaited = {each for before in waits_for for each in before}
-    waits_for.append(tuple(at for at in range(len(events)) if at not in awaited))
+        for each in kept.values():
+            each.end = min(each.end, event.start)
+    # What runs on after the host saw the step's end was not waited for.
+    in_time = [each for each in events if _could_wait(end, each)]
+    awaited = {before for each in in_time for before in waits_for[each.at]}
+    waits_for.append(tuple(each.at for each in in_time if each.at not in awaited))
+    for each in in_time:
+        each.start, each.end = min(each.start, wall_ns), min(each.end, wall_ns)
     everything = [*events, end]
     nodes = Nodes(
         np.array([event.start for event in everything], np.float64),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from strategy_core.cli.main import main
 from strategy_lab import profiles
+from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.edits import Faster
 from strategy_lab.profiles.replay.replays import Replays, replays
-from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.simulate import own_work, simulate
+from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict
 
 pytestmark = pytest.mark.run
@@ -24,11 +27,25 @@ def known(finished_run: Path) -> Replays:
     return replays(profiles.load(finished_run), LAST)
 
 
+def _with_its_own_gaps_ns(graph: StepGraph, cores: float) -> float:
+    return simulate(graph, own_work(graph, cores), graph.gap_ns, cores).length_ns
+
+
 def test_with_its_own_gaps_each_step_is_as_long_as_measured(known: Replays) -> None:
     for step in known.steps:
-        graph = step.graph
-        again = simulate(graph, step.work_ns, graph.gap_ns, step.cores)
-        assert again.length_ns == pytest.approx(graph.wall_ns, rel=1e-3)
+        length_ns = _with_its_own_gaps_ns(step.graph, step.cores)
+        assert length_ns == pytest.approx(step.graph.wall_ns)
+
+
+def test_a_step_does_not_wait_for_an_op_that_ends_after_it(known: Replays) -> None:
+    step = known.middle.graph.step
+    last_end_ns = known.middle.graph.nodes.end_ns[:-1].max()
+    for cut_ns in (1_000, 500_000):
+        begin = known.recording.bounds[step][0]
+        until = begin + int(last_end_ns) - cut_ns
+        early = replace(known.recording, bounds={step: (begin, until)})
+        graph = StepBuilder(early).build(step)
+        assert _with_its_own_gaps_ns(graph, early.cores) == pytest.approx(graph.wall_ns)
 
 
 def test_the_graph_joins_the_replicas_through_their_collectives(known: Replays) -> None:

@@ -189,6 +189,11 @@ CASES = [
 ]
 
 
+ROUNDING = 1e-4
+"""Of the largest value. Tiles are summed in another order, which depends on the processor; the
+exponentials of attention make 1.6e-5 of it. A tile in the wrong place differs by about 1."""
+
+
 @cache
 def strategy() -> Any:
     return make(1, 4, spmd=True)
@@ -223,6 +228,6 @@ def test_a_partitioned_op_gives_the_result_of_one_device(case):
     expected = tf.function(fn)(tf.constant(case.x))
     for a, b in zip(found, expected, strict=True):
         scale = max(1.0, float(np.abs(b).max()))
-        np.testing.assert_allclose(results(on, a)[0], b, atol=1e-5 * scale)
+        np.testing.assert_allclose(results(on, a)[0], b, atol=ROUNDING * scale)
     fallen = {each.op for each in on.extended.last_expansion.fallbacks}
     assert fallen <= set(case.falls_back), on.extended.last_expansion.fallback_table()

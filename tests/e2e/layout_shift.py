@@ -1,4 +1,4 @@
-"""Cumulative Layout Shift of a page: how much of it moved that nobody moved."""
+"""Cumulative Layout Shift of a page: how far its content moved without an action of the user."""
 
 from __future__ import annotations
 

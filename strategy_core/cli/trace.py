@@ -6,10 +6,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.settings import Settings
+from strategy_core.tracing.watcher import run_watched
 from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.run.new_name import numbered_name
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -57,16 +59,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Become the program: this process, its input and output, its signals and exit code."""
+    """Run the program with this process's input and output, and end as it does."""
     command = python_command(args.program, args.module, args.code)
     capture = _capture(args.set)
     name = name_of(args.program, args.module)
     folder = args.output or args.runs / numbered_name(args.runs, [name])
     create_run_file(folder, recorded_by="record")
     print(f"strategy-lab: recording into {folder}", file=sys.stderr, flush=True)
-    settings = Settings(str(folder.resolve()), os.getpid(), capture)
     sys.stdout.flush()
-    os.execve(command[0], command, environment_of(os.environ, settings))
+
+    def become_program() -> NoReturn:
+        settings = Settings(str(folder.resolve()), os.getpid(), capture)
+        os.execve(command[0], command, environment_of(os.environ, settings))
+
+    run_watched(folder, become_program)
 
 
 def _capture(changes: list[str]) -> dict[str, object]:

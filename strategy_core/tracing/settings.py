@@ -19,7 +19,7 @@ class Settings:
     run: str
     """Absolute path of the run folder."""
     pid: int
-    """The process that the command became."""
+    """The program's first process."""
     capture: dict[str, Any] = field(default_factory=dict)
     """The RunSpec's `capture`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from strategy_core.processes.import_path import with_own_code
+from strategy_core.tracing.watcher import record_end
 from strategy_lab import profiles
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Finished, FinishedStatus
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
 PROGRAM = """
@@ -71,18 +77,80 @@ def test_a_program_is_the_main_program_with_its_arguments(
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
+    ("code", "status", "message"),
     [
-        ("import sys; sys.exit(3)", "finished"),
-        ("raise ValueError('theirs')", "failed"),
-        ("raise KeyboardInterrupt", "stopped"),
+        ("import sys; sys.exit(3)", "failed", "The program ended with exit code 3."),
+        ("import os; os.kill(os.getpid(), 9)", "failed", "The program was ended by SIGKILL."),
+        ("raise ValueError('theirs')", "failed", "ValueError: theirs"),
+        ("raise KeyboardInterrupt", "stopped", None),
     ],
 )
-def test_the_end_of_a_program_is_its_own(project: Path, code: str, status: str) -> None:
+def test_the_end_of_a_program_is_its_own(
+    project: Path, code: str, status: str, message: str | None
+) -> None:
     plain, traced = python(project, "-c", code), trace(project, "-c", code)
     assert traced.returncode == plain.returncode
     assert plain.stderr == traced.stderr.partition("\n")[2]
+    summary = profiles.load(project / "run").summary()
+    assert (summary["status"], summary["status_message"]) == (status, message)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_to_the_command_reach_the_program(project: Path, number: signal.Signals) -> None:
+    code = "import signal; signal.signal(15, lambda *_: exit(5)); print(1, flush=True); input()"
+    command = [sys.executable, "-P", "-m", "strategy_core", "trace", "-o", "run", "-c", code]
+    with subprocess.Popen(
+        command, cwd=project, env=with_own_code(os.environ), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as running:  # fmt: skip
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"1\n"
+        running.send_signal(number)
+        assert running.wait() == (5 if number == signal.SIGTERM else -signal.SIGINT)
+    status = "failed" if number == signal.SIGTERM else "stopped"
     assert profiles.load(project / "run").summary()["status"] == status
+
+
+def recorded(folder: Path, status: FinishedStatus | None = None) -> Path:
+    """The run folder of a program that has recorded its end, or nothing."""
+    run = folder / "run"
+    create_run_file(run, recorded_by="record")
+    if status is not None:
+        log = EventLog(worker_folder(run, 0).events)
+        log.write(Finished(status, 0))
+        log.close()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "status", "message"),
+    [
+        ("finished", 0, "finished", None),
+        ("finished", 1, "failed", "The program ended with exit code 1."),
+        ("finished", -6, "failed", "The program was ended by SIGABRT."),
+        ("stopped", -2, "stopped", None),
+        ("stopped", 130, "stopped", None),
+        (None, -2, "stopped", None),
+        (None, -35, "failed", "The program was ended by signal 35."),
+    ],
+)
+def test_the_exit_code_counts_unless_the_program_has_told_more(
+    tmp_path: Path, told: FinishedStatus | None, code: int, status: str, message: str | None
+) -> None:
+    run = recorded(tmp_path, told)
+    record_end(run, 1, code)
+    record_end(run, 1, code)
+    found = profiles.load(run).status
+    assert (found.state, found.message) == (status, message)
+
+
+def test_a_line_that_the_program_was_writing_when_it_was_killed_is_cut(tmp_path: Path) -> None:
+    run = recorded(tmp_path, "finished")
+    path = worker_folder(run, 0).events
+    with path.open("ab") as file:
+        file.write(b'{"kind": "no')
+    record_end(run, 1, -signal.SIGABRT)
+    assert [event["kind"] for event in read_records(path)] == ["finished", "failed"]
 
 
 def test_a_missing_program_and_a_run_that_exists_are_refused(project: Path) -> None:

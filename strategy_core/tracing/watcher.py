@@ -1,0 +1,120 @@
+"""Runs the traced program as a child, and records how it ended if it could not do so itself.
+
+A process cannot record that a signal ended it, and Python does not tell exit handlers the exit
+code: `sys.exit(3)` and the end of the program look the same to them. Things that don't work: a
+replaced `sys.exit` (misses `raise SystemExit(3)`, and counts one that the program catches), and
+glibc's `on_exit` (runs when Python is gone). Solution: the command waits for the program.
+
+Signals that are sent to the command are passed on. Those that a terminal sends reach the program
+anyway, which is in the same process group.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from strategy_core.processes.parent_death import tie_to
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.event_log import EventLog, read_events
+from strategy_lab.profiles.run.events import Event, Failed, Finished, StepDone, WorkerStarted
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import uid_of
+
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_PASSED_ON = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *_FROM_TERMINAL)
+
+
+def run_watched(run: Path, become_program: Callable[[], NoReturn]) -> NoReturn:
+    """Run the program in a child process, record its end, and end as it did.
+
+    `become_program` is called in the child, and calls `exec`.
+    """
+    parent = os.getpid()
+    watched = {signal.SIGCHLD, *_PASSED_ON}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    child = os.fork()
+    if not child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        tie_to(parent)
+        become_program()
+    code = _wait_for(child, watched)
+    try:
+        record_end(run, child, code)
+    except (OSError, LabError) as error:
+        print(f"strategy-lab: The end could not be recorded. {error}", file=sys.stderr, flush=True)
+    _end_alike(code)
+
+
+def record_end(run: Path, pid: int, code: int) -> None:
+    """Record an end that the program has not recorded, or not as what it was.
+
+    `code` is the exit code, or the negative number of the signal. Raises OSError or RunFolderError
+    if it cannot be written.
+    """
+    path = worker_folder(run, 0).events
+    events, end = read_events(path)
+    if code == 0 or any(_tells_why(event) for event in events):
+        return
+    if path.exists() and path.stat().st_size > end:
+        os.truncate(path, end)  # the program was killed while it wrote a line
+    log = EventLog(path)
+    if not events:
+        log.write(WorkerStarted(0, pid, time.time_ns(), time.monotonic_ns(), uid_of(run)))
+    log.write(_ending(code, sum(isinstance(event, StepDone) for event in events)))
+    log.close()
+
+
+def _tells_why(event: Event) -> bool:
+    """Whether an event says that, and why, the program did not end as it should."""
+    return isinstance(event, Failed) or (isinstance(event, Finished) and event.status == "stopped")
+
+
+def _ending(code: int, num_steps: int) -> Event:
+    if code > 0:
+        return Failed(f"The program ended with exit code {code}.")
+    if code == -signal.SIGINT:
+        return Finished("stopped", num_steps)
+    known = {each.value: each.name for each in signal.Signals}
+    return Failed(f"The program was ended by {known.get(-code, f'signal {-code}')}.")
+
+
+def _wait_for(child: int, watched: set[signal.Signals]) -> int:
+    """Wait for the program, and pass signals on to it. Returns its exit code."""
+    while True:
+        number, is_from_terminal = _next_signal(watched)
+        if number != signal.SIGCHLD:
+            if not is_from_terminal:
+                os.kill(child, number)
+            continue
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+
+
+def _next_signal(watched: set[signal.Signals]) -> tuple[int, bool]:
+    """Wait for a signal. Returns its number, and whether the program has received it as well."""
+    if sys.platform == "linux":
+        got = signal.sigwaitinfo(watched)
+        return got.si_signo, got.si_code > 0  # above 0: sent by the kernel, not by a process
+    number = signal.sigwait(watched)  # nothing tells who has sent it
+    return number, number in _FROM_TERMINAL
+
+
+def _end_alike(code: int) -> NoReturn:
+    """End with the program's exit code, or by the signal that ended it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its own core file
+        if -code not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+        os.kill(os.getpid(), -code)
+    os._exit(code)

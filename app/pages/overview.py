@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.evidence import (
     show_breakdown,
     show_loss,
@@ -15,7 +16,7 @@ from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.verdict import show_findings, show_headline
-from strategy_lab.profiles.analysis.facts import Facts
+from strategy_lab.profiles.analysis.facts import Facts, Finding
 from strategy_lab.profiles.replay.sentences import gain_sentence
 from strategy_lab.profiles.replay.usual_edits import without_straggler
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -35,7 +36,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     facts = opened.ask(facts_of, segment.segment)
     show_headline(opened.profile, facts)
     show_key_numbers(facts)
-    show_findings(facts, _gains(opened, facts))
+    show_findings(facts, _gains(opened, facts), lambda finding: _offer(opened, finding))
     show_step_time(opened)
     is_tall = len(facts.breakdown.replicas) > MANY
     left, right = st.columns(2)
@@ -47,6 +48,11 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
             show_memory(opened)
     if not is_tall:
         show_memory(opened)
+
+
+def _offer(opened: OpenRun, finding: Finding) -> None:
+    if finding.edits:
+        offer_try(opened, finding.segment, finding.edits, finding.key)
 
 
 def _gains(opened: OpenRun, facts: Facts) -> dict[str, str]:

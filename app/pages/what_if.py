@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
+from strategy_core.launcher.tried_change import change_title, is_about_a_step, why_not_made
+from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
-from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
+from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.critical_path import PathShare, path_table
 from strategy_lab.profiles.replay.edits import Faster
 from strategy_lab.profiles.replay.recording import ReplayError, why_no_replay
@@ -37,6 +44,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     reason = opened.ask(why_no_replay, segment.segment)
     if reason is not None:
         empty("This run allows no prediction.", reason, page="lab", link="Open the Lab")
+        _show_tries(opened, segment.segment)
         return
     found = opened.ask(usual_what_ifs, segment.segment)
     base = opened.ask(_base, segment.segment)
@@ -44,6 +52,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     st.caption(as_markdown(error_sentence(base)))
     _show_predictions(found)
     _show_own(opened, segment.segment)
+    _show_tries(opened, segment.segment)
     _show_path(opened.ask(_path, segment.segment))
 
 
@@ -103,6 +112,21 @@ def _show_own(opened: OpenRun, segment: int) -> None:
     )
 
 
+def _show_tries(opened: OpenRun, segment: int) -> None:
+    """The changes that the lab can make: those that the run's findings propose."""
+    st.header("Try it")
+    why = why_not_made(opened.profile)
+    if why is not None:
+        st.markdown(as_markdown(why, 300))
+        return
+    changes = opened.ask(_known_changes, segment)
+    if not changes:
+        st.markdown("No finding of this run proposes a change that the lab can make.")
+        return
+    title = st.selectbox("Change", list(changes), key="what_if_change")
+    offer_try(opened, segment, changes[title], "what_if")
+
+
 def _show_path(shares: tuple[PathShare, ...]) -> None:
     st.header("Critical path of the step of median length")
     rows = [
@@ -147,6 +171,16 @@ def _faster(profile: Profile, segment: int, kind: str, times: float) -> WhatIf:
 
 def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:
     return path_table(replays(profile, segment).middle.graph)
+
+
+def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
+    """The changes of a step that the findings propose, by their titles."""
+    found = {}
+    for finding in findings(facts_of(profile, segment)):
+        if is_about_a_step(finding.edits):
+            with contextlib.suppress(LabError):  # it cannot be made of this run
+                found[plain(change_title(profile, segment, finding.edits))] = finding.edits
+    return found
 
 
 def _kinds(profile: Profile, segment: int) -> list[str]:

@@ -16,6 +16,7 @@ from strategy_lab.app.live.hub import Hub
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server.context_recordings import ContextRecordings, Key
 from strategy_lab.app.server.timelines import Timelines
+from strategy_lab.app.server.tried_changes import TriedChanges
 from strategy_lab.app.server.viewers import is_connected
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -50,6 +51,7 @@ class Lab:
     """Who may use it, and from where."""
     spare: bool = False
     recordings: ContextRecordings = field(default_factory=_make_recordings)
+    tried: TriedChanges = field(default_factory=TriedChanges)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
     _sent: dict[tuple[str, str | None], dict[int, str]] = field(default_factory=dict)
@@ -65,6 +67,7 @@ class Lab:
 
     def close(self) -> None:
         """Called when the server stops; ends every run that it launched."""
+        self.tried.close()
         self.hub.close()
         self.recordings.close()
         if self._launcher is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import streamlit as st
@@ -47,10 +47,16 @@ def show_sentence(sentence: str) -> None:
         time.sleep(PAINT_S)
 
 
-def show_findings(facts: Facts, gains: Mapping[str, str] = MappingProxyType({})) -> None:
+def show_findings(
+    facts: Facts,
+    gains: Mapping[str, str] = MappingProxyType({}),
+    offer: Callable[[Finding], None] = lambda _finding: None,
+) -> None:
     """Why is it slow, the largest cost first; each with what to try.
 
-    `gains` are sentences on what a replay predicts without the reason, by the finding's key.
+    Args:
+      gains: sentences on what a replay predicts without the reason, by the finding's key.
+      offer: draws below a finding what the lab can do about it.
     """
     found = findings(facts)
     st.header(
@@ -69,14 +75,14 @@ def show_findings(facts: Facts, gains: Mapping[str, str] = MappingProxyType({}))
         )
         return
     for finding in found[:SHOWN]:
-        _show_one(finding, gains.get(finding.key))
+        _show_one(finding, gains.get(finding.key), offer)
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more"):
             for finding in found[SHOWN:]:
-                _show_one(finding, gains.get(finding.key))
+                _show_one(finding, gains.get(finding.key), offer)
 
 
-def _show_one(finding: Finding, gain: str | None) -> None:
+def _show_one(finding: Finding, gain: str | None, offer: Callable[[Finding], None]) -> None:
     with st.container(border=True):
         left, right = st.columns([1, 5])
         with left:
@@ -90,3 +96,4 @@ def _show_one(finding: Finding, gain: str | None) -> None:
             if gain is not None:
                 st.markdown(as_markdown(gain))
             st.caption(f"Try: {as_markdown(finding.advice)}")
+            offer(finding)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from strategy_core.cli._plain import plain
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 
@@ -56,6 +57,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also what differences between replicas cost: S, by type of op, by replica",
     )
+    parser.add_argument(
+        "--try",
+        dest="tried",
+        action="append",
+        default=[],
+        metavar="FINDING|KEY=VALUE",
+        help="make a change and measure it: new runs without and with it, in turns, a few seconds "
+        "each, then prediction and measurement side by side. The change is the one that a finding "
+        "of the run proposes, such as straggler, or a RunSpec field; repeatable",
+    )
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=MIN_PAIRS,
+        metavar="N",
+        help="with --try: runs per side (default: %(default)s; more make the interval narrower)",
+    )
     parser.add_argument("--json", action="store_true", help="the prediction as one JSON object")
 
 
@@ -67,6 +85,8 @@ def run(args: argparse.Namespace) -> int:
 
     profile = profiles.load(args.run_folder)
     segment = _segment(profile, args.segment)
+    if args.tried:
+        return _try(args, profile, segment)
     found = what_if(profile, segment, _edits(args, profile, segment))
     known = replays(profile, segment)
     path = path_table(known.middle.graph) if args.critical_path else None
@@ -85,6 +105,17 @@ def run(args: argparse.Namespace) -> int:
     if slower is not None:
         _print_slowdowns(slower)
     return 0
+
+
+def _try(args: argparse.Namespace, profile: Profile, segment: int) -> int:
+    from strategy_core.cli._try import try_it
+
+    if args.remove_delay or args.without_straggler or args.input_free or args.faster:
+        raise LabError(
+            "--try names its change itself; --remove-delay and the like only change a replay",
+            advice="Write --try straggler, or --try KEY=VALUE with a field of the RunSpec",
+        )
+    return try_it(profile, segment, args.tried, args.pairs, args.json)
 
 
 def _segment(profile: Profile, asked: int | None) -> int:

@@ -1,0 +1,184 @@
+"""Try it: a button that makes a change of a run, and prediction and measurement beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from strategy_core.launcher.tried_change import (
+    MOST_PAIRS,
+    base_spec,
+    is_about_a_step,
+    try_change,
+    why_not_tried,
+)
+from strategy_lab.app.forms import trusted_paths
+from strategy_lab.app.server import state
+from strategy_lab.app.server.tried_changes import TryingOut
+from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.replay.agreement import Agreement, StepRatio
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.in_progress import run_in_progress
+
+LOOK_EVERY_S = 0.5
+_HELP = (
+    f"Runs the spec of this run and the changed one {MIN_PAIRS} times each, in turns, for a few "
+    "seconds, as new runs. Then prediction and measurement stand side by side."
+)
+
+
+def offer_try(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: str) -> None:
+    """Draw the button, the progress or the result of a change; nothing if it changes no step time.
+
+    Args:
+      changes: new values of RunSpec fields by dotted path.
+      key: of the widgets; one per place on the page.
+    """
+    if not is_about_a_step(changes):
+        return
+    begun = state.lab().tried.find(opened.profile.name, segment, changes)
+    if begun is not None and not begun.is_over:
+        st.fragment(_progress, run_every=LOOK_EVERY_S)(begun, key)
+        return
+    if begun is not None:
+        _show_end(begun, key)
+    label = "Try it" if begun is None else "Try it again"
+    reason = _why_not_now(opened, segment, changes)
+    num_pairs = MIN_PAIRS
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if begun is not None:
+            num_pairs = st.number_input(
+                "Runs each", MIN_PAIRS, MOST_PAIRS, key=f"pairs_{key}", width=110
+            )
+        pressed = st.button(
+            label, key=f"try_{key}", help=reason or _HELP, disabled=reason is not None
+        )
+    if pressed:
+        _start(opened, segment, changes, num_pairs)
+    if reason is not None:
+        st.caption(f"Cannot be tried: {as_markdown(reason, 300)}")
+
+
+def _why_not_now(opened: OpenRun, segment: int, changes: Mapping[str, Any]) -> str | None:
+    lab = state.lab()
+    reason = why_not_tried(opened.profile, segment, changes, lab.inventory())
+    if reason is not None:
+        return reason
+    spec = base_spec(opened.profile, segment)
+    if trusted_paths.waits_for_person(spec.workload, spec.data):
+        return (
+            "This run executes files of its own. Open it in the Lab and confirm them under "
+            "'Run again with its own files' first."
+        )
+    if busy := lab.active_run():
+        return f"{busy} is running. Stop it, or wait until it ends: runs side by side are slower."
+    return None
+
+
+def _start(opened: OpenRun, segment: int, changes: Mapping[str, Any], num_pairs: int) -> None:
+    lab = state.lab()
+    try:
+        if busy := run_in_progress(lab.runs):
+            raise LabError(
+                f"{busy} is being recorded, and a run beside it would change the times of both",
+                advice="Stop it, or wait until it ends",
+            )
+        tried = try_change(
+            opened.profile,
+            segment,
+            changes,
+            lab.runs,
+            num_pairs=num_pairs,
+            inventory=lab.inventory(),
+        )
+        for spec in tried.plan.specs:
+            trusted_paths.require(spec)
+        lab.tried.start(tried, lab.launch)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return
+    st.rerun()
+
+
+def _progress(begun: TryingOut, key: str) -> None:
+    if begun.is_over:
+        st.rerun()
+    which = {"a": "without the change", "b": "with the change"}.get(begun.side, "")
+    number = min(begun.num_done + 1, begun.tried.num_runs)
+    text = f"Run {number} of {begun.tried.num_runs}, {which}: "
+    text += f"step {begun.step} of {begun.num_steps}" if begun.step else "starting"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(begun.share, text=text)
+        if st.button("Cancel", key=f"cancel_{key}", disabled=begun.is_cancelled):
+            begun.cancel()
+            st.rerun(scope="fragment")
+    if begun.is_cancelled:
+        st.caption("Ends after the current step.")
+
+
+def _show_end(begun: TryingOut, key: str) -> None:
+    if begun.error is not None:
+        st.error(as_markdown(begun.error))
+    elif begun.found is None:
+        st.caption("Cancelled. The runs that were finished are kept.")
+    else:
+        _show_result(begun, begun.found, key)
+
+
+def _show_result(begun: TryingOut, found: Agreement, key: str) -> None:
+    st.markdown(f"**{as_markdown(found.sentence)}**")
+    rows = [
+        _row(f"Measured, {begun.tried.num_pairs} runs each", found.measured),
+    ]
+    if found.predicted is not None:
+        rows.insert(0, _row(_predicted_title(begun), found.predicted))
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        key=f"tried_{key}",
+        column_config={
+            "what": column.TextColumn("A step", width="large"),
+            "without": column.NumberColumn("Without the change, ms", format="%.1f"),
+            "with": column.NumberColumn("With it, ms", format="%.1f"),
+            "interval": column.TextColumn("Interval"),
+            "ratio": column.NumberColumn("With / without", format="%.2f"),
+        },
+    )
+    why = begun.tried.why_no_prediction
+    if why is not None:
+        st.caption(as_markdown(f"No prediction. {why}", 400))
+    outcome = begun.outcome
+    if outcome is None:
+        return
+    if outcome.failed:
+        st.caption(as_markdown(f"Not finished: {', '.join(outcome.failed)}.", 400))
+    names = {side: [run.name for run in runs] for side, runs in outcome.finished.items()}
+    query: dict[str, Any] = {}
+    for side, (first, *more) in names.items():
+        query |= {side: first, f"more_{side}": more}
+    page_link("compare", "Open in Compare", query=query)
+
+
+def _predicted_title(begun: TryingOut) -> str:
+    edits = begun.tried.predicted.edits if begun.tried.predicted else ()
+    return f"Predicted {units.listed(edits)}"
+
+
+def _row(what: str, step: StepRatio) -> dict[str, Any]:
+    return {
+        "what": plain(what),
+        "without": step.without_ms,
+        "with": step.with_ms,
+        "interval": step.between or None,
+        "ratio": step.ratio if math.isfinite(step.ratio) else None,
+    }

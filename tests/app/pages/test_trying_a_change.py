@@ -1,0 +1,81 @@
+"""Try it on the Overview, against a pretended worker: progress, result, cancelling, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.run.manifest import change_run_file
+from tests.app.looking import open_page, rerun, text_of
+from tests.patience import PATIENCE_S, wait_until
+from tests.strategy_core.launcher.test_launcher import PRETENDED
+from tests.synthetic import write_run
+
+pytestmark = pytest.mark.run
+BUTTON = "try_straggler"
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    """A launcher of workers that pretend."""
+    with Launcher(stop_grace_s=PATIENCE_S, worker_command=PRETENDED) as pretending:
+        yield pretending
+
+
+@pytest.fixture
+def late(lab: Path) -> Path:
+    delays = [{"replica": 1, "ms": 200.0}]
+    return write_run(
+        lab / "late", replicas=2, steps=30, windows=1, inject=delays, straggler=(1, 200.0)
+    )
+
+
+def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
+    page = open_page("overview", late.parent, run="late")
+    page.button(key=BUTTON).click()
+    rerun(page)
+    begun = state.lab().tried.active
+    assert begun is not None
+    assert begun.wait(PATIENCE_S)
+    assert begun.error is None
+    shown = rerun(page)
+    assert begun.found is not None
+    assert as_markdown(begun.found.sentence) in text_of(shown)
+    assert "No prediction" in text_of(shown)
+    table = next(each.value for each in shown.dataframe if "without" in each.value)
+    assert table["with"].tolist() == [pytest.approx(begun.found.measured.with_ms)]
+    assert shown.button(key=BUTTON).label == "Try it again"
+    assert not state.lab().launcher.active
+
+
+def test_a_cancelled_trial_leaves_nothing_running(late: Path) -> None:
+    page = open_page("overview", late.parent, run="late")
+    page.button(key=BUTTON).click()
+    rerun(page)
+    lab = state.lab()
+    begun = lab.tried.active
+    assert begun is not None
+    wait_until(lambda: begun.step > 0)
+    begun.cancel()
+    assert begun.wait(PATIENCE_S)
+    assert "Cancelled." in text_of(rerun(page))
+    assert not lab.launcher.active
+    assert lab.tried.active is None
+    states = {
+        profiles.load(path).status.state for path in late.parent.glob("late-try-no-delay-1-*-*")
+    }
+    assert states <= {"finished", "stopped"}
+
+
+def test_nothing_is_offered_for_a_recording_of_another_program(late: Path) -> None:
+    change_run_file(late, {"spec": None})
+    page = open_page("overview", late.parent, run="late")
+    assert "Cannot be tried: late is a recording of another program" in text_of(page)
+    assert page.button(key=BUTTON).disabled
+    assert "recording of another program" in text_of(open_page("what_if", late.parent, run="late"))

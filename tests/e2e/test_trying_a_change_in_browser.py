@@ -1,0 +1,62 @@
+"""Try it in real Chromium: a delayed run, its delay removed, prediction beside measurement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.e2e.conftest import Server
+from tests.patience import PATIENCE_S
+
+pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1800)]
+ALL_RUNS_MS = 1_200_000
+"""Six runs, each in a process of its own."""
+
+
+@pytest.fixture
+def late(server: Server, launcher: Launcher) -> Path:
+    """A captured run whose replica 1 sleeps 200 ms in each step."""
+    folder = server.fresh("late")
+    spec = RunSpec.model_validate(
+        {
+            "devices": "cpu:2",
+            "workload": "digits-mlp",
+            "global_batch_size": 32,
+            "steps": 8,
+            "capture": {"every_step": True, "window_steps": 4},
+            "inject": [{"replica": 1, "ms": 200}],
+        }
+    )
+    handle = launcher.launch(spec, folder)
+    assert handle.wait(PATIENCE_S)
+    assert handle.status == "finished", handle.message
+    return folder
+
+
+def test_a_delay_is_removed_and_measured(
+    late: Path, server: Server, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(server.address("overview", run=late.name))
+    page.get_by_role("button", name="Try it").first.click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    expect(page.get_by_text("Run 1 of 6")).to_be_visible()
+    again = page.get_by_role("button", name="Try it again")
+    expect(again).to_be_visible(timeout=ALL_RUNS_MS)
+    # How well they agree depends on the machine.
+    told = re.compile("Prediction and measurement (dis)?agree|Whether they agree is not known")
+    expect(page.get_by_text(told).first).to_be_visible()
+    runs = [path for path in server.runs.glob(f"{late.name}-try-no-delay-1-*") if path.is_dir()]
+    loaded = [profiles.load(path) for path in runs]
+    assert [run.status.state for run in loaded] == 6 * ["finished"]
+    delays = {run.path.name.split("-")[-2]: bool((run.spec or {})["inject"]) for run in loaded}
+    assert delays == {"a": True, "b": False}
+    page.get_by_role("link", name="Open in Compare").click()
+    expect(page).to_have_url(re.compile(r"compare\?.*-b-1.*more_b=.*-b-2.*more_b=.*-b-3"))
+    expect(page.get_by_text(re.compile("B is faster|Cannot tell which")).first).to_be_visible()

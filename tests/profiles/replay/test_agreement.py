@@ -1,0 +1,118 @@
+"""Prediction beside measurement: when they agree, when not, and when that cannot be told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison, compare_sets
+from strategy_lab.profiles.replay.agreement import agreement
+from strategy_lab.profiles.replay.edits import RemoveDelay
+from strategy_lab.profiles.replay.spec_edits import edit_of
+from strategy_lab.profiles.replay.what_if import WhatIf
+from tests.synthetic import write_run
+
+
+def runs_of(
+    folder: Path, a_ms: Sequence[float], b_ms: Sequence[float], **of_b: Any
+) -> RunComparison:
+    """Runs in turns, with these step times."""
+    sides: dict[str, list[profiles.Profile]] = {"a": [], "b": []}
+    for number, lengths in enumerate(zip(a_ms, b_ms, strict=True)):
+        for place, (side, step_ms) in enumerate(zip("ab", lengths, strict=True)):
+            run = write_run(
+                folder / f"x-{side}-{number}",
+                steps=40,
+                windows=0,
+                marks=False,
+                placement=False,
+                memory=False,
+                noise=0.0,
+                step_ms=step_ms,
+                begins_s=60.0 * (2 * number + place),
+                **(of_b if side == "b" else {}),
+            )
+            sides[side].append(profiles.load(run))
+    return compare_sets(sides["a"], sides["b"])
+
+
+def predicted_of(ratio: float) -> WhatIf:
+    """A prediction, certain to 5 %, from a run whose step took 100 ms."""
+    step_ms = 100.0 * ratio
+    return WhatIf(
+        segment=0,
+        edits=("changed",),
+        num_steps=9,
+        measured_ms=100.0,
+        replayed_ms=100.0,
+        replay_error=0.01,
+        replay_error_p95=0.02,
+        unexplained_ms=0.0,
+        predicted_ms=step_ms,
+        low_ms=0.95 * step_ms,
+        high_ms=1.05 * step_ms,
+    )
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
+    """Runs that take about half as long with the change, on a faster machine than before."""
+    return runs_of(tmp_path_factory.mktemp("half"), (50.0, 50.5, 49.5), (25.0, 25.2, 24.8))
+
+
+def test_intervals_that_overlap_agree_whatever_the_speed_of_the_machine(
+    half: RunComparison,
+) -> None:
+    found = agreement(predicted_of(1.04 * half.times.ratio), half)
+    assert found.verdict == "agree"
+    assert "agree: their intervals overlap" in found.sentence
+    assert found.error == pytest.approx(0.04)
+    assert found.measured.with_ms == pytest.approx(half.times.b_ms)
+    assert found.predicted is not None
+    assert found.predicted.without_ms == 100.0
+
+
+def test_intervals_apart_disagree_and_say_by_how_much(half: RunComparison) -> None:
+    found = agreement(predicted_of(1.5 * half.times.ratio), half)
+    assert found.verdict == "disagree"
+    assert "the predicted step is 50 % longer than the measured one" in found.sentence
+
+
+def test_runs_that_may_show_no_effect_decide_nothing(tmp_path: Path) -> None:
+    noisy = runs_of(tmp_path, (50.0, 80.0, 40.0), (45.0, 40.0, 60.0))
+    found = agreement(predicted_of(0.5), noisy)
+    assert found.verdict == "cannot tell"
+    assert "more pairs of runs" in found.sentence
+
+
+def test_one_run_a_side_has_no_interval(tmp_path: Path) -> None:
+    found = agreement(predicted_of(0.5), runs_of(tmp_path, (50.0,), (25.0,)))
+    assert found.verdict == "cannot tell"
+    assert found.measured.between == ""
+    assert "one run a side" in found.sentence
+
+
+def test_without_a_prediction_the_effect_alone_is_told(half: RunComparison) -> None:
+    found = agreement(None, half)
+    assert found.predicted is None
+    assert found.error is None
+    assert re.match("The step takes [0-9]+ % less time with the change, more than", found.sentence)
+
+
+def test_steps_of_another_batch_are_compared_by_their_examples(tmp_path: Path) -> None:
+    twice = runs_of(tmp_path, (50.0, 50.5, 49.5), (75.0, 75.5, 74.5), global_batch_size=512)
+    assert twice.times.ratio > 1
+    sentence = agreement(None, twice).sentence
+    assert re.match("An example takes [0-9]+ % less time with the change, more than", sentence)
+
+
+def test_only_what_an_edit_stands_for_is_predicted() -> None:
+    assert edit_of({"inject": []}) == RemoveDelay()
+    assert edit_of({"inject": [{"replica": 0, "ms": 5}]}) is None
+    assert edit_of({"global_batch_size": 512}) is None
+    assert edit_of({"inject": [], "devices": "cpu:2"}) is None

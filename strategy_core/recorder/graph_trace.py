@@ -35,11 +35,14 @@ class GraphTrace:
         variables: Variables = (),
         core_devices: Sequence[Sequence[str]] = (),
         same_as: int | None = None,
+        left_to: str | None = None,
     ) -> None:
         self.segment = segment
         self.replica_devices = list(replica_devices)
         self.core_devices = [list(devices) for devices in core_devices]
         self._same_as = same_as
+        self._left_to = left_to
+        """Who collects the graphs instead, as a sentence: the runtime gives them out once."""
         self._variables = variables
         self._folder = folder
         self._scratch = folder.path / f".trace-{segment:03d}"
@@ -48,8 +51,12 @@ class GraphTrace:
         self._cost_ms = 0.0
         self.is_tracing = True
         """True until the first step is done."""
-        if same_as is None:
+        if self._is_collecting:
             placement.begin_trace()
+
+    @property
+    def _is_collecting(self) -> bool:
+        return self.is_tracing and self._same_as is None and self._left_to is None
 
     @property
     def replica_of(self) -> dict[str, int]:
@@ -64,13 +71,13 @@ class GraphTrace:
 
     def first_step_done(self) -> None:
         """Export the trace and prepare the writer thread, which `write` starts."""
-        self.is_tracing = False
+        is_collecting, self.is_tracing = self._is_collecting, False
         if self._same_as is not None:
             self._begin(self._copy, self._same_as)
             return
         begin = time.thread_time()
         try:
-            metadata = placement.end_trace(self._scratch)
+            metadata = placement.end_trace(self._scratch) if is_collecting else None
         except (OSError, tf.errors.OpError) as error:
             self._outcome = self._none(f"The graph could not be exported: {error}")
             return
@@ -79,7 +86,8 @@ class GraphTrace:
         variables = placement.variable_rows(held)
         if metadata is None and not variables:
             self._outcome = self._none(
-                "No tf.function was instantiated in the first recorded step, because it had "
+                self._left_to
+                or "No tf.function was instantiated in the first recorded step, because it had "
                 "run before"
             )
             return
@@ -88,10 +96,20 @@ class GraphTrace:
 
     def abandon(self) -> None:
         """Stop tracing without an export, because the first step did not happen."""
-        if self.is_tracing:
-            self.is_tracing = False
-            if self._same_as is None:
-                placement.abandon_trace()
+        if self._is_collecting:
+            placement.abandon_trace()
+        self.is_tracing = False
+
+    def leave_to(self, who: str) -> bool:
+        """Stop collecting graphs, which the program is about to do itself.
+
+        Returns whether this trace goes without a graph because of it.
+        """
+        if not self._is_collecting:
+            return False
+        placement.abandon_trace()
+        self._left_to = who
+        return True
 
     def write(self) -> None:
         """Start writing the exported graph in its own thread. Later calls do nothing.

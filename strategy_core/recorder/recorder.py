@@ -73,6 +73,7 @@ class Recorder:
         self._segment: SegmentOpened | None = None
         self._next_step = 0
         self._windows = Windows(folder, self.capture)
+        self._graphs_left_to: str | None = None
         self._observing = ExitStack()
         self._rest_ends_ns = 0
         """Monotonic time at which the rest ends."""
@@ -141,6 +142,16 @@ class Recorder:
 
     def release_windows(self) -> None:
         self._windows.release()
+        self._rest_ends_ns = 0  # it was planned while no window could begin
+
+    def leave_graphs_to(self, who: str | None) -> bool:
+        """Collect no graphs until a call with None: the program does so, as the sentence `who`
+        says.
+
+        Returns whether the current segment goes without a graph because of it.
+        """
+        self._graphs_left_to = who
+        return who is not None and self._windows.leave_graph_to(who)
 
     def settle(self) -> None:
         """End the open window and wait until every capture is converted to tables."""
@@ -163,6 +174,7 @@ class Recorder:
             variables,
             segment.core_devices or (),
             same_as,
+            self._graphs_left_to,
         )
         self._tell_rest()
         self._rest_ends_ns = 0

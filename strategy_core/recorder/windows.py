@@ -145,6 +145,10 @@ class Windows:
     def release(self) -> None:
         self._is_held = False
 
+    def leave_graph_to(self, who: str) -> bool:
+        """Stop collecting the segment's graph; see `GraphTrace.leave_to`."""
+        return self._trace is not None and self._trace.leave_to(who)
+
     def step_done(self, wall_ms: float, step: int, num_steps: int = 1) -> list[Event]:
         """Call after each step: ends a full window and collects the converter's results.
 

@@ -15,6 +15,8 @@ from strategy_core.tracing.tracebacks import clean
 if TYPE_CHECKING:
     from strategy_core.tracing.session import Session
 
+_INSIDE = {"evaluate": ", the validation of `fit` included", "predict": ""}
+
 
 def write_ending(session: Session) -> None:
     """Write why the program ended, and what could not be known of it."""
@@ -28,6 +30,7 @@ def write_ending(session: Session) -> None:
 
     recording.close_step()
     recording.take_profiler_back()
+    recording.take_graphs_back()
     for sentence in _unknown(session):
         recording.note(sentence)
     if error is not None and not isinstance(error, KeyboardInterrupt):
@@ -58,6 +61,11 @@ def _write_without_steps(session: Session, error: BaseException | None) -> None:
 
 
 def _why_no_step(session: Session) -> str:
+    if session.own_record is not None:
+        return (
+            f"The program records itself with the lab, in {session.own_record}: its steps are in "
+            "that run, not in this one."
+        )
     if "tensorflow" not in sys.modules:
         return "The program did not import TensorFlow."
     said = (
@@ -75,6 +83,11 @@ def _unknown(session: Session) -> list[str]:
             f"{session.num_elsewhere} steps of other threads are not recorded: a record holds the "
             "steps of the thread that trained first."
         )
+    found += [
+        f"Keras's `{name}` is not recorded: it ran {_times(len(took_ns))}, "
+        f"{sum(took_ns) / 1e9:.3g} s in all{_INSIDE[name]}."
+        for name, took_ns in session.evaluations.items()
+    ]
     if session.num_eager_gradients:
         found.append(
             f"{session.num_eager_gradients} gradients were computed outside of `tf.function` and "
@@ -82,6 +95,10 @@ def _unknown(session: Session) -> list[str]:
             "`@tf.function` on the function that does one step."
         )
     return found
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _told(error: BaseException) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from strategy_core.tracing.session import Session
 
 if TYPE_CHECKING:
     from strategy_core.tracing.recording import Recording
+
+_METHODS = {"test": "evaluate", "predict": "predict"}
+"""Keras's names by its names of the phases."""
 
 
 class Fit:
@@ -24,6 +28,8 @@ class Fit:
         self._batches: Any = None
         """Weak reference to Keras's iterator over the batches of an epoch."""
         self._first_batch = 0
+        self._began_ns: dict[str, int] = {}
+        """When `evaluate` or `predict` began, by its name."""
 
     @property
     def is_off(self) -> bool:
@@ -42,9 +48,13 @@ class Fit:
         if phase == "train":
             self._batches = self._session.here.epoch_iterator
             self._recording = self._session.recording_of_fit(callbacks)
+        else:
+            self._began_ns[phase] = time.monotonic_ns()
 
     @guarded
-    def end(self) -> None:
+    def end(self, phase: str) -> None:
+        if (began_ns := self._began_ns.pop(phase, None)) is not None:
+            self._session.evaluated(_METHODS[phase], time.monotonic_ns() - began_ns)
         self._depth -= 1
         if self._depth == 0:
             if self._recording is not None:

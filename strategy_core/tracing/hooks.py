@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
-from strategy_core.tracing.own_profiler import watch_profiler
+from strategy_core.tracing.own_profiler import watch_graph_traces, watch_profiler
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.units import Unit
 
@@ -46,6 +46,7 @@ def install(session: Session) -> None:
     for kind in private_tf.iterator_types():
         Lookup(kind, "__next__", hooks.next_batch)
     watch_profiler(session)
+    watch_graph_traces(session)
 
 
 class _Hooks:

@@ -28,7 +28,7 @@ def install(session: Session) -> None:
     kind = sys.modules["keras"].callbacks.CallbackList
     for phase in ("train", "test", "predict"):
         Lookup(kind, f"on_{phase}_begin", functools.partial(hooks.begin, phase))
-        Lookup(kind, f"on_{phase}_end", hooks.end)
+        Lookup(kind, f"on_{phase}_end", functools.partial(hooks.end, phase))
     Lookup(kind, "on_train_batch_begin", hooks.batch_begin)
     Lookup(kind, "on_train_batch_end", hooks.batch_end)
     if (iterator := private_tf.epoch_iterator_type()) is not None:
@@ -58,9 +58,9 @@ class _Hooks:
             fit.begin(phase)
         return method
 
-    def end(self, callbacks: Any, method: Method) -> Method:
+    def end(self, phase: str, callbacks: Any, method: Method) -> Method:
         if (fit := self._fits.get(callbacks)) is not None:
-            fit.end()
+            fit.end(phase)
         return method
 
     def batch_begin(self, callbacks: Any, method: Method) -> Method:

@@ -1,7 +1,9 @@
-"""The program's own profiler comes first: `tf.profiler.experimental.start`, TensorBoard's callback.
+"""The program's own profiler and graph traces come first.
 
 A process has one profiler. A second start fails, so the recorder's window ends before the program's
-start, and none begins until its stop.
+start, and none begins until its stop. The runtime collects graphs for one reader: whoever exports
+them first has them, and whoever ends the collection ends it for all. So the recorder collects none
+while `tf.summary.trace_on` is on.
 """
 
 from __future__ import annotations
@@ -29,6 +31,14 @@ def watch_profiler(session: Session) -> None:
         owner.stop = _stopped(session, stop)
 
 
+def watch_graph_traces(session: Session) -> None:
+    """Have the session know when the program collects graphs with `tf.summary`."""
+    summary: Any = tf.summary
+    summary.trace_on = _traced_on(session, summary.trace_on)
+    summary.trace_off = _traced_off(session, summary.trace_off)
+    summary.trace_export = _traced_off(session, summary.trace_export)
+
+
 def _started(session: Session, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def start(*args: Any, **kwargs: Any) -> Any:
@@ -49,6 +59,28 @@ def _stopped(session: Session, function: Callable[..., Any]) -> Callable[..., An
                 session.profiler_ended()
 
     return stop
+
+
+def _traced_on(session: Session, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def trace_on(*args: Any, **kwargs: Any) -> Any:
+        # TensorFlow refuses with a warning elsewhere, and nothing would end
+        if tf.executing_eagerly() and not _is_ours():
+            session.graph_trace_begins()
+        return function(*args, **kwargs)
+
+    return trace_on
+
+
+def _traced_off(session: Session, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def trace_off(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)  # an export that raises leaves the trace on
+        if not _is_ours():
+            session.graph_trace_ended()
+        return result
+
+    return trace_off
 
 
 def _is_ours() -> bool:

@@ -26,6 +26,8 @@ from strategy_lab.profiles.spec.run_spec import Capture
 MOST_SWITCHES = 16
 """A program that goes back and forth between functions more often stays in one segment."""
 
+_GRAPHS_LEFT = "The program's own `tf.summary.trace_on` collected the graph"
+
 
 class Recording:
     """Writes the steps of one thread. A segment has one strategy and the functions of its step."""
@@ -52,6 +54,10 @@ class Recording:
         self._num_steps = 1
         self._yielded_at: int | None = None
         """Step at which the program started its own profiler, while it is on."""
+        self._graphs_left_at: int | None = None
+        """Step at which the program began to collect graphs, while it does."""
+        self._without_graph: list[int] = []
+        """Segments whose graph went to the program since then."""
 
     @property
     def is_in_step(self) -> bool:
@@ -89,6 +95,8 @@ class Recording:
         self.recorder.open_segment(segment, variables, same_as)
         self._segment_of[owner] = self._segment = number
         self._last = None
+        if self._graphs_left_at is not None and same_as is None:
+            self._without_graph.append(number)
 
     def _come_back_to(self, unit: Unit, batch_size: int | None) -> None:
         """Begin a segment like an earlier one, if another is in force."""
@@ -172,8 +180,44 @@ class Recording:
             return
         self.recorder.release_windows()
         if last >= first:
-            said = f"Steps {first} to {last}" if last > first else f"Step {first}"
+            said = _steps(first, last)
             self.note(f"{said} had the program's own profiler on, and were not captured")
+
+    def yield_graphs(self) -> None:
+        """Collect no graphs while the program's own `tf.summary.trace_on` is on."""
+        if self._graphs_left_at is not None:
+            return
+        self._graphs_left_at = self.recorder.next_step
+        self._without_graph = []
+        if self.recorder.leave_graphs_to(_GRAPHS_LEFT):
+            self._without_graph.append(self._segment)
+
+    def take_graphs_back(self) -> None:
+        """Collect graphs again, and note which steps and segments go without."""
+        first, self._graphs_left_at = self._graphs_left_at, None
+        if first is None:
+            return
+        self.recorder.leave_graphs_to(None)
+        last = self.recorder.next_step - 1
+        said = "".join(
+            f". The graph of segment {number} went to it, and is not recorded"
+            for number in self._without_graph
+        )
+        if last >= first:
+            self.note(f"{_steps(first, last)} had the program's own `tf.summary.trace_on` on{said}")
+
+    # -- the program's own recorder
+
+    def leave_to_program(self, path: str) -> None:
+        """End the open step and window: from here on the program records itself."""
+        self.close_step()
+        self.recorder.leave_ahead()
+        self.recorder.hold_windows()
+        self.recorder.leave_graphs_to(_GRAPHS_LEFT)
+        self.note(
+            f"From step {self.recorder.next_step} on the program records itself with the lab, in "
+            f"{path}: its steps are in that run, not in this one"
+        )
 
     # -- steps of Keras's fit
 
@@ -250,6 +294,10 @@ def _variables_of(model: weakref.ref[Any]) -> Callable[[], list[Any]]:
         return [*getattr(held, "variables", ()), *getattr(optimizer, "variables", ())]
 
     return variables
+
+
+def _steps(first: int, last: int) -> str:
+    return f"Steps {first} to {last}" if last > first else f"Step {first}"
 
 
 def _place(unit: Unit) -> str:

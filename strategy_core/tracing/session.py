@@ -50,17 +50,28 @@ class Session:
         self._is_over = False
         self._is_profiled = False
         """Whether the program's own profiler is on."""
+        self._is_graph_traced = False
+        """Whether the program's own `tf.summary.trace_on` is on."""
+        self.own_record: str | None = None
+        """The run folder into which the program records itself."""
+        self.evaluations: dict[str, list[int]] = {}
+        """How long each call of Keras's `evaluate` and `predict` took, in ns, by its name."""
 
     @property
     def is_off(self) -> bool:
-        return self.faults.is_off or self._is_over
+        """Whether nothing more of the program is recorded."""
+        return self.faults.is_off or self._is_over or self.own_record is not None
 
     # -- what happens to the process
 
-    @guarded
-    def safely(self, act: Callable[[], Any]) -> Any:
+    def safely(self, act: Callable[[], Any]) -> None:
         """Run code of the lab's own, if the recording still works."""
-        return act()
+        if self.faults.is_off or self._is_over:
+            return
+        try:
+            act()
+        except Exception as error:
+            self.faults.tell(error)
 
     def forked(self) -> None:
         """Continue in a forked child, which must not write into the parent's files."""
@@ -223,6 +234,28 @@ class Session:
         if self._recording is not None:
             self._recording.take_profiler_back()
 
+    @guarded
+    def graph_trace_begins(self) -> None:
+        """The program is about to collect graphs, which the runtime gives out once."""
+        self._is_graph_traced = True
+        if self._recording is not None:
+            self._recording.yield_graphs()
+
+    @guarded
+    def graph_trace_ended(self) -> None:
+        self._is_graph_traced = False
+        if self._recording is not None:
+            self._recording.take_graphs_back()
+
+    # -- the program's own recorder
+
+    @guarded
+    def own_recorder_begins(self, path: str) -> None:
+        """The program is about to record itself with the lab: leave its steps to it."""
+        self.own_record = path
+        if self._recording is not None:
+            self._recording.leave_to_program(path)
+
     # -- Keras
 
     @guarded
@@ -234,10 +267,17 @@ class Session:
         self._fit = None
 
     @guarded
+    def evaluated(self, name: str, took_ns: int) -> None:
+        """A call of Keras's `evaluate` or `predict` has ended."""
+        self.evaluations.setdefault(name, []).append(took_ns)
+
+    @guarded
     def recording_of_fit(self, callbacks: Any) -> Recording | None:
-        """The recording for a `fit` in this thread; None if another thread's steps are recorded."""
+        """The recording for a `fit` in this thread; None if another thread's steps are recorded.
+
+        None as well if the program is about to record itself.
+        """
         if any(type(each).__name__ == "RecorderCallback" for each in callbacks.callbacks):
-            self.close()  # the program records itself
             return None
         return self._recorder() if self._claim(threading.current_thread()) else None
 
@@ -264,4 +304,6 @@ class Session:
             self.when_recording()
             if self._is_profiled:
                 self._recording.yield_profiler()
+            if self._is_graph_traced:
+                self._recording.yield_graphs()
         return self._recording

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import importlib.util
 import os
 import sys
@@ -17,6 +18,9 @@ from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import read_settings
 
+_RECORDER = "strategy_core.recorder.program"
+"""The lab's recorder for programs that record themselves, and for this package's recording."""
+
 
 def start() -> None:
     """Begin to trace this process, if the environment asks for it."""
@@ -26,6 +30,7 @@ def start() -> None:
     session = Session(settings, Faults())
     _when_imported("tensorflow", lambda: session.safely(lambda: _hook_tensorflow(session)))
     _when_imported("keras", lambda: session.safely(lambda: _hook_keras(session)))
+    _when_imported(_RECORDER, lambda: session.safely(lambda: _hook_recorder(session)))
     sys.excepthook = session.tracebacks.wrapped(sys.excepthook)
     atexit.register(lambda: session.safely(lambda: _end(session)))
     session.when_recording = lambda: _end_with_multiprocessing(session)
@@ -42,6 +47,21 @@ def _hook_keras(session: Session) -> None:
     from strategy_core.tracing.keras_hooks import install
 
     install(session)
+
+
+def _hook_recorder(session: Session) -> None:
+    """Have the session know when the program records itself, as `ProgramRecorder` does."""
+    from strategy_core.recorder.program import ProgramRecorder
+
+    kind: Any = ProgramRecorder
+    begin = kind.__init__
+
+    @functools.wraps(begin)
+    def init(recorder: Any, path: Any, *args: Any, **kwargs: Any) -> None:
+        session.own_recorder_begins(str(path))
+        begin(recorder, path, *args, **kwargs)
+
+    kind.__init__ = init
 
 
 def _end_with_multiprocessing(session: Session) -> None:

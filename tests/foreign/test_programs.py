@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from strategy_lab.profiles import load
 from tests.foreign.both_ways import Ran, Runner, runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
@@ -28,20 +29,32 @@ class Expected:
 LARGE, SMALL = (8 * 4 + 4 + 4 * 3 + 3) * 4, (8 * 3 + 3) * 4
 """Bytes of the gradients of the models with two layers and with one, float32."""
 ALONE = {"replicas": 1, "strategy": "one-device"}
+UNSPREAD = {"replicas": 1, "strategy": "default"}
 PROGRAMS = {
     "custom_loop": Expected(10, collective_bytes=LARGE, notes=("The loss is the number that",)),
-    "keras_fit": Expected(12, collective_bytes=LARGE),
-    "steps_per_execution": Expected(
-        30, replicas=1, strategy="default", notes=("`steps_per_execution`",)
+    "keras_fit": Expected(
+        12, collective_bytes=LARGE, notes=("`evaluate` is not recorded: it ran 2 times",)
     ),
+    "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD),
     "loop_in_function": Expected(
         20, collective_bytes=SMALL, batch=None, notes=("what the optimizer has counted",)
     ),
-    "gan": Expected(12, replicas=1, strategy="default"),
+    "gan": Expected(12, **UNSPREAD),
     "eager_one_device": Expected(9, **ALONE),
     "own_profiler": Expected(
         12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE
     ),
+    "summary_trace": Expected(
+        8,
+        batch=None,
+        notes=(
+            "Steps 0 to 1 had the program's own profiler",
+            "`tf.summary.trace_on` on. The graph of segment 0 went to it",
+            "Step 2 had the program's own `tf.summary.trace_on` on",
+        ),
+        **UNSPREAD,
+    ),
+    "records_itself": Expected(2, notes=("From step 2 on the program records itself",), **UNSPREAD),
 }
 
 
@@ -89,6 +102,19 @@ def test_the_programs_own_profiler_has_its_steps_to_itself(programs: Runner) -> 
     assert captured
     assert not set(captured) & {4, 5, 6, 7}
     assert [window["error"] for window in traced.of_kind("window") if window["error"]] == []
+
+
+def test_steps_after_the_programs_own_profiler_are_captured(programs: Runner) -> None:
+    _, traced = both(programs, "summary_trace")
+    captured = {step["step"] for step in traced.of_kind("step") if step["captured"]}
+    assert {3, 7} <= captured
+    assert not captured & {0, 1}
+
+
+def test_a_program_that_records_itself_has_its_steps_in_its_own_run(programs: Runner) -> None:
+    for ran in both(programs, "records_itself"):
+        (segment,) = load(ran.folder / "own-run").summary()["segments"]
+        assert segment["steps"]["count"] == 6
 
 
 def test_an_exception_is_the_programs_own_and_the_end_of_its_record(programs: Runner) -> None:

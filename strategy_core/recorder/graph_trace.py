@@ -87,8 +87,8 @@ class GraphTrace:
         if metadata is None and not variables:
             self._outcome = self._none(
                 self._left_to
-                or "No tf.function was instantiated in the first recorded step, because it had "
-                "run before"
+                or "TensorFlow gave no graph of the first recorded step: its functions had run "
+                "before, or are compiled by XLA (jit_compile)"
             )
             return
         # A coordinator's functions are instantiated on its workers; it knows the variables alone.

@@ -15,8 +15,6 @@ from strategy_core.tracing.tracebacks import clean
 if TYPE_CHECKING:
     from strategy_core.tracing.session import Session
 
-_INSIDE = {"evaluate": ", the validation of `fit` included", "predict": ""}
-
 
 def write_ending(session: Session) -> None:
     """Write why the program ended, and what could not be known of it."""
@@ -84,8 +82,7 @@ def _unknown(session: Session) -> list[str]:
             "steps of the thread that trained first."
         )
     found += [
-        f"Keras's `{name}` is not recorded: it ran {_times(len(took_ns))}, "
-        f"{sum(took_ns) / 1e9:.3g} s in all{_INSIDE[name]}."
+        f"{name} is not recorded: it ran {_times(len(took_ns))}, {sum(took_ns) / 1e9:.3g} s in all."
         for name, took_ns in session.evaluations.items()
     ]
     if session.num_eager_gradients:

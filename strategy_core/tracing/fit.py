@@ -54,7 +54,9 @@ class Fit:
     @guarded
     def end(self, phase: str) -> None:
         if (began_ns := self._began_ns.pop(phase, None)) is not None:
-            self._session.evaluated(_METHODS[phase], time.monotonic_ns() - began_ns)
+            is_inner = self._depth > 1
+            name = "The validation in Keras's `fit`" if is_inner else f"Keras's `{_METHODS[phase]}`"
+            self._session.evaluated(name, time.monotonic_ns() - began_ns)
         self._depth -= 1
         if self._depth == 0:
             if self._recording is not None:

@@ -1,9 +1,9 @@
 """The program's own profiler and graph traces come first.
 
 A process has one profiler. A second start fails, so the recorder's window ends before the program's
-start, and none begins until its stop. The runtime collects graphs for one reader: whoever exports
-them first has them, and whoever ends the collection ends it for all. So the recorder collects none
-while `tf.summary.trace_on` is on.
+start, and none begins until its stop. The runtime gives the graphs that it collects to the first
+caller that exports them, and the end of one caller's collection is the end for all. So the recorder
+collects none while `tf.summary.trace_on` is on.
 """
 
 from __future__ import annotations

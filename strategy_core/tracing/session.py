@@ -55,7 +55,7 @@ class Session:
         self.own_record: str | None = None
         """The run folder into which the program records itself."""
         self.evaluations: dict[str, list[int]] = {}
-        """How long each call of Keras's `evaluate` and `predict` took, in ns, by its name."""
+        """How long each call of `evaluate` and `predict` took, in ns, by what is said of it."""
 
     @property
     def is_off(self) -> bool:

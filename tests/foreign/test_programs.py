@@ -33,7 +33,9 @@ UNSPREAD = {"replicas": 1, "strategy": "default"}
 PROGRAMS = {
     "custom_loop": Expected(10, collective_bytes=LARGE, notes=("The loss is the number that",)),
     "keras_fit": Expected(
-        12, collective_bytes=LARGE, notes=("`evaluate` is not recorded: it ran 2 times",)
+        12,
+        collective_bytes=LARGE,
+        notes=("The validation in Keras's `fit` is not recorded: it ran 2 times",),
     ),
     "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD),
     "loop_in_function": Expected(
@@ -54,6 +56,17 @@ PROGRAMS = {
         ),
         **UNSPREAD,
     ),
+    "run_eagerly": Expected(8, notes=("`evaluate` is not recorded: it ran once",), **UNSPREAD),
+    "profile_batch": Expected(
+        10, notes=("Steps 2 to 4 had the program's own profiler",), **UNSPREAD
+    ),
+    "train_on_batch": Expected(10, batch=None, **UNSPREAD),
+    "jit_compile": Expected(8, **UNSPREAD),
+    "mixed_precision": Expected(12, **UNSPREAD),
+    "threads_that_train": Expected(
+        10, batch=None, notes=("6 steps of other threads are not recorded",), **UNSPREAD
+    ),
+    "own_workers": Expected(6, strategy="multi-worker-mirrored", collective_bytes=SMALL),
     "records_itself": Expected(2, notes=("From step 2 on the program records itself",), **UNSPREAD),
 }
 
@@ -102,6 +115,18 @@ def test_the_programs_own_profiler_has_its_steps_to_itself(programs: Runner) -> 
     assert captured
     assert not set(captured) & {4, 5, 6, 7}
     assert [window["error"] for window in traced.of_kind("window") if window["error"]] == []
+
+
+def test_two_strategies_are_two_segments(programs: Runner) -> None:
+    plain, traced = both(programs, "two_strategies")
+    assert (traced.output, traced.weights) == (plain.output, plain.weights)
+    assert traced.errors == plain.errors
+    segments = traced.profile.summary()["segments"]
+    found = [(each["strategy"], each["num_replicas"], each["steps"]["count"]) for each in segments]
+    assert found == [("mirrored", 2, 12), ("one-device", 1, 6)]
+    sizes = [[row["bytes"] for row in each["collectives"]] for each in segments]
+    assert SMALL in sizes[0]
+    assert sizes[1] == []
 
 
 def test_steps_after_the_programs_own_profiler_are_captured(programs: Runner) -> None:

@@ -3,6 +3,7 @@
 # make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
 # make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
+# make test-tensorboard  the tab in TensorBoard, with TensorBoard in a venv of its own
 # make test-mlflow  the export to MLflow, with its server in a venv of its own
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
@@ -23,7 +24,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test together test-oldest test-nightly test-ray test-mlflow check lint quick docs reference recordings figures lock clean
+.PHONY: run test together test-oldest test-nightly test-ray test-mlflow test-tensorboard check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -103,6 +104,18 @@ $(MLFLOW)/.tests: pyproject.toml requirements-mlflow.lock
 		--no-build-isolation --editable .
 	@touch $@
 
+# A venv on top of .venv: with TensorBoard installed, TensorFlow takes tf.summary from it.
+BOARD := .venv-tensorboard
+test-tensorboard: $(BOARD)/.tests
+	$(BOARD)/bin/python -m pytest tests/engines/tensorboard_check.py
+
+$(BOARD)/.tests: $(VENV)/.tests requirements-tensorboard.lock
+	$(BIN)/python -m venv $(BOARD)
+	$(BOARD)/bin/python -c "import sysconfig, pathlib; below = sysconfig.get_path('purelib', vars={'base': '$(CURDIR)/$(VENV)'}); pathlib.Path(sysconfig.get_path('purelib'), 'below.pth').write_text(f'import site; site.addsitedir({below!r})')"
+	$(BOARD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-tensorboard.lock
+	@touch $@
+
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
@@ -151,7 +164,8 @@ lock:
 	$(LOCK) --extra docs --constraint requirements-test.lock --output-file requirements-docs.lock
 	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
 	$(LOCK) --extra ray --constraint requirements-test.lock --output-file requirements-ray.lock
+	$(LOCK) --extra tensorboard --constraint requirements-test.lock --output-file requirements-tensorboard.lock
 	$(LOCK) --extra test --extra mlflow --group mlflow-server --output-file requirements-mlflow.lock
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) $(BOARD) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -39,6 +39,7 @@ EXTRAS: dict[str, Extra] = {
         Extra("mlflow", "mlflow.tracking", "export --format mlflow"),
         Extra("otlp", "opentelemetry.exporter.otlp.proto.http", "export --format otlp"),
         Extra("ray", "ray", "runs whose processes Ray places"),
+        Extra("tensorboard", "tensorboard", "the lab's tab in TensorBoard"),
     )
 }
 """The extras by name."""

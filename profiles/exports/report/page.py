@@ -24,17 +24,14 @@ _SCRIPTS = ("uplot/uPlot.iife.min.js", "charts.js", "timeline.js", "tables.js")
 
 def render(title: str, run: str, sections: Sequence[Section], footer: str) -> str:
     """Return the whole document."""
-    style, first, rest = _style(), _first_script(), _scripts()
     head = join(
         tag("meta", charset="utf-8"),
-        tag(
-            "meta", http_equiv="Content-Security-Policy", content=content_policy(style, first, rest)
-        ),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy()),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
         tag("title", title),
-        tag("style", style),
-        tag("script", first),
+        tag("style", _style()),
+        tag("script", _first_script()),
     )
     data = {
         "charts": {key: chart for section in sections for key, chart in section.charts.items()},
@@ -45,10 +42,15 @@ def render(title: str, run: str, sections: Sequence[Section], footer: str) -> st
         _top(run, sections),
         tag("main", *map(_section, sections), tag("footer", footer)),
         json_block("report-data", data),
-        tag("script", rest),
+        tag("script", _scripts()),
     )
     document = tag("html", tag("head", head), tag("body", body), lang="en")
     return f"<!DOCTYPE html>\n{document}\n"
+
+
+def policy() -> str:
+    """Return the content security policy of every report: its own style and scripts, no request."""
+    return content_policy(_style(), _first_script(), _scripts())
 
 
 def _top(run: str, sections: Sequence[Section]) -> Markup:

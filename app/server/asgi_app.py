@@ -52,7 +52,7 @@ def server_options(host: str, port: int) -> dict[str, Any]:
     }
 
 
-class GuardedApp(st.App):  # type: ignore[misc]  # Streamlit's classes are Any here
+class GuardedApp(st.App):
     """The app behind the gate. As a middleware of the app the gate would lie within Starlette's
     handler of errors, whose answers would go out without its headers."""
 

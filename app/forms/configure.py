@@ -38,7 +38,7 @@ def configure_page() -> None:
     lab = state.lab()
     inventory = lab.inventory()
     complaints = Complaints()
-    head, action = st.columns([3, 1], vertical_alignment="center")
+    head, action = st.columns([2, 1], vertical_alignment="center")
     head.title("New run")
     head.markdown("Choose a strategy and devices, press **Run**, and watch every replica.")
     complaints.below("")
@@ -85,7 +85,8 @@ def configure_page() -> None:
     spec = _checked(document, complaints)
     waits = trusted_paths.waits_for_person(document["workload"], document["data"])
     with action:
-        pressed = st.button(
+        copying, running = st.columns(2)
+        pressed = running.button(
             "Run",
             type="secondary" if complaints.first else "primary",
             width="stretch",
@@ -98,7 +99,8 @@ def configure_page() -> None:
         elif complaints.first is not None:
             st.caption(f":material/error: Cannot run yet: {as_markdown(complaints.first)}")
         if spec is not None:
-            offer_copy(spec, width="stretch")
+            with copying:
+                offer_copy(spec, width="stretch")
     if pressed and spec is not None:
         try:
             launch(spec)

@@ -33,7 +33,7 @@ def choose_strategy(inventory: Inventory) -> str:
 
 def _card(offer: Offer, *, is_chosen: bool) -> None:
     row = offer.row
-    with st.container(border=True, height="stretch", gap="xsmall"):
+    with st.container(border=True, height="stretch", gap="xxsmall", key=f"place_{row.name}"):
         st.button(
             row.title,
             key=f"card_{row.name}",

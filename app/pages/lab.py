@@ -17,8 +17,11 @@ if asked is None and not st.session_state.get(CONFIGURING):
         st.query_params["run"] = asked
 
 if asked is None:
-    configure_page()
+    with st.container(key="form"):
+        configure_page()
 else:
+    # In the form's place: all of it goes at once, before anything of the run is drawn.
+    st.empty()
     # Opens the sidebar before the run is read: the page moves while it is still empty.
     st.sidebar.html("<div></div>")
     st.session_state[LAST_RUN] = asked

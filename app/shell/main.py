@@ -39,6 +39,10 @@ STYLE = """
 [data-testid=stCaptionContainer]
   {color:color-mix(in srgb, currentColor 75%, transparent) !important; opacity:1 !important}
 [data-testid=stWidgetLabel], [data-testid=stWidgetLabel] p {color:inherit !important}
+/* At 1280x720 the fields below the cards are in sight. */
+[class*=st-key-place_] {padding:0.5rem !important}
+[class*=st-key-place_] [data-testid=stMarkdownContainer] p {line-height:1.35}
+.st-key-form h1 {padding:0 0 0.25rem}
 button kbd {color:inherit !important; opacity:1 !important}
 :is(a, button, input, textarea, summary, [tabindex], [role=slider], [role=combobox]):focus-visible
   {outline:3px solid #D55E00 !important; outline-offset:2px !important}

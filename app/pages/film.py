@@ -24,20 +24,23 @@ ALT = "The step as a film: replicas, what they do, and what travels between them
 
 
 def page() -> None:
-    opened = run_page("Step film")
+    left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+    opened = run_page("Step film", (left, right))
     if opened is None:
         return
     steps = opened.ask(film_steps)
     if not steps:
         empty(*why_no_film(opened.profile), page="lab", link="Open the Lab")
         return
-    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
-    with left:
+    with middle:
         step = pick_step(opened, steps)
     theme = str(st.context.theme.type or "auto")
     name = opened.profile.path.name
     address = f"/report/{quote(name)}/film?step={step.step}"
-    middle.link_button("Open in its own tab", address, width="stretch")
+    # Below the head at once: picture, controls and scrubber are in sight on a projector.
+    film = st.container(key="film")
+    left, right = st.columns(2)
+    left.link_button("Open in its own tab", address, width="stretch")
     right.download_button(
         "Download as a page",
         lambda: opened.ask(document, step, "auto"),
@@ -49,9 +52,9 @@ def page() -> None:
     try:
         shown = opened.ask(document, step, theme)
     except LabError as error:  # a damaged run: a step without the times of any replica
-        st.error(as_markdown(error))
+        film.error(as_markdown(error))
         return
-    st.iframe(shown, height=HEIGHT, alt=ALT)
+    film.iframe(shown, height=HEIGHT, alt=ALT)
 
 
 def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:

@@ -42,6 +42,8 @@ STYLE = """
 /* At 1280x720 the fields below the cards are in sight. */
 [class*=st-key-place_] {padding:0.5rem !important}
 [class*=st-key-place_] [data-testid=stMarkdownContainer] p {line-height:1.35}
+/* As tall as the film makes its frame, not as tall as it was before its layout. */
+.st-key-film [data-testid=stElementContainer] {height:auto !important}
 .st-key-form h1 {padding:0 0 0.25rem}
 button kbd {color:inherit !important; opacity:1 !important}
 :is(a, button, input, textarea, summary, [tabindex], [role=slider], [role=combobox]):focus-visible

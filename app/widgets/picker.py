@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.banner import show_status
@@ -18,9 +19,14 @@ LAST_RUN = "last_run"
 """Session key: the run that was shown last, on any page."""
 
 
-def run_page(title: str) -> OpenRun | None:
-    """Draw the head of a page; the opened run, or None where the page has said what to do."""
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+def run_page(
+    title: str, head: tuple[DeltaGenerator, DeltaGenerator] | None = None
+) -> OpenRun | None:
+    """Draw the head of a page; the opened run, or None where the page has said what to do.
+
+    `head` are the places of the title and of the run's picker, for a page with more beside them.
+    """
+    left, right = head or st.columns([3, 2], vertical_alignment="bottom")
     left.title(title)
     runs = list_runs(state.lab().runs)
     if not runs:

@@ -32,11 +32,18 @@ def time_of(film: Locator) -> int:
 
 
 def test_the_page_plays_a_step_and_opens_another(open_page: Open, filmed: Server) -> None:
-    page = open_page(filmed.address("film", run="filmed"))
+    projector = {"width": 1280, "height": 720}
+    page = open_page(filmed.address("film", run="filmed"), viewport=projector)
     frame: FrameLocator = page.frame_locator("iframe")
     film = frame.locator("#film")
     expect(frame.locator(".caption")).to_contain_text(re.compile(r"Replica 2 is [\d.]+ ms late"))
     expect(frame.locator(".caption")).to_contain_text("replicas 0, 1 and 3 wait in the all-reduce")
+    for part in (
+        frame.locator(".stage"),
+        frame.get_by_role("button", name="Play"),
+        frame.get_by_role("slider"),
+    ):
+        expect(part).to_be_in_viewport(ratio=0.99)
     box = page.locator("iframe").bounding_box()
     assert box
     assert frame.locator("html").evaluate("node => node.scrollHeight") <= box["height"] + 1

@@ -38,6 +38,12 @@ function inBoxes(groups, width, height, base) {
 
 const labelSize = ({ radius, scale }) => Math.max(11, Math.min(15 * scale, radius * 0.34));
 
+// The largest radius with which no node covers the label of the one above it.
+function roomAbove(points, radius, label) {
+  const gaps = points.flatMap((a) => points.filter((b) => b.y > a.y + 1 && Math.abs(a.x - b.x) < 2.5 * radius).map((b) => b.y - a.y));
+  return gaps.length ? Math.max(14, (Math.min(...gaps) - label) / 2) : Infinity;
+}
+
 // Equal distances along an ellipse as wide as the stage allows.
 function around(all, width, height, { scale, middle }) {
   const few = all.length <= 8;
@@ -47,7 +53,8 @@ function around(all, width, height, { scale, middle }) {
   for (let attempt = 0; attempt < 12; attempt++) {
     const label = labelSize({ radius, scale }) * (few ? 2.9 : 1.6);
     const ry = Math.max(30, Math.min(middle.y - 10, height - middle.y - label) - radius);
-    const rx = Math.max(40, Math.min(width / 2 - radius - (few ? 26 : 8) * scale, ry * (few ? 2 : 3.4)));
+    const flat = few && height > 340 ? 2 : 3.4;
+    const rx = Math.max(40, Math.min(width / 2 - radius - (few ? 26 : 8) * scale, ry * flat));
     const outline = [0];
     const parts = 720;
     const at = (part) => {
@@ -64,7 +71,10 @@ function around(all, width, height, { scale, middle }) {
       const wanted = ((index / all.length + turn) % 1) * outline[parts];
       return at(outline.findIndex((length) => length >= wanted));
     });
-    const most = room / (few ? 2.6 : 3);
+    // Nodes need not be on the ellipse: those of a low stage use all of its height.
+    const used = Math.max(...points.map(({ y }) => Math.abs(y - middle.y)));
+    points = points.map(({ x, y }) => ({ x, y: middle.y + (y - middle.y) * (ry / used) }));
+    const most = Math.min(room / (few ? 2.6 : 3), few ? roomAbove(points, radius, label) : Infinity);
     if (radius <= most) break;
     radius = Math.max(9, Math.min(most, radius * 0.88));
   }

@@ -2,6 +2,8 @@
 const AUTO_S = 15; // a film at automatic speed lasts about this long
 const SLOW_S = 4; // what moves in a collective is shown for at least this long
 const SPEEDS = [["auto", null], ["1/100", 1e7], ["1/1,000", 1e6], ["1/10,000", 1e5]];
+const LEAST_HEIGHT = 220; // of the picture, px
+const MARGIN = 8;
 const KEYS = "Space plays and stops, the arrow keys go from event to event, Home and End to the ends, L loops.";
 
 function element(tag, attributes = {}, ...children) {
@@ -12,6 +14,27 @@ function element(tag, attributes = {}, ...children) {
   }
   node.append(...children);
   return node;
+}
+
+// The height of the window below the top of this document, unscrolled. Inside a page of the lab it is
+// the window of that page, below this frame.
+function heightInSight() {
+  try {
+    let top = window.frameElement?.getBoundingClientRect().top ?? 0;
+    for (let node = window.frameElement?.parentElement; node; node = node.parentElement) top += node.scrollTop;
+    return window.parent.innerHeight - top;
+  } catch {
+    return window.innerHeight; // the page around this one is not ours
+  }
+}
+
+function onHeightChange(listener) {
+  let outer = window;
+  try {
+    outer = window.parent.innerHeight ? window.parent : window;
+  } catch { /* the page around this one is not ours */ }
+  outer.addEventListener("resize", listener);
+  window.addEventListener("pagehide", () => outer.removeEventListener("resize", listener));
 }
 
 // Automatic speed: slower while the largest collectives move, else they would be over at once.
@@ -31,7 +54,9 @@ class Player {
     this.isLooping = true;
     this.speed = null;
     this.build();
+    this.height = LEAST_HEIGHT;
     new ResizeObserver(() => this.resize()).observe(root);
+    onHeightChange(() => this.fitHeight());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     document.addEventListener("keydown", (event) => this.onKey(event));
     this.draw();
@@ -61,11 +86,12 @@ class Player {
     const moves = element("div", { class: "buttons", role: "group", "aria-label": "Play" },
       button("◀", "Previous event (Left arrow)", () => this.step(-1)), this.playButton, button("▶", "Next event (Right arrow)", () => this.step(1)), this.loopButton);
     const speeds = element("div", { class: "buttons", role: "group", "aria-label": "Speed" }, ...this.speedButtons);
+    this.legendList = this.legend();
     this.root.append(
       element("h1", {}, `${scene.run}: step ${scene.step.toLocaleString("en-US")}, ${scene.title}`),
       this.caption, stage,
       element("div", { class: "controls" }, moves, speeds, element("span", {}, this.clock, this.rate), this.path),
-      track, this.legend(),
+      track, this.legendList,
       element("div", { class: "notes" }, ...[...scene.notes, KEYS].map((note) => element("p", {}, note))));
   }
 
@@ -86,22 +112,30 @@ class Player {
     return slow ? slow[2] : length / AUTO_S;
   }
 
+  // What the window leaves of its height for the picture: controls, scrubber and legend stay in sight.
   stageHeight() {
-    let tall = window.innerHeight;
-    try {
-      tall = window.parent.innerHeight; // inside a page of the lab, this frame is as tall as the film
-    } catch { /* the page around this one is not ours */ }
-    return Math.round(Math.max(300, Math.min(tall * 0.5, this.root.clientWidth * 0.8, 900)));
+    const legend = this.legendList.getBoundingClientRect();
+    const others = legend.bottom + window.scrollY + MARGIN - this.stage.canvas.getBoundingClientRect().height;
+    return Math.round(Math.max(LEAST_HEIGHT, Math.min(heightInSight() - others, this.root.clientWidth * 0.8, 900)));
+  }
+
+  fitHeight() {
+    this.width = this.root.clientWidth;
+    this.draw(); // the scrubber has its height from now on
+    this.height = this.stageHeight();
+    this.draw();
   }
 
   // Inside a page of the lab, the frame becomes as tall as the film.
   resize() {
-    this.draw();
+    // Not when a sentence takes another line: the picture would change its size while it plays.
+    if (this.root.clientWidth !== this.width) this.fitHeight();
+    else this.draw();
     if (window.frameElement) window.frameElement.style.height = `${Math.ceil(this.root.getBoundingClientRect().height)}px`;
   }
 
   draw(now = performance.now()) {
-    this.stage.draw(this.time, this.perSecond, now / 1000, this.stageHeight());
+    this.stage.draw(this.time, this.perSecond, now / 1000, this.height);
     this.track.draw(this.time);
     const text = captionAt(this.time);
     if (this.caption.textContent !== text) this.caption.textContent = text;

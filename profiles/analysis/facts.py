@@ -14,8 +14,10 @@ from strategy_lab.profiles.analysis.causes import HeldUp, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
+from strategy_lab.profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_lab.profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
+from strategy_lab.profiles.analysis.placed import Placed, placed
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
@@ -69,6 +71,10 @@ class Facts:
     retracing: Retracing
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
+    placed: Placed
+    memory: tuple[DeviceMemory, ...]
+    num_hosts: int
+    """Machines that the run's processes named; 0 if none did."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
 
     @property
@@ -96,6 +102,9 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         held_up=held_up(profile, number),
         retracing=retracing(profile, number),
         op_by_op=op_by_op(profile, number),
+        placed=placed(profile, segment),
+        memory=memory_use(profile),
+        num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
     )
 

@@ -18,6 +18,8 @@ from strategy_lab.profiles.analysis.advice.registry import RULES
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.memory import DeviceMemory
+from strategy_lab.profiles.analysis.placed import DenseGradient, Placed, PlacedVariable
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 
@@ -74,6 +76,44 @@ def partial(facts: Facts) -> Facts:
     return replace(facts, steps=replace(facts.steps, examples=examples))
 
 
+def reduced_by_one(facts: Facts) -> Facts:
+    """Long transfers by an algorithm that is not TensorFlow's choice on CPUs."""
+    one = "reduction-to-one-device"
+    segment = msgspec.structs.replace(facts.segment, cross_device_ops=one)
+    spec = {**facts.segment.spec, "cross_device_ops": one}
+    return replace(facts, segment=msgspec.structs.replace(segment, spec=spec))
+
+
+def nearly_full(facts: Facts) -> Facts:
+    """A process that holds 95 % of the machine's memory."""
+    assert facts.environment is not None
+    host = msgspec.structs.replace(facts.environment.host, memory_bytes=10**9)
+    environment = msgspec.structs.replace(facts.environment, host=host)
+    process = DeviceMemory(0, "host", "process-resident", 9, 9 * 10**8, 95 * 10**7, None, False)
+    return replace(facts, environment=environment, memory=(process,))
+
+
+def made_dense(facts: Facts) -> Facts:
+    gradient = DenseGradient("UnsortedSegmentSum", DEVICE, 2_560_000.0, 4.0)
+    return replace(facts, placed=Placed(dense_gradients=(gradient,)))
+
+
+def away(facts: Facts) -> Facts:
+    table = PlacedVariable("table", "/job:localhost/replica:0/task:0/device:GPU:0", 2_560_000.0)
+    return replace(facts, placed=Placed(off_device=(table,)))
+
+
+CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
+    "not-captured": ("healthy", unlike),
+    "partial-batch": ("healthy", partial),
+    "other-algorithm": ("communication-exposed", reduced_by_one),
+    "memory-limit": ("healthy", nearly_full),
+    "dense-gradient": ("healthy", made_dense),
+    "variable-off-device": ("healthy", away),
+}
+"""Illnesses that are put into the facts of a run."""
+
+
 @pytest.fixture(scope="module")
 def ill(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Facts]:
     """The facts of a run that has an illness; `healthy` of one that has none."""
@@ -83,9 +123,9 @@ def ill(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Facts]:
     def facts(key: str) -> Facts:
         if key == "eager-step":
             return facts_of(EAGER)
-        changed = {"not-captured": unlike, "partial-batch": partial}.get(key)
-        if changed is not None:
-            return changed(facts("healthy"))
+        if key in CHANGED:
+            base, change = CHANGED[key]
+            return change(facts(base))
         options = {"replicas": 2, "steps": 300, **ILL.get(key, {})}
         return facts_of(write_run(folder / key, **options))
 

@@ -1,0 +1,71 @@
+"""Gradients cross devices by another algorithm than TensorFlow's choice for them.
+
+## What it does
+
+Compares the algorithm of MirroredStrategy with TensorFlow's own choice for these devices, if
+transfers take 10 % of a typical step or more: NCCL on whole GPUs, a ring of collectives on CPUs.
+Only of the lab's own runs: of other programs the algorithm is not recorded.
+
+## Why is this slow
+
+NCCL uses the links between GPUs directly. The ring packs gradients, and no device has to receive
+them all; with `reduction-to-one-device` one does, tensor by tensor.
+
+## What to do
+
+Leave the choice to TensorFlow, and compare: with few replicas or few bytes another algorithm may
+be as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+
+KEY = "other-algorithm"
+SHARE = 0.1
+STRATEGY = "mirrored"
+ALGORITHMS = ("nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring")
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    usual, used = _usual(facts), facts.segment.cross_device_ops
+    wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
+    if usual is None or used == usual or used not in ALGORITHMS or not wall or not transfer:
+        return
+    if transfer / wall < SHARE:
+        return
+    yield finding(
+        facts,
+        KEY,
+        f"Gradients cross devices by {used}, where TensorFlow would choose {usual} for these "
+        f"devices: transfers take {of_a_step(facts, transfer, wall)}.",
+        "Set cross_device_ops to auto, or leave it out of the strategy, and compare the two.",
+        per_step(facts, transfer, wall),
+        algorithm=used,
+        usual=usual,
+        transfer_ms=transfer,
+    )
+
+
+def _usual(facts: Facts) -> str | None:
+    """TensorFlow's choice; None if it depends on what is not recorded."""
+    segment = facts.segment
+    if segment.strategy != STRATEGY or segment.num_replicas < 2 or not segment.spec:
+        return None
+    if all("/device:CPU:" in device for device in segment.replica_devices):
+        return "collective-ring"
+    are_gpus = all("/device:GPU:" in device for device in segment.replica_devices)
+    # Only with a limit of memory does the lab put several logical GPUs on one card.
+    are_whole = are_gpus and segment.spec.get("gpu_memory_mb") is None
+    return "nccl" if are_whole and segment.replica_devices else None
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """TensorFlow's own choice of the algorithm, with its usual packs."""
+    spec = facts.segment.spec
+    if spec.get("cross_device_ops") in (None, "auto"):
+        return {}
+    return {"cross_device_ops": "auto", "num_packs": 1}

@@ -1,0 +1,128 @@
+"""What the placement of a segment says of its variables and of sparse gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.run.events import SegmentOpened
+    from strategy_lab.profiles.tables.store import Profile
+
+LARGE_BYTES = 65_536
+"""Smaller variables (counters, seeds, scalars) cost nothing wherever they are."""
+SCATTER_INTO_DENSE = ("UnsortedSegmentSum",)
+"""The op by which TensorFlow turns `IndexedSlices` into a dense tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedVariable:
+    """A variable on a device."""
+
+    name: str
+    device: str
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class DenseGradient:
+    """A sparse gradient that an op makes as large as the variable that it is of."""
+
+    op: str
+    device: str
+    bytes: float
+    ms: float | None
+    """Mean length of the op in captured steps; None if none was captured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Empty tuples also if no placement was recorded."""
+
+    off_device: tuple[PlacedVariable, ...] = ()
+    """Large variables on a device that no replica has, the largest first."""
+    dense_gradients: tuple[DenseGradient, ...] = ()
+    """The largest first."""
+
+
+def placed(profile: Profile, segment: SegmentOpened) -> Placed:
+    """Return what a segment's placement says; once per profile."""
+    return profile.once(("placed", segment.segment), lambda: _placed(profile, segment))
+
+
+def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
+    rows = of_segment(profile.table("placement"), segment.segment)
+    is_large = floats(rows, "bytes") >= LARGE_BYTES
+    is_variable = _is_in(rows, "kind", ("variable",))
+    variables = _variables(rows.filter(pa.array(is_large & is_variable)))
+    own = {*segment.replica_devices, *(d for cores in segment.core_devices or () for d in cores)}
+    away = {(each.device, each.bytes, each.name): each for each in variables}
+    return Placed(
+        off_device=tuple(
+            sorted(
+                (each for each in away.values() if own and each.device not in own),
+                key=lambda each: (-each.bytes, each.name),
+            )
+        ),
+        dense_gradients=_dense(
+            profile,
+            segment.segment,
+            rows.filter(pa.array(is_large & _is_in(rows, "op", SCATTER_INTO_DENSE))),
+            {(each.device, each.bytes) for each in variables},
+        ),
+    )
+
+
+def _is_in(rows: pa.Table, name: str, wanted: Sequence[str]) -> Bools:
+    """Which values of a text column are in `wanted`."""
+    found: Bools = pc.is_in(rows[name], pa.array(wanted)).to_numpy()
+    return found
+
+
+def _variables(rows: pa.Table) -> list[PlacedVariable]:
+    columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
+    return [
+        PlacedVariable(name or "", device, size)
+        for name, device, size in zip(*columns, strict=True)
+        if device
+    ]
+
+
+def _dense(
+    profile: Profile, segment: int, rows: pa.Table, sizes: set[tuple[str, float]]
+) -> tuple[DenseGradient, ...]:
+    """Only an output of exactly a variable's size on its device: other sums are the program's."""
+    columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
+    found = [
+        (name or "", device or "", size)
+        for name, device, size in zip(*columns, strict=True)
+        if (device or "", size) in sizes
+    ]
+    lengths = _lengths_ms(profile, segment) if found else {}
+    every = [DenseGradient(*each, lengths.get(each[:2])) for each in found]
+    return tuple(sorted(every, key=lambda each: (-each.bytes, each.device, each.op)))
+
+
+def _lengths_ms(profile: Profile, segment: int) -> dict[tuple[str, str], float]:
+    """Mean time per settled captured step of each of these ops, by name and device."""
+    rows = of_segment(profile.table("spans"), segment)
+    rows = rows.filter(pa.array(is_one_of(rows, "op", SCATTER_INTO_DENSE)))
+    steps = step_times(profile, segment)
+    step = ints(rows, "step")
+    counts = np.isin(step, steps.step[steps.settled])
+    num_steps = len(set(step[counts].tolist()))
+    found: dict[tuple[str, str], float] = {}
+    columns = texts(rows, "name"), texts(rows, "device"), ints(rows, "duration_ns").tolist()
+    for name, device, length, is_counted in zip(*columns, counts.tolist(), strict=True):
+        if is_counted:
+            key = (name or "", device or "")
+            found[key] = found.get(key, 0.0) + length / 1e6 / num_steps
+    return found

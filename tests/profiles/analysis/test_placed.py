@@ -1,0 +1,84 @@
+"""What a placement says: variables away from all replicas, and sparse gradients made dense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.placed import Placed, placed
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
+from tests.synthetic import write_run
+
+CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"
+CPU_7 = "/job:localhost/replica:0/task:0/device:CPU:7"
+TABLE_BYTES = 2_560_000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("runs") / "run", replicas=2, steps=20, windows=1)
+
+
+def placed_of(run: Path, monkeypatch: pytest.MonkeyPatch, *rows: dict[str, Any]) -> Placed:
+    """The answer for a run with these placement rows, and a span of each op that takes 2 ms."""
+    profile = profiles.load(run)
+    step = profile.table("steps")["step"][5].as_py()
+    usual = {"segment": 0, "worker": 0, "replica": 0}
+    spans = [
+        {**usual, "step": step, "duration_ns": 2_000_000, "start_ns": 0}
+        | {key: row[key] for key in ("name", "op", "device")}
+        for row in rows
+        if row["kind"] == "op"
+    ]
+    made = {
+        "placement": pa.Table.from_pylist([usual | row for row in rows], TABLES["placement"]),
+        "spans": pa.Table.from_pylist(spans, TABLES["spans"]),
+    }
+    real = Profile.table
+    monkeypatch.setattr(
+        Profile, "table", lambda self, name: made[name] if name in made else real(self, name)
+    )
+    return placed(profile, profile.segments[0])
+
+
+def variable(device: str, size: int = TABLE_BYTES) -> dict[str, Any]:
+    return {"kind": "variable", "name": "table", "device": device, "bytes": size}
+
+
+def dense(size: int | None) -> dict[str, Any]:
+    op = "UnsortedSegmentSum"
+    return {"kind": "op", "name": f"clip/{op}", "op": op, "device": CPU_0, "bytes": size}
+
+
+def test_an_op_with_the_output_of_a_variables_size_makes_its_gradient_dense(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = placed_of(run, monkeypatch, variable(CPU_0), dense(TABLE_BYTES))
+    (gradient,) = found.dense_gradients
+    assert (gradient.op, gradient.bytes) == ("clip/UnsortedSegmentSum", TABLE_BYTES)
+    assert gradient.ms == pytest.approx(2.0)
+    assert not found.off_device
+
+
+@pytest.mark.parametrize("size", [None, 1000, TABLE_BYTES // 2])
+def test_other_sums_over_segments_are_the_programs_own(
+    run: Path, monkeypatch: pytest.MonkeyPatch, size: int | None
+) -> None:
+    assert placed_of(run, monkeypatch, variable(CPU_0), dense(size)) == Placed()
+
+
+def test_a_large_variable_on_a_device_without_a_replica_is_away(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = (variable(CPU_0), variable(CPU_7), variable(CPU_7, 8))
+    (away,) = placed_of(run, monkeypatch, *rows).off_device
+    assert (away.device, away.bytes) == (CPU_7, TABLE_BYTES)
+
+
+def test_without_a_placement_nothing_is_found(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert placed_of(run, monkeypatch) == Placed()

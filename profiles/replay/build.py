@@ -309,8 +309,12 @@ def _demand(event: _Event, cores: float) -> float:
 
 
 def _could_wait(event: _Event, before: _Event) -> bool:
-    """Return whether the recorded times allow that `event` waited for `before`."""
-    return before.at < event.at and before.end <= event.start + _NEAR_NS
+    """Return whether the recorded times allow that `event` waited for `before`.
+
+    A collective's recorded end includes its callbacks: what takes its result may start earlier.
+    """
+    ready = before.start if before.category == "collective" else before.end
+    return before.at < event.at and ready <= event.start + _NEAR_NS
 
 
 def _graph(

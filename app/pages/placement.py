@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from strategy_lab.app.widgets.device_map import op_types, show_device_map, show_variables
+from strategy_lab.app.widgets.device_map import show_device_map, show_variables
 from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.model_graph import show_model_graph
 from strategy_lab.app.widgets.op_table import show_op_table
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
@@ -34,11 +35,11 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         )
         return
     show_sentence(_sentence(placed, has_variables="variables" not in opened.profile.unknown))
-    types = opened.ask(op_types, segment.segment)
+    show_model_graph(opened, segment.segment)
     no_variables = opened.profile.unknown.get(
         "variables", "no variable was recorded in this segment"
     )
-    show_device_map(placed, types, no_variables)
+    show_device_map(placed, no_variables)
     show_variables(placed)
     show_difference(opened, segment)
     show_op_table(opened.profile, segment.segment)
@@ -50,6 +51,8 @@ def _sentence(placed: Placement, *, has_variables: bool) -> str:
     devices = units.counted(sum(item.num_ops > 0 for item in placed.devices), "device")
     copied = [item for item in placed.variables if len(item.devices) > 1]
     text = f"<b>{num_ops:,}</b> ops run on {devices}; "
+    if not num_ops:
+        text = "The step's ops are not recorded; it has "
     if not has_variables:
         return f"{text}variables are not known."
     text += f"<b>{len(placed.variables):,}</b> variables"

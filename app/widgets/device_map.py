@@ -2,54 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-
 import pandas as pd
 import streamlit as st
 
-from strategy_lab.app.charts.placement import ops_by_type, variable_bytes
-from strategy_lab.app.widgets.bars import show_bars
 from strategy_lab.app.widgets.text import as_markdown, plain
-from strategy_lab.profiles.analysis.placement import UNPLACED, Placement, VariablePlacement
+from strategy_lab.profiles.analysis.placement import Placement, VariablePlacement
 from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.tables.columns import of_segment, texts
-from strategy_lab.profiles.tables.store import Profile
 
 MAX_VARIABLES = 5_000
 
 
-def op_types(profile: Profile, segment: int) -> dict[str, Counter[str]]:
-    """How often each op type occurs on each device."""
-    rows = of_segment(profile.table("placement"), segment)
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    columns = (texts(rows, name) for name in ("kind", "op", "device"))
-    for kind, op, device in zip(*columns, strict=True):
-        if kind != "variable":
-            found[device or UNPLACED][op or "unknown"] += 1
-    return dict(found)
-
-
-def show_device_map(
-    placed: Placement, types: Mapping[str, Counter[str]], no_variables: str
-) -> None:
-    """Two bars per device: what it runs, and what it holds; or why the latter is not known."""
-    names = [item.device for item in placed.devices]
-    short = short_names(names)
-    shown = [short[name] for name in names]
-    left, right = st.columns(2)
-    with left:
-        st.header("Ops on each device")
-        chart = ops_by_type(shown, [types.get(name, Counter()) for name in names])
-        show_bars(chart, key="placement_ops", alt="Ops per device by type")
-    with right:
-        st.header("Variables on each device")
-        parts = _bytes_by_kind(placed, names)
-        if not parts:
-            st.markdown(as_markdown(f"{no_variables[0].upper()}{no_variables[1:]}."))
-        else:
-            chart = variable_bytes(shown, parts)
-            show_bars(chart, key="placement_bytes", alt="Bytes of variables per device")
+def show_device_map(placed: Placement, no_variables: str) -> None:
+    """One row per device: what it runs, and what it holds; or why the latter is not known."""
+    st.header("Each device")
+    short = short_names(item.device for item in placed.devices)
+    has_variables = bool(placed.variables)
+    rows = [
+        {
+            "device": plain(short[item.device]),
+            "ops": item.num_ops,
+            "types": [plain(f"{op} {count:,}", 60) for op, count in item.top_ops],
+            "variables": item.num_variables if has_variables else None,
+            "bytes": item.variable_bytes if has_variables else None,
+        }
+        for item in placed.devices
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        column_config={
+            "device": column.TextColumn("Device", width=150),
+            "ops": column.NumberColumn("Ops", width=70, format="localized"),
+            "types": column.ListColumn("Commonest op types", width="large"),
+            "variables": column.NumberColumn("Variables", width=90, format="localized"),
+            "bytes": column.NumberColumn("Bytes of variables", width=130, format="localized"),
+        },
+        hide_index=True,
+        placeholder="–",
+        key="placement_devices",
+        height=min(38 + 35 * max(len(rows), 1), 38 + 35 * 8),
+    )
+    if not has_variables:
+        st.caption(as_markdown(f"{no_variables[0].upper()}{no_variables[1:]}."))
 
 
 def show_variables(placed: Placement) -> None:
@@ -90,13 +84,3 @@ def show_variables(placed: Placement) -> None:
 def _by_size(item: VariablePlacement) -> tuple[float, str]:
     """Largest first: a model's weights before its counters."""
     return -(item.bytes_per_copy or 0.0), item.name
-
-
-def _bytes_by_kind(placed: Placement, devices: list[str]) -> dict[str, list[float]]:
-    place = {device: number for number, device in enumerate(devices)}
-    parts: dict[str, list[float]] = {}
-    for item in placed.variables:
-        of_kind = parts.setdefault(item.kind, [0.0] * len(devices))
-        for device in item.devices:
-            of_kind[place[device]] += item.bytes_per_copy or 0.0
-    return parts

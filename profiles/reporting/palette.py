@@ -1,10 +1,11 @@
 """The colours of data, for page, live view, timeline and report; JavaScript gets them from here.
 
 What stands side by side has no colour in common: phases are blue, red, orange, teal, green and
-grey; replicas are purple and pink; the sides of a comparison are two muted tones; op types are a
-ramp from dark to light. All but the ramp have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the light and
-the dark ground. They come from a search over sRGB for the largest distances, also as people with
-deuteranopia and protanopia see them; `tests/profiles/reporting/test_palette.py` has the limits.
+grey; replicas are purple and pink; the sides of a comparison are two muted tones; devices are very
+dark and very light. All but those of devices have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the light
+and the dark ground. They come from a search over sRGB for the largest distances, also as people
+with deuteranopia and protanopia see them; `tests/profiles/reporting/test_palette.py` has the
+limits.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ SIDE_COLOURS = {"A": "#6E78A0", "B": "#827846"}
 SERIES_COLOUR = SIDE_COLOURS["A"]
 """A chart's only line."""
 
-OP_TYPE_COLOURS = ("#2A3025", "#43493D", "#5D6357", "#787E72", "#949B8E", "#B2B9AB", "#D0D7C9")
-"""Op types from the commonest on. Draw them with an outline in `GREY`, which has the contrast."""
+DEVICE_COLOURS = ("#0F4B69", "#F0DC50", "#87000F", "#A5B4FF", "#C3B487", "#78F0C3")
+"""Devices, where no replica is meant. Outlined in `GREY`, which has the contrast."""
 GREY = "#7F8790"
 """A grey that reads on a light and on a dark ground: for what is neither phase nor replica."""
 
@@ -70,3 +71,8 @@ def ink_on(colour: str) -> str:
 def replica_colour(replica: int) -> str:
     """The colour of a replica; they repeat after six, where a label must tell them apart."""
     return REPLICA_COLOURS[replica % len(REPLICA_COLOURS)]
+
+
+def device_colour(number: int) -> str:
+    """The colour of a run's device by its position; they repeat after six, as those of replicas."""
+    return DEVICE_COLOURS[number % len(DEVICE_COLOURS)]

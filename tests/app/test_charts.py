@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from strategy_lab.app.charts import comparing, placement, steps
+from strategy_lab.app.charts import comparing, steps
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.matrix import traffic
 from strategy_lab.app.charts.memory import memory
+from strategy_lab.app.charts.model_graph import Sizing, model_graph
 from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.profiles.analysis.model_graph.picture import model_picture
+from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.tables.store import load
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def test_phases_are_stacked_in_their_order_and_colours() -> None:
@@ -108,11 +116,24 @@ def test_names_are_text_and_short() -> None:
     assert "\u202e" not in label("a\u202eb")
 
 
-def test_rare_op_types_are_one_bar() -> None:
-    counts = {f"Op{number}": 20 - number for number in range(20)}
-    chart = placement.ops_by_type(["CPU:0"], [counts])
-    assert [bar.name for bar in chart.data][-1] == "other"
-    assert sum(bar.x[0] for bar in chart.data) == sum(counts.values())
+@pytest.mark.parametrize("sizing", ["time", "variables", "outputs"])
+def test_the_model_is_a_row_per_layer_and_a_cell_per_device(sizing: Sizing) -> None:
+    picture = model_picture(load(DATA / "captured_step"), 0)
+    chart = model_graph(picture, short_names(picture.devices), sizing)
+    bars = [trace for trace in chart.data if trace.type == "bar"]
+    assert [bar.name for bar in bars] == ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
+    rows = {
+        part: [
+            (block.title, row)
+            for block, row in zip(picture.blocks, bars[0].y, strict=True)
+            if block.part == part
+        ]
+        for part in ("forward", "gradient")
+    }
+    assert rows["forward"] == rows["gradient"], "a gradient is beside its layer"
+    assert len({*bars[0].y}) == len(picture.blocks) - len(rows["gradient"])
+    assert "<b>dense</b> on CPU:2" in " ".join(bars[2].hovertext)
+    assert len(chart.layout.shapes) == len(picture.moves)
 
 
 def test_the_interval_shows_the_ratio_and_no_difference() -> None:

@@ -11,8 +11,8 @@ import pytest
 from strategy_lab.app.server.theme import DARK, LIGHT
 from strategy_lab.profiles.exports.report.page import ASSETS
 from strategy_lab.profiles.reporting.palette import (
+    DEVICE_COLOURS,
     GREY,
-    OP_TYPE_COLOURS,
     PHASE_COLOURS,
     REPLICA_COLOURS,
     SERIES_COLOUR,
@@ -56,7 +56,7 @@ STACKED = {"phases": PHASE_COLOURS, "parameter servers": SERVING_COLOURS, "sides
 OTHERS = {
     "replicas": REPLICA_COLOURS,
     "sides": tuple(SIDE_COLOURS.values()),
-    "op types": OP_TYPE_COLOURS,
+    "devices": DEVICE_COLOURS,
 }
 
 
@@ -71,13 +71,13 @@ class TestDistances:
         phases = {*PHASE_COLOURS.values(), *SERVING_COLOURS.values(), *SPAN_COLOURS.values()}
         assert least_between(phases, others, sight) >= NOTICEABLE
 
-    def test_replicas_differ_from_each_other_sides_and_op_types(self, sight: str) -> None:
+    def test_replicas_differ_from_each_other_sides_and_devices(self, sight: str) -> None:
         assert least_among(REPLICA_COLOURS, sight) >= NOTICEABLE
-        for others in (SIDE_COLOURS.values(), OP_TYPE_COLOURS):
+        for others in (SIDE_COLOURS.values(), DEVICE_COLOURS):
             assert least_between(REPLICA_COLOURS, others, sight) >= NOTICEABLE
 
-    def test_op_types_differ_from_each_other(self, sight: str) -> None:
-        assert least_among(OP_TYPE_COLOURS, sight) >= CLEAR
+    def test_devices_differ_from_each_other(self, sight: str) -> None:
+        assert least_among(DEVICE_COLOURS, sight) >= CLEAR
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""The model's graph on its devices, with a switch for what sizes its blocks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_lab.app.charts.model_graph import MOST_ARROWS, Sizing, model_graph
+from strategy_lab.app.widgets.legend import show_legend
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
+from strategy_lab.profiles.analysis.model_graph.picture import model_picture
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.reporting.palette import device_colour
+
+_SIZINGS: dict[Sizing, str] = {
+    "time": "measured time",
+    "variables": "bytes of variables",
+    "outputs": "bytes of outputs",
+}
+
+
+def show_model_graph(opened: OpenRun, segment: int) -> None:
+    """Draw the graph of a segment, or say why there is none."""
+    st.header(
+        "The model on its devices",
+        help="A bar is a layer, cut into one cell per device that runs its ops. Forward flows "
+        "down, gradients flow up beside their layers. Arrows are tensors sent between devices.",
+    )
+    picture: ModelPicture = opened.ask(model_picture, segment)
+    if picture.reason:
+        st.markdown(f"There is no picture of the model: {as_markdown(picture.reason)}.")
+        return
+    sizings = [key for key in _SIZINGS if _is_known(picture, key)]
+    sizing = st.segmented_control(
+        "Size by",
+        sizings,
+        default=sizings[0],
+        required=True,
+        format_func=_SIZINGS.__getitem__,
+        key="model_graph_size",
+    )
+    names = short_names(picture.devices)
+    show_legend((names[device], device_colour(at)) for at, device in enumerate(picture.devices))
+    chart = model_graph(picture, names, sizing)
+    st.plotly_chart(chart, key="model_graph", alt="The model's layers on their devices")
+    st.caption(_notes(picture, sizing))
+
+
+def _is_known(picture: ModelPicture, sizing: Sizing) -> bool:
+    shares = [share for block in picture.blocks for share in block.shares]
+    if sizing == "time":
+        return picture.no_time is None
+    if sizing == "outputs":
+        return any(share.output_bytes for share in shares)
+    return True
+
+
+def _notes(picture: ModelPicture, sizing: Sizing) -> str:
+    notes = []
+    if picture.no_time:
+        notes.append(f"Times are not known: {picture.no_time}.")
+    elif sizing == "time":
+        notes.append(
+            "Lengths of ops, added up; ops that run at the same time count each. Waiting for "
+            "other devices is no part of it. An empty cell was not measured."
+        )
+    hidden = len(picture.moves) - MOST_ARROWS
+    if hidden > 0:
+        notes.append(f"The {MOST_ARROWS} largest transfers are drawn, {hidden} more are not.")
+    if not picture.moves:
+        notes.append("No transfer between devices was recorded.")
+    if picture.num_elsewhere:
+        ops = units.counted(picture.num_elsewhere, "op")
+        notes.append(f"{ops} of functions outside the step, such as input set-up, are left out.")
+    return " ".join(notes)

@@ -1,0 +1,100 @@
+"""Read the layer of an op from its name.
+
+Names of a Keras model in a training step, as TensorFlow 2.21 writes them:
+
+    replica_1/functional_1/conv2d_1/convolution                  forward, layer conv2d_1
+    gradient_tape/replica_1/functional_1/conv2d_1/convolution    gradient of the same layer
+    StatefulPartitionedCall/adam/update_1_3/Mul                  optimizer, from Keras fit
+    ConstantFolding/gradient_tape/functional_1/...               made by Grappler
+    replica_0/core_1/adam/Sub_2                                  TPUStrategy, core by core
+
+The scopes of replicas, cores, calls, control flow and Grappler say nothing about the layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_WRAPPER = re.compile(
+    r"(?:replica|core)_\d+|ConstantFolding|(?:Stateful)?PartitionedCall(?:_\d+)?"
+    r"|GroupCrossDeviceControlEdges_\d+|(?:cond|while)(?:_\d+)?|then|else|body"
+)
+_GRADIENT = re.compile(r"gradient_tape|gradients(?:_\d+)?")
+_DEEPEST = 6
+_MOST_OF_MODEL = 0.7
+"""A scope that holds this share of its parent's names is the model, not one of its layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """An op's name without the scopes that say nothing about its layer."""
+
+    path: tuple[str, ...]
+    is_gradient: bool
+
+
+def scoped(name: str) -> Scoped:
+    """Split a name into scopes, the op's own name last."""
+    parts = name.split("/")
+    is_gradient = any(_GRADIENT.fullmatch(part) for part in parts[:-1])
+    path = [
+        part
+        for place, part in enumerate(parts)
+        if place == len(parts) - 1 or not (_WRAPPER.fullmatch(part) or _GRADIENT.fullmatch(part))
+    ]
+    return Scoped(tuple(path), is_gradient)
+
+
+def models(names: Iterable[Scoped]) -> set[tuple[str, ...]]:
+    """Return the scopes whose children are layers.
+
+    A scope is a model if two or more of its child scopes hold ops and it has a gradient. A model
+    that contains little more than another one stands for that one.
+    """
+    children: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    with_gradient: set[tuple[str, ...]] = set()
+    for name in names:
+        for depth in range(min(len(name.path) - 2, _DEEPEST) + 1):
+            if depth:
+                children[name.path[:depth]][name.path[depth]] += 1
+            if name.is_gradient:
+                with_gradient.add(name.path[:depth])
+    found: set[tuple[str, ...]] = set()
+    for top in [path for path in children if len(path) == 1]:
+        here: tuple[str, ...] = top
+        best: tuple[str, ...] | None = None
+        while len(children.get(here, ())) > 1 and (here in with_gradient or not with_gradient):
+            best = here
+            child, count = children[here].most_common(1)[0]
+            if count < _MOST_OF_MODEL * children[here].total() or len(here) >= _DEEPEST:
+                break
+            here = (*here, child)
+        if best is not None:
+            found.add(best)
+    return found
+
+
+def layer_of(name: Scoped, of_models: set[tuple[str, ...]]) -> str | None:
+    """Return the layer's scope below its model, or the outermost scope; None without a scope."""
+    for depth in range(len(name.path) - 2, 0, -1):
+        if name.path[:depth] in of_models:
+            return name.path[depth]
+    return name.path[0] if len(name.path) > 1 else None
+
+
+def plain_titles(layers: Iterable[str], of_variables: Iterable[str]) -> dict[str, str]:
+    """Name layers as their variables are, where Keras numbered their scopes a second time.
+
+    Keras builds a model before the step is traced. Each scope of the step then gets a suffix:
+    layer `conv2d_1` runs in scope `conv2d_1_2`. The suffixes are removed if the names stay
+    distinct and match more variables than before.
+    """
+    names, known = list(layers), set(of_variables)
+    short = {name: re.sub(r"_\d+$", "", name) for name in names}
+    is_distinct = len(set(short.values())) == len(names)
+    if is_distinct and len(known & set(short.values())) > len(known & set(names)):
+        return short
+    return {name: name for name in names}

@@ -1,0 +1,203 @@
+"""The picture of the model: which layer an op belongs to, where it ran, what was sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.model_graph.blocks import sort_nodes
+from strategy_lab.profiles.analysis.model_graph.fold import MOST_BLOCKS, block_title, fold
+from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
+from strategy_lab.profiles.analysis.model_graph.picture import model_picture
+from strategy_lab.profiles.analysis.model_graph.read import GraphNodes
+from strategy_lab.profiles.analysis.model_graph.scopes import (
+    layer_of,
+    models,
+    plain_titles,
+    scoped,
+)
+
+DATA = Path(__file__).parents[2] / "data"
+LAYERS = [
+    "conv2d",
+    "batch_normalization",
+    "re_lu",
+    "max_pooling2d",
+    "conv2d_1",
+    "batch_normalization_1",
+    "re_lu_1",
+    "max_pooling2d_1",
+    "flatten",
+    "dense",
+    "dense_1",
+    "SparseSoftmaxCrossEntropyWithLogits",
+]
+
+
+@pytest.fixture(scope="module")
+def picture() -> ModelPicture:
+    return model_picture(profiles.load(DATA / "captured_step"), 0)
+
+
+class TestRecordedStep:
+    """digits-cnn with Adam on four virtual CPUs, ring all-reduce."""
+
+    def test_layers_are_in_the_order_of_the_model(self, picture: ModelPicture) -> None:
+        assert [block.title for block in picture.blocks if block.part == "forward"] == LAYERS
+        assert [block.title for block in picture.blocks if block.part == "gradient"] == LAYERS
+
+    def test_every_layer_is_on_every_device(self, picture: ModelPicture) -> None:
+        for block in picture.blocks:
+            assert [share.device for share in block.shares] == list(picture.devices)
+            assert all(share.num_ops > 0 for share in block.shares)
+
+    def test_all_ops_of_the_step_are_in_a_block(self, picture: ModelPicture) -> None:
+        adam = next(block for block in picture.blocks if block.part == "optimizer")
+        assert adam.title == "Optimizer (adam)"
+        assert picture.num_elsewhere == 1  # `_EagerConst` in a function of its own
+
+    def test_variables_belong_to_their_layers(self, picture: ModelPicture) -> None:
+        forward = {block.title: block for block in picture.blocks if block.part == "forward"}
+        sizes = {name: forward[name].shares[0].variable_bytes for name in LAYERS}
+        assert sizes["conv2d_1"] == 41472
+        assert sizes["dense"] == 49152 + 256
+        assert sizes["flatten"] == 0
+        assert forward["batch_normalization"].shares[3].num_variables == 4
+
+    def test_a_collective_counts_its_transfer_and_not_its_wait(self, picture: ModelPicture) -> None:
+        total = next(block for block in picture.blocks if block.part == "reduce")
+        first = total.shares[0]
+        assert first.wait_ms is not None
+        assert first.time_ms is not None
+        assert first.wait_ms > 10 > first.time_ms
+
+    def test_transfers_have_blocks_bytes_and_devices(self, picture: ModelPicture) -> None:
+        found = {
+            (picture.blocks[move.source].part, picture.blocks[move.target].part): move
+            for move in picture.moves
+        }
+        gathered = found["reduce", "reduce"]
+        assert (gathered.bytes, gathered.num_sends, len(gathered.pairs)) == (24.0, 3.0, 3)
+        assert {receiver[-5:] for _, receiver, _ in gathered.pairs} == {"CPU:0"}
+        spread = found["loss", "optimizer"]
+        assert {receiver[-5:] for _, receiver, _ in spread.pairs} == {"CPU:1", "CPU:2", "CPU:3"}
+
+    def test_times_are_those_of_the_spans(self, picture: ModelPicture) -> None:
+        spans = profiles.load(DATA / "captured_step").table("spans").to_pylist()
+        device = picture.devices[1]
+        own = [
+            row["duration_ns"] / 1e6
+            for row in spans
+            if row["device"] == device and "replica_1/functional_1/dense_1/" in row["name"]
+            if not row["name"].startswith("gradient_tape")
+        ]
+        dense = next(block for block in picture.blocks if block.title == "dense")
+        assert dense.shares[1].time_ms == pytest.approx(sum(own))
+
+
+def test_a_run_without_a_graph_says_why() -> None:
+    found = model_picture(profiles.load(DATA / "runs_of_0_1_0/mirrored"), 0)
+    assert found.reason == "the run has no graph of this segment"
+    assert not found.blocks
+
+
+def test_an_eager_program_has_ops_without_a_layer() -> None:
+    found = model_picture(profiles.load(DATA / "eager_step"), 0)
+    assert [block.title for block in found.blocks] == [
+        "Input",
+        "Sum of gradients",
+        "Ops without a layer",
+    ]
+    assert all(share.time_ms is None for block in found.blocks for share in block.shares)
+
+
+def test_parameter_servers_hold_layers_and_serve_them() -> None:
+    found = model_picture(profiles.load(DATA / "runs_of_0_1_0/served"), 0)
+    assert found.reason is None
+    workers = next(place for place, b in enumerate(found.blocks) if b.part == "workers")
+    pulled = [move for move in found.moves if move.target == workers]
+    assert pulled
+    assert all(found.blocks[move.source].shares[0].variable_bytes for move in pulled)
+    assert found.no_time is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "is_gradient"),
+    [
+        ("replica_1/model/dense/MatMul", ("model", "dense", "MatMul"), False),
+        ("gradient_tape/replica_1/model/dense/MatMul", ("model", "dense", "MatMul"), True),
+        ("StatefulPartitionedCall_2/adam/update_1/Mul", ("adam", "update_1", "Mul"), False),
+        ("ConstantFolding/gradient_tape/model/a/b", ("model", "a", "b"), True),
+        ("replica_0/core_1/adam/Sub", ("adam", "Sub"), False),
+        ("AddN_3", ("AddN_3",), False),
+    ],
+)
+def test_scopes_that_are_no_layers_are_removed(
+    name: str, path: tuple[str, ...], is_gradient: bool
+) -> None:
+    assert scoped(name).path == path
+    assert scoped(name).is_gradient is is_gradient
+
+
+def test_a_model_inside_a_model_has_the_layers() -> None:
+    names = [scoped(f"model/backbone/layer_{n}/MatMul") for n in range(9)]
+    names += [scoped("model/head/MatMul"), scoped("gradient_tape/model/backbone/layer_1/MatMul")]
+    of_models = models(names)
+    assert of_models == {("model", "backbone")}
+    assert layer_of(names[3], of_models) == "layer_3"
+
+
+def test_scopes_get_the_names_of_their_variables_if_those_stay_distinct() -> None:
+    assert plain_titles(["conv_1", "conv_1_2"], ["conv", "conv_1"]) == {
+        "conv_1": "conv",
+        "conv_1_2": "conv_1",
+    }
+    assert plain_titles(["dense", "dense_1"], ["dense", "dense_1"]) == {
+        "dense": "dense",
+        "dense_1": "dense_1",
+    }
+
+
+class TestFold:
+    def test_few_layers_stay_as_they_are(self) -> None:
+        assert fold(LAYERS) == [[layer] for layer in LAYERS]
+
+    def test_blocks_of_a_deep_model_are_those_of_its_names(self) -> None:
+        layers = [f"conv{a}_block{b}_{c}_conv" for a in (2, 3) for b in range(6) for c in range(9)]
+        blocks = fold(layers)
+        assert len(blocks) == 12
+        assert block_title(blocks[0]) == "conv2_block0 ×9"
+
+    def test_two_hundred_numbered_layers_are_equal_blocks(self) -> None:
+        layers = ["dense", *(f"dense_{n}" for n in range(1, 200))]
+        blocks = fold(layers)
+        assert len(blocks) <= MOST_BLOCKS
+        assert [layer for block in blocks for layer in block] == layers
+        assert block_title(blocks[1]) == "dense_8 to dense_15 ×8"
+
+
+def test_a_model_over_two_devices_is_in_the_order_of_its_data() -> None:
+    """Layer `z` runs first, on CPU:1; what it sends is what layer `a` on CPU:0 reads."""
+    nodes = GraphNodes()
+
+    def add(name: str, op: str, device: str, *inputs: int) -> int:
+        nodes.name.append(name)
+        nodes.op.append(op)
+        nodes.device.append(device)
+        nodes.function.append((0, 0))
+        nodes.bytes.append(4)
+        nodes.inputs.append(list(inputs))
+        nodes.tensor.append(("edge_1_x", "CPU:1", "CPU:0") if op.startswith("_") else None)
+        return len(nodes) - 1
+
+    first = add("model/z/MatMul", "MatMul", "CPU:1")
+    sent = add("model/z/MatMul/_1", "_Send", "CPU:1", first)
+    received = add("model/z/MatMul/_2", "_Recv", "CPU:0", sent)
+    second = add("model/a/MatMul", "MatMul", "CPU:0", received)
+    add("gradient_tape/model/a/MatMul", "MatMul", "CPU:0", second)
+    found = sort_nodes(nodes)
+    assert found.layers == ("z", "a")
+    assert found.block[sent] == ("forward", "z")
+    assert found.block[received] == ("forward", "a")

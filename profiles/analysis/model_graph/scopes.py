@@ -52,7 +52,7 @@ def models(names: Iterable[Scoped]) -> set[tuple[str, ...]]:
     """Return the scopes whose children are layers.
 
     A scope is a model if two or more of its child scopes hold ops and it has a gradient. A model
-    that contains little more than another one stands for that one.
+    that contains little more than another one gives way to it.
     """
     children: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     with_gradient: set[tuple[str, ...]] = set()

@@ -70,7 +70,7 @@ def _block(part: Part, title: str, layers: tuple[str, ...], rows: list[dict[str,
 
 
 def _moves(rows: list[dict[str, Any]], source: int, target: int, column: str) -> list[Move]:
-    """Return what one worker's step reads (`pull_bytes`) or sends; nothing if it is none."""
+    """Return what one worker's step reads (`pull_bytes`) or sends, without zeros."""
     by_device: dict[str, float] = defaultdict(float)
     for row in rows:
         if row[column]:

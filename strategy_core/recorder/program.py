@@ -166,7 +166,7 @@ def segment_of(
     devices = [full_name(device) for device in _replica_devices(strategy)]
     num_servers = 0
     if isinstance(strategy, tf.distribute.ParameterServerStrategy):
-        num_servers = strategy.cluster_resolver.cluster_spec().num_tasks("ps")
+        num_servers = _num_servers()
     return SegmentOpened(
         segment=number,
         strategy=strategy_name(strategy),
@@ -179,6 +179,15 @@ def segment_of(
         cross_device_ops="auto",
         spec={"parameter_servers": num_servers} if num_servers else {},
     )
+
+
+def _num_servers() -> int:
+    """Parameter servers that this process is connected to.
+
+    In TensorFlow 2.21 the strategy's `cluster_resolver` is None.
+    """
+    devices = [tf.DeviceSpec.from_string(each.name) for each in tf.config.list_logical_devices()]
+    return len({device.task for device in devices if device.job == "ps"})
 
 
 def _replica_devices(strategy: Any) -> Sequence[str]:

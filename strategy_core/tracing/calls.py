@@ -50,6 +50,10 @@ class OfThread(threading.local):
     """What this thread does at the moment."""
 
     call: Call | None = None
+    scheduled: Call | None = None
+    """The first of the calls that a `ClusterCoordinator` has been given since its last `join`."""
+    num_scheduled = 0
+    """How many of them are steps."""
     is_fetching = False
     epoch_iterator: Any = None
     """Weak reference to Keras's iterator over an epoch that was made last."""

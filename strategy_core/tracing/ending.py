@@ -85,6 +85,12 @@ def _unknown(session: Session) -> list[str]:
         f"{name} is not recorded: it ran {_times(len(took_ns))}, {sum(took_ns) / 1e9:.3g} s in all."
         for name, took_ns in session.evaluations.items()
     ]
+    if session.here.num_scheduled:
+        found.append(
+            f"The last {session.here.num_scheduled} steps that were given to a "
+            "`ClusterCoordinator` are not recorded: when they ended is not known. Call `join` "
+            "after them."
+        )
     if session.num_eager_gradients:
         found.append(
             f"{session.num_eager_gradients} gradients were computed outside of `tf.function` and "

@@ -69,7 +69,13 @@ class Fit:
         if recording is None or callbacks is None:
             return
         self._first_batch = batch
-        recording.begin_fit_step(callbacks.model, self._batch_size)
+        size = self._batch_size
+        recording.begin_fit_step(callbacks.model, size)
+        if size is None:
+            recording.note(
+                "The number of examples in a step of `fit` is unknown: the batches of its dataset "
+                "have no fixed size. `batch(n, drop_remainder=True)` makes it known"
+            )
 
     @guarded
     def batch_end(self, batch: int, logs: Any, ended_ns: int) -> None:

@@ -15,25 +15,13 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.own_profiler import watch_graph_traces, watch_profiler
+from strategy_core.tracing.scheduled import watch_coordinators
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.units import Unit
 
 Method = Callable[..., Any]
-
-
-class Lookup:
-    """A method that tells when it is looked up on an object."""
-
-    def __init__(self, owner: type, name: str, given: Callable[[Any, Method], Method]) -> None:
-        self.__wrapped__ = owner.__dict__[name]
-        self.__doc__ = getattr(self.__wrapped__, "__doc__", None)
-        self._given = given
-        setattr(owner, name, self)
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        bound = self.__wrapped__.__get__(instance, owner)
-        return bound if instance is None else self._given(instance, bound)
 
 
 def install(session: Session) -> None:
@@ -47,6 +35,7 @@ def install(session: Session) -> None:
         Lookup(kind, "__next__", hooks.next_batch)
     watch_profiler(session)
     watch_graph_traces(session)
+    watch_coordinators(session)
 
 
 class _Hooks:
@@ -77,7 +66,8 @@ class _Hooks:
 
     def next_batch(self, iterator: Any, method: Method) -> Method:
         session = self._session
-        is_inner = session.here.is_fetching or session.is_in_call
+        here = session.here
+        is_inner = here.is_fetching or session.is_in_call or here.scheduled is not None
         if session.is_off or is_inner or not tf.executing_eagerly():
             return method
         return functools.partial(_fetch, session, iterator, method)

@@ -16,7 +16,7 @@ from typing import Any
 
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.tracing.fit import Fit
-from strategy_core.tracing.hooks import Lookup
+from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
 
 Method = Callable[..., Any]

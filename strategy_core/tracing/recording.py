@@ -146,6 +146,18 @@ class Recording:
         if call.unit is self._last:
             self.close_step()
 
+    def scheduled_done(self, call: Call, num_steps: int) -> None:
+        """The steps that the program gave to a `ClusterCoordinator` are done."""
+        self._called.append(call.unit)
+        self._ended_ns, self._num_steps = time.monotonic_ns(), num_steps
+        if num_steps > 1:
+            self.note(
+                "Workers do the steps between two calls of `ClusterCoordinator.join`, several at a "
+                "time; each gets the same part of the time from the first `schedule` to the end of "
+                "`join`"
+            )
+        self.close_step()
+
     def close_step(self) -> None:
         """End the open step, if any, when its last call returned."""
         step, self._step = self._step, None

@@ -131,6 +131,44 @@ class Session:
             recording.leave_ahead()
         self._fetched.clear()
 
+    # -- steps that a ClusterCoordinator is given
+
+    @guarded
+    def begin_schedule(self, unit: Unit) -> Call:
+        """Before `schedule`, which traces the function."""
+        call = Call(unit)
+        unit.num_calls += 1
+        self.here.call = call
+        self._open_calls.append(call)
+        return call
+
+    @guarded
+    def end_schedule(self, call: Call) -> None:
+        """After `schedule`: the step begins with the first one, and goes on until `join`."""
+        self.here.call = None
+        self._open_calls.remove(call)
+        recording = self._recording
+        if not call.unit.trains or recording is None or not self._is_owner():
+            self.num_elsewhere += call.unit.trains
+            return
+        if self.here.scheduled is None:
+            self.here.scheduled = call
+            self._enter(recording, call)
+        self.here.num_scheduled += 1
+        self._fetched.clear()
+
+    @guarded
+    def end_scheduled(self, *, has_failed: bool) -> None:
+        """After `join`: every step that was scheduled is done, or one of them raised."""
+        call, self.here.scheduled = self.here.scheduled, None
+        num_steps, self.here.num_scheduled = self.here.num_scheduled, 0
+        if call is None or self._recording is None:
+            return
+        if has_failed:
+            self._recording.drop()
+        else:
+            self._recording.scheduled_done(call, num_steps)
+
     def _enter(self, recording: Recording, call: Call) -> None:
         recording.enter(call, list(self._fetched.values()))
 

@@ -82,7 +82,8 @@ class Runner:
         if run is not None:
             create_run_file(run, recorded_by="record")
         request = {
-            "command": [str(PROGRAMS / f"{name}.py"), "weights.npy", *arguments],
+            "command": [*_program(name), "weights.npy", *arguments],
+            "programs": str(PROGRAMS),
             "folder": str(folder),
             "stdout": str(folder / "stdout"),
             "stderr": str(folder / "stderr"),
@@ -94,6 +95,11 @@ class Runner:
         assert self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         return Ran(int(self._process.stdout.readline()), folder, run)
+
+
+def _program(name: str) -> list[str]:
+    """What follows `python`: a file, or `-m` and a module of a package."""
+    return ["-m", name] if "." in name else [str(PROGRAMS / f"{name}.py")]
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import os
 import runpy
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 
@@ -32,14 +31,15 @@ def main() -> None:
 
 
 def run(request: dict[str, Any]) -> None:
-    """Run one program as Python does with `python FILE`, and end the process."""
+    """Run one program as Python does, `python FILE` or `python -m`, and end the process."""
     for number, name in ((0, os.devnull), (1, request["stdout"]), (2, request["stderr"])):
         opened = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         os.dup2(opened, number)
     os.chdir(request["folder"])
     os.environ.update(request["environment"])
-    script, *arguments = request["command"]
-    sys.argv[:] = [script, *arguments]
+    is_module = request["command"][0] == "-m"
+    program, *arguments = request["command"][is_module:]
+    sys.argv[:] = [program, *arguments]
     from strategy_core.tracing.settings import VARIABLE, Settings
 
     if request["run"]:
@@ -48,10 +48,13 @@ def run(request: dict[str, Any]) -> None:
         from strategy_core.tracing.startup import start
 
         start()
-    sys.path.insert(0, str(Path(script).parent))
+    sys.path.insert(0, request["programs"])
     code = 0
     try:
-        runpy.run_path(script, run_name="__main__")
+        if is_module:
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(program, run_name="__main__")
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException as error:

@@ -67,6 +67,16 @@ PROGRAMS = {
         10, batch=None, notes=("6 steps of other threads are not recorded",), **UNSPREAD
     ),
     "own_workers": Expected(6, strategy="multi-worker-mirrored", collective_bytes=SMALL),
+    "cluster_coordinator": Expected(
+        9,
+        replicas=1,
+        strategy="parameter-server",
+        batch=None,
+        notes=("Workers do the steps between two calls of `ClusterCoordinator.join`",),
+    ),
+    "package.train": Expected(
+        12, batch=None, notes=("The number of examples in a step of `fit` is unknown",), **UNSPREAD
+    ),
     "records_itself": Expected(2, notes=("From step 2 on the program records itself",), **UNSPREAD),
 }
 

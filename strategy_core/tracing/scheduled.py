@@ -1,0 +1,74 @@
+"""Hooks on `ClusterCoordinator`: steps that the program schedules, and workers do.
+
+`schedule` returns at once and a worker does the step some time later, several workers at a time. So
+a step has no begin and end of its own here: all steps between the first `schedule` and the return
+of `join` are recorded together, each with the same part of that time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.lookup import Lookup
+from strategy_core.tracing.session import Session
+from strategy_core.tracing.units import Unit
+
+Method = Callable[..., Any]
+
+
+def watch_coordinators(session: Session) -> None:
+    """Install the hooks, for the rest of the process."""
+    hooks = _Hooks(session)
+    Lookup(tf.distribute.coordinator.ClusterCoordinator, "schedule", hooks.schedule)
+    Lookup(tf.distribute.coordinator.ClusterCoordinator, "join", hooks.join)
+
+
+class _Hooks:
+    """What each looked up method becomes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def schedule(self, _coordinator: Any, method: Method) -> Method:
+        if self._session.is_off or self._session.is_in_call:
+            return method
+        return functools.partial(_schedule, self._session, method)
+
+    def join(self, _coordinator: Any, method: Method) -> Method:
+        if self._session.is_off or self._session.here.scheduled is None:
+            return method
+        return functools.partial(_join, self._session, method)
+
+
+def _schedule(session: Session, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+    function = args[0] if args else kwargs.get("fn")
+    unit = _unit(session, function)
+    call = None if unit is None else session.begin_schedule(unit)
+    if call is None:
+        return method(*args, **kwargs)
+    try:
+        return method(*args, **kwargs)
+    finally:
+        session.end_schedule(call)
+
+
+def _join(session: Session, method: Method) -> Any:
+    try:
+        result = method()
+    except BaseException:
+        session.end_scheduled(has_failed=True)
+        raise
+    session.end_scheduled(has_failed=False)
+    return result
+
+
+def _unit(session: Session, function: Any) -> Unit | None:
+    """The unit of a scheduled `tf.function`; other functions run eagerly on a worker."""
+    if not isinstance(function, private_tf.Function):
+        return None
+    return session.units.of(function, private_tf.python_function(function))

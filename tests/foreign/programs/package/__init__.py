@@ -1,0 +1,1 @@
+"""A package whose program is run as a module."""

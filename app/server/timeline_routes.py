@@ -8,6 +8,7 @@ GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (
                                               `&tracks=0,2`: on these tracks only;
                                               `&by=type`: ops of one type together
 GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (JSON)
+GET /api/runs/{run}/critical_path?step=       parts of a step's critical path, with rows (JSON)
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.app.server.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.tables.store import load
 from strategy_lab.profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
+from strategy_lab.profiles.timeline.critical_path import PathPart, path_of_step
 from strategy_lab.profiles.timeline.wire import encode_view
 
 
@@ -84,6 +88,18 @@ def _flows(run_id: str, row: int, start_ns: int) -> list[Flow]:
     return flows_of(laid_out, row, start_ns) if 0 <= row < laid_out.num_rows else []
 
 
+@explained
+async def critical_path(request: Request) -> Response:
+    step = int(_number(request, "step"))
+    found = await asyncio.to_thread(_path, request.path_params["run"], step)
+    return JSONResponse([asdict(part) for part in found])
+
+
+def _path(run_id: str, step: int) -> list[PathPart]:
+    lab = state.lab()
+    return path_of_step(load(run_folder(lab.runs, run_id)), lab.timelines.get(run_id), step)
+
+
 def _cut(
     run_id: str, described: str | None, from_ns: float, to_ns: float, width_px: float
 ) -> bytes:
@@ -112,4 +128,5 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/search", search),
     Route("/api/runs/{run}/selection", selection),
     Route("/api/runs/{run}/flows", flows),
+    Route("/api/runs/{run}/critical_path", critical_path),
 ]

@@ -20,7 +20,7 @@ ALL_RUNS_MS = 1_200_000
 """Six runs, each in a process of its own."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def late(server: Server, launcher: Launcher) -> Path:
     """A captured run whose replica 1 sleeps 200 ms in each step."""
     folder = server.fresh("late")
@@ -60,3 +60,17 @@ def test_a_delay_is_removed_and_measured(
     page.get_by_role("link", name="Open in Compare").click()
     expect(page).to_have_url(re.compile(r"compare\?.*-b-1.*more_b=.*-b-2.*more_b=.*-b-3"))
     expect(page.get_by_text(re.compile("B is faster|Cannot tell which")).first).to_be_visible()
+
+
+def test_its_timeline_draws_the_critical_path_of_a_step(
+    late: Path, server: Server, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(server.address("timeline", run=late.name, step="5"))
+    drawn = page.locator('.timeline[data-path]:not([data-path=""])')
+    expect(page.locator(".timeline[data-settled=yes]")).to_be_visible()
+    button = page.get_by_role("button", name="Show the critical path")
+    button.click()
+    expect(drawn).to_have_count(1)
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    expect(drawn).to_have_count(0)

@@ -3,6 +3,7 @@
 import { niceTicks, tickText } from "../shared/scale.js";
 import { textOn } from "../shared/colour.js";
 import { drawFlows } from "./flows.js";
+import { drawPath } from "./path.js";
 import { drawRange } from "./range.js";
 
 const LABEL_FROM_PX = 44;
@@ -22,6 +23,7 @@ export function drawTimeline(context, scene) {
   if (scene.data) drawSpans(context, scene);
   if (scene.data) drawLinks(context, scene);
   drawFlows(context, scene);
+  drawPath(context, scene);
   drawMarked(context, scene);
   context.restore();
   drawRuler(context, scene);

@@ -8,6 +8,7 @@ import { captureWindows, SpanSource } from "./data.js";
 import { detailsOf, tooltipLines } from "./details.js";
 import { drawTimeline } from "./draw.js";
 import { flowsOf } from "./flows.js";
+import { CriticalPath } from "./path.js";
 import { KEYS, Pointer } from "./pointer.js";
 import { RangePanel } from "./range.js";
 import { Search } from "./search.js";
@@ -32,6 +33,7 @@ export class TimelineView {
     this.search = new Search(this);
     this.keys = new Keys("Keys of the timeline", KEYS);
     this.address = new Address();
+    this.path = new CriticalPath(this);
     this.root = el("div", { class: "timeline" }, this.toolbar(), this.note, el("div", { class: "stage" }, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
     host.replaceChildren(this.root);
     this.pointer = new Pointer(this);
@@ -39,8 +41,12 @@ export class TimelineView {
     this.resizes.observe(this.root);
   }
 
+  button(text, label, click) {
+    return el("button", { type: "button", text, "aria-label": label, title: label, on: { click } });
+  }
+
   toolbar() {
-    const button = (text, label, click) => el("button", { type: "button", text, "aria-label": label, title: label, on: { click } });
+    const { button } = this;
     this.legend = el("div", { class: "phases" });
     this.where = el("span", { class: "where" });
     return el(
@@ -53,6 +59,7 @@ export class TimelineView {
         button("+", "Zoom in (W or Up)", () => this.zoom(1 / 1.5)),
         button("whole run", "Whole run (Home)", () => this.go(0, this.viewport.length)),
         button("step", "Select the step in the middle (T)", () => this.selectStep((this.viewport.from + this.viewport.to) / 2)),
+        this.path.button,
         this.keys.button,
       ),
       this.search.root,
@@ -109,6 +116,7 @@ export class TimelineView {
       this.select(null);
       this.source.describes(described.identity);
     }
+    this.path.forget();
     const isOne = new Set(described.tracks.map(({ worker }) => worker)).size < 2;
     const tracks = described.tracks.map((track) => ({ ...track, isOne }));
     Object.assign(this.scene, { tracks, steps: described.steps });
@@ -203,6 +211,7 @@ export class TimelineView {
     const wanted = (v.to - v.from) * 3;
     const covers = data && v.from >= data.from && v.to <= data.to && data.to - data.from < wanted * STALE_ZOOM;
     if (this.version && (force || !covers)) this.source.want(v.from, v.to, v.inner);
+    if (this.version) this.path.follow();
     this.redraw();
   }
 

@@ -25,6 +25,7 @@ PATHS = [
     "search?text=x",
     "selection?from=0&to=1",
     "flows?row=0&start=0",
+    "critical_path?step=0",
 ]
 
 

@@ -1,0 +1,53 @@
+"""The program of `benchmarks.trace`: a custom loop under MirroredStrategy, timed by itself.
+
+Prints the time of the first step's end (seconds since the epoch), and how long a step took after
+it, on average (ms). It knows nothing of the lab.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+BATCH, WIDTH = 64, 256
+
+
+def main(seconds: float) -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    data = np.random.default_rng(0).normal(size=(16 * BATCH, WIDTH)).astype("float32")
+    dataset = tf.data.Dataset.from_tensor_slices(data).repeat().batch(BATCH)
+    batches = iter(strategy.experimental_distribute_dataset(dataset))
+    with strategy.scope():
+        layers = [keras.layers.Dense(WIDTH, "relu") for _ in range(4)]
+        model = keras.Sequential([keras.Input((WIDTH,)), *layers])
+        optimizer = keras.optimizers.SGD(0.01)
+        optimizer.build(model.trainable_variables)
+
+    def replica_step(batch: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(batch, training=True) - batch) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    def distributed_step(batch: Any) -> Any:
+        return strategy.reduce("MEAN", strategy.run(replica_step, args=(batch,)), axis=None)
+
+    train_step = tf.function(distributed_step)
+    train_step(next(batches)).numpy()
+    first_s, begin, num_steps = time.time(), time.perf_counter(), 0
+    while time.perf_counter() - begin < seconds:
+        train_step(next(batches)).numpy()
+        num_steps += 1
+    print(first_s, (time.perf_counter() - begin) * 1e3 / num_steps)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))

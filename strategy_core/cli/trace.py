@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program with this process's input and output, and end as it does."""
     command = python_command(args.program, args.module, args.code)
-    capture = _capture(args.set)
+    capture = capture_of(args.set)
     name = name_of(args.program, args.module)
     folder = args.output or args.runs / numbered_name(args.runs, [name])
     create_run_file(folder, recorded_by="record")
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     run_watched(folder, become_program)
 
 
-def _capture(changes: list[str]) -> dict[str, object]:
+def capture_of(changes: list[str]) -> dict[str, object]:
     """The fields of `capture` that `--set` names; raises SpecError for other fields."""
     spec = RunSpec().with_changes(read_changes(changes, "--set"))
     changed: dict[str, object] = spec.capture.model_dump(exclude_defaults=True)

@@ -44,10 +44,10 @@ class ProgramRecorder:
         global_batch_size: int | None = None,
         variables: Variables = (),
     ) -> None:
-        run = Path(path)
+        self.path = Path(path)
         if worker_number() == 0:  # in a cluster, the leader creates the run that all workers share
-            create_run_file(run, recorded_by="record")
-        self.recorder = join_run(run, capture)
+            create_run_file(self.path, recorded_by="record")
+        self.recorder = join_run(self.path, capture)
         self._strategy = strategy
         self._global_batch_size = global_batch_size
         self._variables = variables
@@ -80,6 +80,22 @@ class ProgramRecorder:
         self.recorder.open_segment(
             segment_of(strategy, self._global_batch_size), variables=self._variables
         )
+
+    def show(self) -> None:
+        """Show the report of what is recorded so far below the cell of a notebook.
+
+        Raises LabError outside of IPython.
+        """
+        try:
+            from IPython.display import display
+        except ModuleNotFoundError as error:
+            raise LabError(
+                "recorder.show() draws in a notebook, and IPython is not installed",
+                advice=f"Open the run instead: strategy-lab ui --runs {self.path.parent}",
+            ) from error
+        from strategy_lab import profiles
+
+        display(profiles.load(self.path))
 
     def close(self, status: FinishedStatus = "finished") -> None:
         self.recorder.close(status)

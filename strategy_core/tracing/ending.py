@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from strategy_core.tracing.session import Session
 
 
-def write_ending(session: Session) -> None:
+def ending_error() -> BaseException | None:
+    """Return the exception that ends this process, if one does."""
+    # `multiprocessing` ends a child while its exception is on the way
+    return getattr(sys, "last_value", None) or sys.exc_info()[1]
+
+
+def write_ending(session: Session, error: BaseException | None) -> None:
     """Write why the program ended, and what could not be known of it."""
     recording = session.recording
-    # `multiprocessing` ends a child while its exception is on the way
-    error = getattr(sys, "last_value", None) or sys.exc_info()[1]
     if recording is None:
         _write_without_steps(session, error)
         return

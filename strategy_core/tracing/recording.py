@@ -78,6 +78,14 @@ class Recording:
             return
         self.open_segment(unit, unit.strategy or seen_strategy(), _examples(fetched))
 
+    def known_before(self, unit: Unit) -> None:
+        """A function that was traced before the recording began trains: its graph is not known."""
+        self.note(
+            f"{_place(unit)} was traced before the recording began, and TensorFlow gives out a "
+            "graph only then: placement and the time of each replica are not known. To have them, "
+            "define it anew, and record its first call"
+        )
+
     def open_segment(
         self, owner: Any, strategy: Any, batch_size: int | None, variables: Variables = ()
     ) -> None:

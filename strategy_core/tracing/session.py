@@ -47,6 +47,8 @@ class Session:
         self.num_eager_gradients = 0
         self.when_recording: Callable[[], None] = lambda: None
         """Called once the recording has begun."""
+        self.is_idle = False
+        """Whether the program is watched, and not recorded: a notebook between recorded cells."""
         self._is_over = False
         self._is_profiled = False
         """Whether the program's own profiler is on."""
@@ -88,6 +90,21 @@ class Session:
         """Record nothing from now on."""
         self._is_over = True
 
+    def idle(self) -> None:
+        """Record nothing until `record_into`.
+
+        Which functions train is seen when they are traced, which a notebook may do in another cell
+        than the one that is recorded.
+        """
+        self.is_idle, self._recording, self._owner = True, None, None
+
+    def record_into(self, settings: Settings) -> None:
+        """Record what comes into another run, with what is known of the program's functions."""
+        self.settings, self.faults, self.is_idle = settings, Faults(), False
+        self.own_record, self.num_elsewhere, self.num_eager_gradients = None, 0, 0
+        self.evaluations.clear()
+        self._fetched.clear()
+
     # -- calls of functions
 
     @property
@@ -104,6 +121,8 @@ class Session:
         """Before an outermost call."""
         call = Call(unit)
         unit.num_calls += 1
+        if self._recording is None and unit.trains and self._claim(call.thread):
+            self._recorder().known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
             if unit.trains and self._is_owner():
@@ -126,7 +145,7 @@ class Session:
             else:
                 recording.drop()
         elif call.unit.trains:
-            self.num_elsewhere += 1
+            self.num_elsewhere += not self.is_idle
         elif recording is not None and self._is_owner():
             recording.leave_ahead()
         self._fetched.clear()
@@ -290,6 +309,8 @@ class Session:
     @guarded
     def own_recorder_begins(self, path: str) -> None:
         """The program is about to record itself with the lab: leave its steps to it."""
+        if self.is_idle:
+            return
         self.own_record = path
         if self._recording is not None:
             self._recording.leave_to_program(path)
@@ -326,6 +347,8 @@ class Session:
 
     def _claim(self, thread: threading.Thread) -> bool:
         """Whether this thread's steps are recorded: the first one that trains, while it lives."""
+        if self.is_idle:
+            return False
         if self._recording is None and is_left_out(self.settings):
             leave_word(self.settings)
             self.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -28,13 +27,18 @@ def start() -> None:
     if settings is None:
         return
     session = Session(settings, Faults())
-    _when_imported("tensorflow", lambda: session.safely(lambda: _hook_tensorflow(session)))
-    _when_imported("keras", lambda: session.safely(lambda: _hook_keras(session)))
-    _when_imported(_RECORDER, lambda: session.safely(lambda: _hook_recorder(session)))
+    watch(session)
     sys.excepthook = session.tracebacks.wrapped(sys.excepthook)
     atexit.register(lambda: session.safely(lambda: _end(session)))
     session.when_recording = lambda: _end_with_multiprocessing(session)
     os.register_at_fork(after_in_child=session.forked)
+
+
+def watch(session: Session) -> None:
+    """Have the session know what the program does, from the import of TensorFlow on."""
+    when_imported("tensorflow", lambda: session.safely(lambda: _hook_tensorflow(session)))
+    when_imported("keras", lambda: session.safely(lambda: _hook_keras(session)))
+    when_imported(_RECORDER, lambda: session.safely(lambda: _hook_recorder(session)))
 
 
 def _hook_tensorflow(session: Session) -> None:
@@ -73,10 +77,10 @@ def _end_with_multiprocessing(session: Session) -> None:
 
 
 def _end(session: Session) -> None:
-    from strategy_core.tracing.ending import write_ending
+    from strategy_core.tracing.ending import ending_error, write_ending
 
     try:
-        write_ending(session)
+        write_ending(session, ending_error())
     finally:
         session.close()
         if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
@@ -93,7 +97,7 @@ def _end_as_interrupted() -> None:
         exec("raise KeyboardInterrupt")
 
 
-def _when_imported(name: str, then: Callable[[], None]) -> None:
+def when_imported(name: str, then: Callable[[], None]) -> None:
     """Call `then` once the module is imported, in the thread that imports it."""
     if name in sys.modules:
         then()
@@ -108,23 +112,31 @@ class _Watcher(MetaPathFinder):
         self._name, self._then = name, then
 
     def find_spec(
-        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname != self._name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        found = (
+            finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder != self
+        )
+        spec = next((each for each in found if each is not None), None)
         if spec is not None and spec.loader is not None:
             self._watch(spec.loader)
         return spec
 
     def _watch(self, loader: Loader) -> None:
-        """Replace the loader's method on this object alone: the module keeps its loader."""
+        """Replace the loader's method on this object alone: the module keeps its loader.
+
+        The finder stays until the module's code has run: TensorFlow asks for Keras's spec, to see
+        whether it is installed, and imports Keras from another one.
+        """
         run_code = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             run_code(module)
-            self._then()
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self._then()
 
         watched: Any = loader
         watched.exec_module = exec_module

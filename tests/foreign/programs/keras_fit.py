@@ -1,12 +1,11 @@
-"""Keras's `fit` under MirroredStrategy, with validation."""
+"""Keras's `fit` under MirroredStrategy, with validation; Keras is used as `tf.keras` alone."""
 
 import sys
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-keras.utils.set_random_seed(7)
+tf.keras.utils.set_random_seed(7)
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -16,12 +15,12 @@ images = rng.normal(size=(88, 8)).astype("float32")
 labels = rng.integers(0, 3, 88)
 
 with strategy.scope():
-    model = keras.Sequential(
-        [keras.Input((8,)), keras.layers.Dense(4, "relu"), keras.layers.Dense(3)]
+    model = tf.keras.Sequential(
+        [tf.keras.Input((8,)), tf.keras.layers.Dense(4, "relu"), tf.keras.layers.Dense(3)]
     )
     model.compile(
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        optimizer=keras.optimizers.Adam(0.01),
+        loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=tf.keras.optimizers.Adam(0.01),
         metrics=["accuracy"],
     )
 

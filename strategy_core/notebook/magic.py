@@ -1,0 +1,93 @@
+"""Registers `%%strategy_lab`, and runs a cell as IPython would, recorded into a run folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import (
+    argument,
+    magic_arguments,
+    parse_argstring,
+)
+from IPython.display import display
+
+from strategy_core.cli.trace import capture_of
+from strategy_core.tracing.ending import write_ending
+from strategy_core.tracing.faults import Faults
+from strategy_core.tracing.session import Session
+from strategy_core.tracing.settings import Settings
+from strategy_core.tracing.startup import watch
+from strategy_lab import profiles
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.run.new_name import numbered_name
+
+Shell = Any
+"""IPython's `InteractiveShell`."""
+
+
+@cache
+def session() -> Session:
+    """The session of this process; its hooks stay until the process ends."""
+    made = Session(Settings("", os.getpid()), Faults())
+    made.idle()
+    watch(made)
+    return made
+
+
+def register(shell: Shell) -> None:
+    """Define `%%strategy_lab` in a shell, and watch TensorFlow from here on."""
+    session()
+    shell.register_magic_function(_magic(shell), magic_kind="cell", magic_name="strategy_lab")
+
+
+def _magic(shell: Shell) -> Callable[[str, str], None]:
+    @magic_arguments("strategy_lab")
+    @argument("-o", "--output", metavar="RUN", help="the run folder (default: a new one in runs/)")
+    @argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what is captured: a field of RunSpec's capture by its dotted path, such as "
+        "capture.every_step=true (repeatable)",
+    )
+    def strategy_lab(line: str, cell: str) -> None:
+        """Run the cell, record its training steps, and show the run's report below it."""
+        __tracebackhide__ = True  # IPython leaves this frame out of the cell's own traceback
+        args = parse_argstring(strategy_lab, line)
+        runs = Path("runs")
+        folder = Path(args.output) if args.output else runs / numbered_name(runs, ["cell"])
+        try:
+            capture = capture_of(args.set)
+            create_run_file(folder, recorded_by="record")
+        except LabError as wrong:
+            raise UsageError(str(wrong)) from wrong
+        print(f"strategy-lab: recording into {folder}")
+        error = _run_recorded(shell, cell, Settings(str(folder.resolve()), os.getpid(), capture))
+        if error is not None:
+            raise error
+        display(profiles.load(folder))
+
+    return strategy_lab
+
+
+def _run_recorded(shell: Shell, cell: str, settings: Settings) -> BaseException | None:
+    """Run a cell and return its error, which the shell does not show: the caller raises it."""
+    recorded = session()
+    recorded.record_into(settings)
+    shows = shell.showtraceback
+    shell.showtraceback = lambda *_args, **_kwargs: None
+    try:
+        result = shell.run_cell(cell)
+    finally:
+        shell.showtraceback = shows
+    error: BaseException | None = result.error_before_exec or result.error_in_exec
+    recorded.safely(lambda: write_ending(recorded, error))
+    recorded.idle()
+    return error

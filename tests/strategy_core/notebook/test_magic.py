@@ -1,0 +1,132 @@
+"""`%%strategy_lab` in a real kernel: the cell runs as without it, and its steps are recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from strategy_lab import profiles
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.run
+
+SETUP = """
+%load_ext strategy_lab
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    weights = tf.Variable(tf.ones([4, 1]))
+numbers = tf.data.Dataset.from_tensor_slices(tf.ones([160, 4])).batch(16)
+batches = strategy.experimental_distribute_dataset(numbers)
+
+def replica_step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weights) ** 2)
+    gradient = tf.distribute.get_replica_context().all_reduce("sum", tape.gradient(loss, weights))
+    weights.assign_sub(0.01 * gradient)
+    return loss
+
+@tf.function
+def train_step(batch):
+    return strategy.reduce("mean", strategy.run(replica_step, (batch,)), None)
+"""
+FIRST = """%%strategy_lab -o runs/first
+for batch in batches:
+    loss = train_step(batch)
+float(loss) > 0"""
+BETWEEN = "for batch in batches: train_step(batch)"
+AGAIN = "%%strategy_lab\nfor batch in batches: train_step(batch)"
+FAILING = """%%strategy_lab -o runs/failing
+for number, batch in enumerate(batches):
+    train_step(batch)
+    if number == 6:
+        raise ValueError("in step 7")"""
+WITHOUT_STEPS = "%%strategy_lab -o runs/empty\n1 + 1"
+TAKEN = "%%strategy_lab -o runs/first\n1 + 1"
+UNKNOWN_FIELD = "%%strategy_lab --set capture.nothing=1\n1 + 1"
+CELLS = (SETUP, FIRST, BETWEEN, AGAIN, FAILING, WITHOUT_STEPS, TAKEN, UNKNOWN_FIELD)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("notebook")
+
+
+@pytest.fixture(scope="module")
+def outputs(folder: Path) -> dict[str, list[Any]]:
+    """The outputs of each cell, by its source."""
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(
+        notebook, timeout=PATIENCE_S, kernel_name="python3", resources=where, allow_errors=True
+    ).execute()
+    return {cell.source: cell.outputs for cell in notebook.cells}
+
+
+def text(outputs: list[Any]) -> str:
+    return "".join(each.text for each in outputs if each.output_type == "stream")
+
+
+def test_the_report_is_drawn_below_the_cell_after_its_own_value(
+    outputs: dict[str, list[Any]], folder: Path
+) -> None:
+    drawn = [each.data for each in outputs[FIRST] if "data" in each]
+    assert [each.get("text/plain") for each in drawn[:1]] == ["True"]
+    assert drawn[1]["text/html"] == profiles.load(folder / "runs" / "first")._repr_html_()
+
+
+def test_the_steps_of_the_cell_alone_are_recorded(
+    outputs: dict[str, list[Any]], folder: Path
+) -> None:
+    assert outputs
+    (segment,) = profiles.load(folder / "runs" / "first").summary()["segments"]
+    assert (segment["strategy"], segment["num_replicas"]) == ("mirrored", 2)
+    assert profiles.load(folder / "runs" / "first").table("steps").num_rows == 10
+
+
+def test_a_function_of_an_earlier_cell_is_recorded_and_what_is_not_known_of_it_is_said(
+    outputs: dict[str, list[Any]], folder: Path
+) -> None:
+    assert outputs
+    again = profiles.load(folder / "runs" / "cell-1")
+    assert again.table("steps").num_rows == 10
+    assert any("traced before the recording began" in note["message"] for note in notes(again))
+
+
+def notes(profile: profiles.Profile) -> list[Any]:
+    found: list[Any] = profile.summary()["notes"]
+    return found
+
+
+def test_an_error_is_the_cells_own_and_the_runs(
+    outputs: dict[str, list[Any]], folder: Path
+) -> None:
+    (error,) = [each for each in outputs[FAILING] if each.output_type == "error"]
+    assert (error.ename, error.evalue) == ("ValueError", "in step 7")
+    assert "magic.py" not in "".join(error.traceback)
+    failing = profiles.load(folder / "runs" / "failing")
+    assert failing.status.state == "failed"
+    assert failing.table("steps").num_rows == 7
+
+
+def test_a_cell_without_steps_says_so(outputs: dict[str, list[Any]], folder: Path) -> None:
+    assert outputs
+    (note,) = notes(profiles.load(folder / "runs" / "empty"))
+    assert "No step was found" in note["message"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"), [(TAKEN, "holds another run"), (UNKNOWN_FIELD, "capture.nothing")]
+)
+def test_what_cannot_be_done_is_one_sentence_and_the_cell_does_not_run(
+    outputs: dict[str, list[Any]], cell: str, said: str
+) -> None:
+    assert said in text(outputs[cell])
+    assert not [each for each in outputs[cell] if "data" in each or each.output_type == "error"]

@@ -83,7 +83,7 @@ class Recording:
         self.note(
             f"{_place(unit)} was traced before the recording began, and TensorFlow gives out a "
             "graph only then: placement and the time of each replica are not known. To have them, "
-            "define it anew, and record its first call"
+            "define it again, and record its first call"
         )
 
     def open_segment(

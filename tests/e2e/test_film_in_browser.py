@@ -69,7 +69,7 @@ def test_the_timeline_leads_to_the_film(open_page: Open, filmed: Server) -> None
     expect(page.frame_locator("iframe").locator(".caption")).not_to_be_empty()
 
 
-@pytest.mark.parametrize("options", [{"straggler": (2, 30.0)}, {"prefix": HOSTILE}])
+@pytest.mark.parametrize("options", [{"replicas": 2}, {"straggler": (2, 30.0), "prefix": HOSTILE}])
 def test_the_exported_file_plays_alone(
     browser: Browser, tmp_path: Path, options: dict[str, object]
 ) -> None:

@@ -21,6 +21,7 @@ const CONNECTION = {
   forbidden: "The lab was restarted. Open the address that it printed.",
 };
 const KEPT = "Everything recorded until then is kept.";
+const LOST = `${KEPT} Press Run again, or allow restarts under “Process failures” of a new run: it goes on from its last checkpoint then.`;
 const ADVICE = {
   failed: `${KEPT} Change what the message names, then run again.`,
   incomplete: "The recorded part can be read. Start a new run to continue.",
@@ -55,7 +56,7 @@ export class Status {
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";
-    const advice = group?.loss?.length ? KEPT : ADVICE[state];
+    const advice = group?.loss?.length ? LOST : ADVICE[state];
     setText(this.banner, [text, advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
   }

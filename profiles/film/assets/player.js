@@ -28,13 +28,20 @@ function heightInSight() {
   }
 }
 
+// Calls the listener when that height may have changed: the window did, or what is above this frame.
 function onHeightChange(listener) {
-  let outer = window;
+  let height = heightInSight();
+  const look = () => {
+    const before = height;
+    height = heightInSight();
+    if (Math.abs(height - before) > 1) listener();
+  };
+  const around = new ResizeObserver(look);
   try {
-    outer = window.parent.innerHeight ? window.parent : window;
+    for (let node = window.frameElement?.parentElement; node; node = node.parentElement) around.observe(node);
   } catch { /* the page around this one is not ours */ }
-  outer.addEventListener("resize", listener);
-  window.addEventListener("pagehide", () => outer.removeEventListener("resize", listener));
+  window.addEventListener("resize", look);
+  window.addEventListener("pagehide", () => around.disconnect());
 }
 
 // Automatic speed: slower while the largest collectives move, else they would be over at once.

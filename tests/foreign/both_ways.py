@@ -68,15 +68,21 @@ class Runner:
     def __init__(self, folder: Path, process: subprocess.Popen[str]) -> None:
         self._folder, self._process = folder, process
         self._done: dict[str, tuple[Ran, Ran]] = {}
+        self._num_runs = 0
 
     def both(self, name: str) -> tuple[Ran, Ran]:
-        """The program without the lab and under it; run once."""
-        if name not in self._done:
+        """The program without the lab and under it; run once, and again if a signal ended it.
+
+        TensorFlow 2.21 can crash a process when its profiler stops.
+        """
+        if name not in self._done or any(ran.code < 0 for ran in self._done[name]):
             self._done[name] = self.run(name, is_traced=False), self.run(name, is_traced=True)
         return self._done[name]
 
     def run(self, name: str, *, is_traced: bool, arguments: Sequence[str] = ()) -> Ran:
-        folder = self._folder / f"{name}-{'traced' if is_traced else 'plain'}"
+        self._num_runs += 1
+        side = "traced" if is_traced else "plain"
+        folder = self._folder / f"{self._num_runs:02d}-{name}-{side}"
         folder.mkdir()
         run = folder / "run" if is_traced else None
         if run is not None:

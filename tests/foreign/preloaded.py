@@ -8,6 +8,7 @@ starts in the child.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import json
 import os
 import runpy
@@ -17,6 +18,7 @@ from typing import Any
 
 
 def main() -> None:
+    faulthandler.enable()  # children inherit it: a crash writes where each thread was
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import keras
     import tensorflow as tf

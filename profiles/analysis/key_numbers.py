@@ -54,7 +54,7 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
         loss(
             steps,
             f"the last one; {units.number(steps.first_loss, 4)} at the start",
-            tells_every_loss=bool(facts.segment.spec),
+            tells_every_loss=facts.segment.is_of_lab,
         ),
         _parallel_efficiency(facts),
         exposed(facts),

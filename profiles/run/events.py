@@ -148,6 +148,12 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
         check_spec(self.spec)
 
     @property
+    def is_of_lab(self) -> bool:
+        """Whether the lab ran it, by a RunSpec. Of other programs `spec` has the number of
+        parameter servers, or nothing."""
+        return bool(self.spec.keys() - {"parameter_servers"})
+
+    @property
     def size(self) -> str:
         """`4 replicas`, or `4 replicas of 2 workers`; a pod's, of so many hosts."""
         replicas = "1 replica" if self.num_replicas == 1 else f"{self.num_replicas} replicas"

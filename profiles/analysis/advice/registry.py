@@ -29,7 +29,7 @@ class Rule:
     def findings(self, facts: Facts) -> Iterator[Finding]:
         """What the rule finds, with its changes if the run has a spec to change."""
         for item in self.find(facts):
-            if self.edits is None or not facts.segment.spec:
+            if self.edits is None or not facts.segment.is_of_lab:
                 yield item
             else:
                 yield replace(item, edits=self.edits(facts, item))

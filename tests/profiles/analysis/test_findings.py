@@ -60,6 +60,14 @@ def test_the_largest_share_comes_first(tmp_path: Path) -> None:
     assert list(lost)[:2] == ["loss-lost", "input-bound"], "what is wrong, before what is slow"
 
 
+def test_a_loss_that_a_program_did_not_record_is_not_called_lost(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=300, nan_loss_from=0)
+    profile = profiles.load(run)
+    segment = msgspec.structs.replace(profile.segments[0], spec={"parameter_servers": 2})
+    found = [item.key for item in findings(gather_facts(profile, segment))]
+    assert "loss-lost" not in found
+
+
 def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     small = {"replicas": 2, "steps": 300, "collective_bytes": (1000,) * 20}
     ring = found_in(tmp_path / "ring", **small)["many-small-collectives"]

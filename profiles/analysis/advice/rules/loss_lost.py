@@ -29,7 +29,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     """Yield a finding if steps of the lab's own runs have no finite loss."""
     steps = facts.steps
     lost = np.flatnonzero(~np.isfinite(steps.loss))
-    if not facts.segment.spec or not lost.size:
+    if not facts.segment.is_of_lab or not lost.size:
         return
     first = int(steps.step[lost[0]])
     yield finding(

@@ -246,6 +246,8 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
     """Why there is no file; null if there is one."""
     crc32: Crc32 | None = None
     """CRC-32 of the whole file; null in runs of earlier versions."""
+    num_compiled: Count | None = None
+    """Functions and clusters of ops that XLA compiles; null if the graph does not tell."""
 
 
 class CoresExpanded(Recorded, frozen=True, tag="cores"):

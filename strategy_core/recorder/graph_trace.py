@@ -179,13 +179,18 @@ class GraphTrace:
             count = placement.write_placement(
                 nodes, variables, self.replica_of, self.segment, self._folder.worker, path
             )
-            self._outcome = self._recorded(path, count)
+            compiled = placement.count_compiled(metadata) if nodes else None
+            self._outcome = self._recorded(path, count, compiled)
         except Exception as error:  # recorded as the reason; training goes on
             self._outcome = self._none(f"{type(error).__name__}: {error}")
 
-    def _recorded(self, path: Path, num_rows: int) -> PlacementRecorded:
+    def _recorded(
+        self, path: Path, num_rows: int, num_compiled: int | None = None
+    ) -> PlacementRecorded:
         crc32 = zlib.crc32(path.read_bytes())
-        return PlacementRecorded(self.segment, path.name, num_rows, crc32=crc32)
+        return PlacementRecorded(
+            self.segment, path.name, num_rows, crc32=crc32, num_compiled=num_compiled
+        )
 
     def _none(self, reason: str) -> PlacementRecorded:
         return PlacementRecorded(self.segment, None, 0, reason)

@@ -75,6 +75,21 @@ def read_nodes(metadata: Any) -> list[Node]:
     return found
 
 
+def count_compiled(metadata: Any) -> int:
+    """Return how many calls of the graphs XLA compiles.
+
+    `jit_compile=True` marks a call as one that must be compiled; auto-clustering replaces a cluster
+    of ops by `_XlaCompile` and `_XlaRun`.
+    """
+    return sum(
+        node.op == "_XlaRun" or node.attr["_XlaMustCompile"].b
+        for graphs in metadata.function_graphs
+        for partition in graphs.partition_graphs
+        for node in partition.node
+        if node.op == "_XlaRun" or "_XlaMustCompile" in node.attr
+    )
+
+
 def write_placement(
     nodes: Sequence[Node],
     variables: Sequence[Row],

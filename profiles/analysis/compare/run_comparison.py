@@ -23,6 +23,7 @@ from strategy_lab.profiles.analysis.compare.metrics import (
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_spread
 from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
+from strategy_lab.profiles.analysis.compare.xla import compiled_on_one_side, num_compiled
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.summary import summarize_segment
 from strategy_lab.profiles.errors import AnalysisError
@@ -59,6 +60,8 @@ class ComparedRun:
     host: str | None
     global_batch_size: int | None
     has_spec: bool
+    num_compiled: int | None
+    """Functions that XLA compiles; None if that is not recorded."""
     summary: dict[str, Any] = field(repr=False)
 
 
@@ -198,6 +201,7 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
         host=run.environment.host.name if run.environment else None,
         global_batch_size=opened.global_batch_size,
         has_spec=run.spec is not None,
+        num_compiled=num_compiled(run, opened.segment),
         summary=summarize_segment(run, opened),
     )
 
@@ -281,6 +285,9 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
             found.append(
                 f"{name} has few steps outside of captures, so captured steps are counted too."
             )
+    sides = ([run.num_compiled for run in side] for side in (a, b))
+    if compiled := compiled_on_one_side(*sides):
+        found.append(compiled)
     if not all(run.has_spec for _, run in runs):
         found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found

@@ -1,0 +1,48 @@
+"""XLA on one side of a comparison only is a warning; unknown is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
+from strategy_lab.profiles.analysis.compare.xla import compiled_on_one_side
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import PlacementRecorded
+from strategy_lab.profiles.run.layout import worker_folder
+from tests.synthetic import write_run
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "begins"),
+    [
+        ([2, 1], [0, 0], "XLA compiles functions of A and none of B"),
+        ([0], [4], "XLA compiles functions of B and none of A"),
+        ([0], [0], None),
+        ([3], [3], None),
+        ([None], [4], None),
+        ([2, 0], [0, 0], None),
+    ],
+)
+def test_only_a_whole_side_with_xla_is_told(
+    a: list[int | None], b: list[int | None], begins: str | None
+) -> None:
+    found = compiled_on_one_side(a, b)
+    assert (found or "").startswith(begins or "") if begins else found is None
+
+
+def run_of(folder: Path, num_compiled: int) -> profiles.Profile:
+    run = write_run(folder, steps=30, windows=0, placement=False)
+    log = EventLog(worker_folder(run, 0, 0).events)
+    log.write(PlacementRecorded(0, None, 0, "made up", num_compiled=num_compiled))
+    log.close()
+    return profiles.load(run)
+
+
+def test_a_comparison_warns(tmp_path: Path) -> None:
+    compared = compare_runs(run_of(tmp_path / "a", 0), run_of(tmp_path / "b", 2))
+    assert any("XLA compiles functions of B" in warning for warning in compared.warnings)
+    same = compare_runs(run_of(tmp_path / "c", 2), run_of(tmp_path / "d", 2))
+    assert not any("XLA" in warning for warning in same.warnings)

@@ -1,7 +1,7 @@
 """`python -m benchmarks.replay`: how far replays and predictions are off, and how long they take.
 
-1. Replay error of built-in workloads x strategies x 2 and 4 devices, each captured step against
-   its own replay with the launch gaps of others.
+1. Replay error of built-in workloads x strategies x 2 and 4 devices: of each captured step against
+   its own replay with the launch gaps of others, and of each run's median step.
 2. What-if against doing it: an injected delay that the same run drops and takes up again, and an
    input that sleeps against one that does not (runs in turns; the latter still takes a little).
 3. Time of one replay of 10,000 ops, and of a what-if on it.
@@ -93,6 +93,7 @@ class _Lab:
 
 def _print_errors(lab: _Lab, workloads: Sequence[str]) -> None:
     every: list[float] = []
+    of_runs: list[float] = []
     for workload in workloads:
         for strategy in STRATEGIES:
             for num in NUM_DEVICES:
@@ -104,12 +105,14 @@ def _print_errors(lab: _Lab, workloads: Sequence[str]) -> None:
                     print(f"{title}: refused: {error}")
                     continue
                 every += [abs(step.error) for step in known.steps]
+                of_runs.append(abs(known.replayed_ms / known.measured_ms - 1))
                 print(f"{title}: {_error_text(known)}; load {os.getloadavg()[0]:.0f}", flush=True)
-    if every:
-        print(
-            f"replay error, {len(every)} steps: median {np.median(every):.1%}, "
-            f"95th percentile {np.quantile(every, 0.95):.1%}"
-        )
+    for what, errors in (("steps", every), ("runs, by their median step", of_runs)):
+        if errors:
+            print(
+                f"replay error, {len(errors)} {what}: median {np.median(errors):.1%}, "
+                f"95th percentile {np.quantile(errors, 0.95):.1%}"
+            )
 
 
 def _error_text(known: Replays) -> str:

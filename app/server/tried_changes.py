@@ -91,6 +91,9 @@ class TryingOut:
             pass
         except LabError as error:
             self.error = str(error)
+        except Exception as error:
+            self.error = f"The lab could not finish this: {error!r}"
+            raise
         finally:
             self._over.set()
 

@@ -36,12 +36,13 @@ class Complaints:
         candidates = [".".join(path[:end]) for end in range(len(path), 0, -1)]
         found = next((self._places[name] for name in candidates if name in self._places), None)
         place = found or self._places.get("") or st.container()
-        place.error(as_markdown(error))
         if isinstance(error, SpecError) and error.offers is not None and field in self._keys:
             key = self._keys[field]
+            # Above the message, which may reach below the window.
             place.button(
                 f"Use {error.offers}", key=f"use_{key}", on_click=_use, args=(key, error.offers)
             )
+        place.error(as_markdown(error))
 
 
 def _use(key: str, value: int) -> None:

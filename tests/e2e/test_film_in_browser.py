@@ -13,7 +13,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
 from tests.conftest import PATIENCE_MS
 from tests.e2e.conftest import Server
-from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.e2e.drawn import wait_until
 from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.browser
@@ -60,13 +60,6 @@ def test_the_page_plays_a_step_and_opens_another(open_page: Open, filmed: Server
 def test_a_run_without_captured_steps_says_what_to_do(open_page: Open, filmed: Server) -> None:
     page = open_page(filmed.address("film", run="unfilmed"))
     expect(page.get_by_text("Turn on “Capture every step in full”")).to_be_visible()
-
-
-def test_the_timeline_leads_to_the_film(open_page: Open, filmed: Server) -> None:
-    page = open_page(filmed.address("timeline", run="filmed"))
-    wait_until_drawn(page)
-    page.get_by_role("link", name="Watch one of these steps as a film").click()
-    expect(page.frame_locator("iframe").locator(".caption")).not_to_be_empty()
 
 
 @pytest.mark.parametrize("options", [{"replicas": 2}, {"straggler": (2, 30.0), "prefix": HOSTILE}])

@@ -29,7 +29,6 @@ from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
-from tests.e2e.following import events
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
 from tests.synthetic import HOSTILE
 
@@ -117,23 +116,6 @@ def press_keys(page: Page, slider: Locator, *keys: str) -> None:
     page.clock.resume()
 
 
-def press_keys_on_a_delay(page: Page, server: Server) -> None:
-    """Key after key: the run makes one change, once the hand rests."""
-    slider = page.get_by_role("slider", name="Replica 1")
-    run = server.runs / str(live(page).get_attribute("data-run"))
-    before = len(events(run, "command"))
-    press_keys(page, slider, *6 * ("ArrowRight",))
-
-    def in_force() -> Any:
-        spec = events(run, "segment")[-1]["spec"]
-        return [(delay["replica"], delay["ms"]) for delay in spec["inject"]]
-
-    wait_until(page, lambda: in_force() == [(1, 30)], "a key was lost", LONG_MS)
-    expect(page.get_by_text("sent, not yet applied")).to_have_count(0, timeout=LONG_MS)
-    assert len(events(run, "command")) == before + 1
-    expect(slider).to_have_value("30")
-
-
 @pytest.fixture(scope="module")
 def watched(server: Server) -> Server:
     """Runs of others in the server's folder."""
@@ -142,61 +124,6 @@ def watched(server: Server) -> Server:
     server.write_run("many", replicas=16, steps=60, straggler=(11, 20.0))
     server.write_run("hostile", steps=30, windows=1, prefix=HOSTILE, ending="failed")
     return server
-
-
-@pytest.mark.run
-@pytest.mark.timeout(900)
-def test_a_run_from_run_to_its_report(open_page: Open, free_lab: Server) -> None:
-    server = free_lab
-    page = open_page(server.address(batch=64))
-    page.get_by_role("button", name="Run", exact=False).filter(has_text="Ctrl").click()
-    expect(live(page)).to_have_attribute("data-status", "running", timeout=LONG_MS)
-    expect_step_after(page, 10)
-    expect_painted(page, "wall")
-    expect_painted(page, "loss")
-
-    before = step_of(page)
-    devices = page.get_by_role("spinbutton", name="Virtual CPU devices")
-    devices.fill("2")
-    page.get_by_role("button", name="Apply").click()
-    expect(live(page)).to_have_attribute("data-segments", "2", timeout=LONG_MS)
-    expect(page.get_by_text(re.compile("applied at step"))).to_be_visible()
-    expect_step_after(page, before)
-    expect(page.get_by_text("devices cpu:4 → cpu:2").first).to_be_visible()
-    expect(devices).to_have_value("2")
-
-    devices.fill("3")
-    devices.press("Enter")
-    expect(page.get_by_text("cannot be shared equally among 3 replicas")).to_be_visible()
-    expect(live(page)).to_have_attribute("data-mounts", "1")
-
-    second = open_page(server.address())
-    expect_step_after(second, before)
-    assert live(second).get_attribute("data-run") == live(page).get_attribute("data-run")
-    page.clock.install()
-    page.reload()
-    expect_step_after(page, before)
-    expect(live(page)).to_have_attribute("data-segments", "2")
-    press_keys_on_a_delay(page, server)
-
-    press_stop(page)
-    expect(live(page)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
-    expect(live(second)).to_have_attribute("data-status", "stopped")
-    page.get_by_role("link", name="Report and exports").click()
-    with page.expect_download(timeout=LONG_MS) as trace:
-        page.get_by_role("button", name=re.compile("Download .*trace", re.I)).click()
-    assert trace.value.path().stat().st_size > 1000
-    run_id = live(second).get_attribute("data-run")
-    report = open_page(f"{server.url}/report/{run_id}")
-    expect(report.locator("body")).to_contain_text("digits-cnn")
-
-    stopped_at = step_of(second)
-    second.get_by_role("button", name="Continue from here").click()
-    expect(live(second)).not_to_have_attribute("data-run", str(run_id), timeout=LONG_MS)
-    expect_step_after(second, stopped_at)
-    expect(second.get_by_text(f"Continues {run_id} with its weights")).to_be_visible()
-    press_stop(second)
-    expect(live(second)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -343,19 +270,6 @@ def test_a_disabled_picker_says_why(open_page: Open, server: Server) -> None:
     page.get_by_role("button", name="CentralStorageStrategy", exact=True).click()
     expect(page.get_by_role("combobox", name="Cross-device algorithm")).to_be_disabled()
     expect(page.get_by_text("gradients go to the one copy of the variables")).to_be_visible()
-
-
-def test_a_bad_batch_is_said_beside_its_field(open_page: Open, server: Server) -> None:
-    page = open_page(server.address())
-    configure_anew(page)
-    batch = page.get_by_role("spinbutton", name="Global batch size")
-    batch.fill("255")
-    batch.press("Enter")
-    expect(page.get_by_text("The nearest that fits is 256").first).to_be_visible()
-    expect(page.get_by_text("Cannot run yet")).to_be_visible()
-    page.get_by_role("button", name="Use 256").click()
-    expect(page.get_by_text("The nearest that fits is 256")).to_have_count(0)
-    expect(batch).to_have_value("256")
 
 
 def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, server: Server) -> None:

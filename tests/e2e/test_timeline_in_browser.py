@@ -157,16 +157,6 @@ def test_an_edge_can_be_moved_and_shift_pans(timeline: Page) -> None:
     assert chosen_range(timeline) == second
 
 
-def test_the_keys_are_listed_on_a_question_mark(timeline: Page) -> None:
-    dialog = timeline.get_by_role("dialog", name="Keys of the timeline")
-    timeline.keyboard.press("?")
-    expect(dialog).to_contain_text("Select the step in the middle")
-    timeline.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    timeline.get_by_role("button", name="? keys").click()
-    expect(dialog).to_be_visible()
-
-
 POINT = """step => {
     const plot = document.querySelector('.js-plotly-plot');
     const { _size: size, xaxis, yaxis } = plot._fullLayout;

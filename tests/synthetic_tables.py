@@ -32,6 +32,19 @@ class Segment:
     recipe: Any
 
 
+STAGE: dict[str, Any] = {
+    "name": "Iterator::Root::Prefetch",
+    "dataset": "PrefetchDataset:2",
+    "count": 1,
+    "total_ms": 0.01,
+    "self_ms": 0.01,
+    "buffer_size": 2,
+    "buffered": 1.5,
+    "autotuned": True,
+}
+"""The only stage of the input."""
+
+
 def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
     """Write the window tables for the window at `start`; the number of rows of each."""
     path.mkdir(parents=True)
@@ -43,6 +56,7 @@ def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
         "transfers": [row for i in steps for row in _transfers(made, i)],
         "spans": [row for i in steps for r in made.local for row in _spans(made, i, r)],
         "causes": [{**_key(made, i, None), **row} for i in steps for row in made.recipe.causes],
+        "input_stages": [{**_key(made, i, None), **STAGE} for i in steps],
     }
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:

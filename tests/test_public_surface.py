@@ -60,6 +60,8 @@ TABLES = {
     "core_steps": "step worker replica core device wall_ms compute_ms wait_ms transfer_ms input_ms "
     "idle_ms clock",
     "causes": "segment step worker kind name detail replica device count total_ms held_ms bytes",
+    "input_stages": "segment step worker name dataset count total_ms self_ms parallelism "
+    "buffer_size buffered autotuned",
     "closures": "segment step worker scheduled_ns start_ns finished_ns wall_ms queue_ms input_ms "
     "pull_ms compute_ms push_ms return_ms",
     "served": "segment name role server process device shape bytes part num_parts pull_bytes "

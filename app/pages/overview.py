@@ -11,6 +11,7 @@ from strategy_lab.app.widgets.evidence import (
     show_memory,
     show_step_time,
 )
+from strategy_lab.app.widgets.input_stages import show_input_stages
 from strategy_lab.app.widgets.key_numbers import show_key_numbers
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
@@ -48,6 +49,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
             show_memory(opened)
     if not is_tall:
         show_memory(opened)
+    show_input_stages(opened, segment.segment)
 
 
 def _offer(opened: OpenRun, finding: Finding) -> None:

@@ -26,6 +26,7 @@ from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import Facts, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.input_stages import InputStages, input_stages
 from strategy_lab.profiles.analysis.key_numbers import (
     KeyNumber,
     key_numbers,
@@ -119,6 +120,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             },
             facts.input.reason,
         ),
+        "input_stages": _input_stages(input_stages(profile, segment.segment)),
         "efficiency": _explain(
             {
                 "load_balance": pop.load_balance,
@@ -130,6 +132,12 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
         "capture": _capture(facts.capture),
         "findings": _findings(facts),
     }
+
+
+def _input_stages(found: InputStages) -> Json:
+    stages = [{**asdict(stage), "parent": stage.parent} for stage in found.stages]
+    known = {"stages": stages or None, "limiting": found.limiting and found.limiting.path}
+    return {**_explain(known, found.reason), "sentence": found.sentence, "steps": found.num_steps}
 
 
 def _key_number(item: KeyNumber) -> Json:

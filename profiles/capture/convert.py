@@ -20,6 +20,7 @@ from strategy_lab.profiles.capture import collectives
 from strategy_lab.profiles.capture.attribution import Attribution, attribute
 from strategy_lab.profiles.capture.causes import cause_table
 from strategy_lab.profiles.capture.graph import Graph, read_graph
+from strategy_lab.profiles.capture.input_stages import input_stage_table
 from strategy_lab.profiles.capture.joined import Joined, join
 from strategy_lab.profiles.capture.python_samples import PythonSamples
 from strategy_lab.profiles.capture.tables import (
@@ -123,6 +124,7 @@ def to_tables(
         "collectives": collective_table(joined, [measured, collectives.derived(joined)]),
         "transfers": transfer_table(joined),
         "causes": cause_table(joined, attribution, samples or PythonSamples()),
+        "input_stages": input_stage_table(joined),
     }
     return {name: _table(name, found, window) for name, found in columns.items()}
 
@@ -167,10 +169,12 @@ def _table(name: str, columns: dict[str, Any], window: WindowOf) -> pa.Table:
     """
     schema = TABLES[name]
     length = len(columns["step"])
-    device = "device" if "device" in schema.names else "send_device"
+    device = next((name for name in ("device", "send_device") if name in schema.names), None)
     known = columns | {
         "segment": np.full(length, window.segment, np.int32),
-        "worker": _workers(columns[device], window),
+        "worker": np.full(length, window.worker, np.int32)
+        if device is None
+        else _workers(columns[device], window),
     }
     arrays = [known[field.name] for field in schema]
     return pa.table(

@@ -27,6 +27,12 @@ STAGE = "Iterator::"
 STAGE_ELEMENT = re.compile(r"\[\d+\]")
 """The number that tf.data gives to each input element of a FlatMap or Interleave."""
 
+STAGE_NAME, STAGE_AUTOTUNE = "name", "autotune"
+STAGE_PARALLELISM, STAGE_BUFFERED = "parallelism", "buffered_elements"
+STAGE_BUFFER = ("buffer_limit", "buffer_size", "max_buffered_elements")
+"""Stats of a stage: its dataset's name; `true` if autotuned; how many elements it makes at a time
+(`unavailable` while another thread changes it); elements in its buffer; the buffer's limit."""
+
 CALL = re.compile(r"EagerLocalExecute: __")
 CALLED = re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_\d+(?:_\d+)*$")
 """A call of a traced `tf.function`, and that function's own name."""

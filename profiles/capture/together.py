@@ -41,6 +41,7 @@ def decode_together(coordinator: bytes, hosts: Sequence[bytes]) -> XSpaceColumns
         [op for _, op in places],
         by_kind,
         whole.device_events,
+        whole.stages,  # as their events, of the coordinator alone
         sum(each.num_events for each in (whole, *parts)),
         sum(each.num_dropped for each in (whole, *parts)),
         whole.from_ns,

@@ -17,7 +17,9 @@ PADDING = b"\0" * 16
 
 _METADATA_ID, _OFFSET_PS, _DURATION_PS, _STATS = 0x08, 0x10, 0x18, 0x22
 _STAT_REFERENCE = 0x38
-_STAT_INTEGERS = (0x18, 0x20, _STAT_REFERENCE)
+STAT_NUMBERS = (0x18, 0x20)
+STAT_REFERENCES = (_STAT_REFERENCE,)
+_STAT_INTEGERS = (*STAT_NUMBERS, *STAT_REFERENCES)
 
 
 def read_varints(buffer: Bytes, positions: Ints) -> tuple[Ints, Ints]:
@@ -70,11 +72,16 @@ def read_event_times(buffer: Bytes, positions: Ints, ends: Ints) -> tuple[Ints, 
 
 
 def read_integer_stats(
-    buffer: Bytes, positions: Ints, ends: Ints, wanted: tuple[int, ...]
+    buffer: Bytes,
+    positions: Ints,
+    ends: Ints,
+    wanted: tuple[int, ...],
+    types: tuple[int, ...] = _STAT_INTEGERS,
 ) -> dict[int, Ints]:
     """Return integer or reference stats of many events by metadata id; -1 for a missing stat.
 
-    `positions` are where the events' stats begin. Stats of other types are skipped.
+    `positions` are where the events' stats begin. Stats of other types than `types` are skipped:
+    with `STAT_NUMBERS`, a text such as `unavailable` in a number's place is missing.
     """
     found = {stat: np.full(len(positions), -1, np.int64) for stat in wanted}
     at = positions.copy()
@@ -85,7 +92,7 @@ def read_integer_stats(
         at[going] = begin + lengths
         has_id = buffer[begin] == _METADATA_ID
         stat_ids, value_at = read_varints(buffer, begin + 1)
-        readable = has_id & np.isin(buffer[value_at], _STAT_INTEGERS) & (value_at < at[going])
+        readable = has_id & np.isin(buffer[value_at], types) & (value_at < at[going])
         values, _ = read_varints(buffer, value_at + 1)
         for stat, column in found.items():
             match = readable & (stat_ids == stat)

@@ -46,13 +46,28 @@ class Events:
     end_ns: Ints
     thread: Ints
     key: Ints
-    """Collectives: instance key; steps: step number; async marks: the executor's step id."""
+    """Collectives: instance key; steps: step number; async marks: the executor's step id; stages:
+    index into `XSpaceColumns.stages`."""
 
     def __len__(self) -> int:
         return len(self.start_ns)
 
     def take(self, index: Any) -> Events:
         return Events(*(getattr(self, column.name)[index] for column in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class StageSettings:
+    """A stage of tf.data as one of its calls reports it; None is not reported."""
+
+    dataset: str | None
+    """`ParallelMapDatasetV2:3`, or the name that the program gives it."""
+    parallelism: int | None
+    buffer_size: int | None
+    """Most elements that its buffer may hold."""
+    buffered: int | None
+    """Elements that its buffer holds."""
+    is_autotuned: bool | None
 
 
 @dataclass(slots=True)
@@ -65,6 +80,8 @@ class XSpaceColumns:
     by_kind: dict[int, Events] = field(default_factory=dict)
     device_events: dict[str, Events] = field(default_factory=dict)
     """Kernels by accelerator (`GPU:0`), on that device's own clock."""
+    stages: list[StageSettings] = field(default_factory=list)
+    """What calls of tf.data's stages report, by the key of their events."""
     num_events: int = 0
     num_dropped: int = 0
     from_ns: int = 0
@@ -179,7 +196,11 @@ def _read_host_plane(
         for kind in range(OP, _COLLECTIVE + 1):
             at = np.flatnonzero(kinds == kind)
             if at.size:
-                found = _read_kind(kind, batch.take(at), ids[at], after[at], meaning, names)
+                own = batch.take(at)
+                found = _read_kind(kind, own, ids[at], after[at], meaning, names)
+                if kind == STAGE:
+                    key = _stage_settings(own, after[at], meaning, columns.stages)
+                    found = replace(found, key=key)
                 parts.setdefault(OP if kind == _COLLECTIVE else kind, []).append(found)
 
 
@@ -248,6 +269,34 @@ def _read_kind(
         batch.thread,
         key,
     )
+
+
+def _stage_settings(
+    batch: _Batch, after: Ints, meaning: _PlaneNames, known: list[StageSettings]
+) -> Ints:
+    """Add the distinct settings of stages to `known` and return the index of each event's."""
+    stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
+    numbers = (event_names.STAGE_PARALLELISM, event_names.STAGE_BUFFERED, *event_names.STAGE_BUFFER)
+    words = (event_names.STAGE_NAME, event_names.STAGE_AUTOTUNE)
+    columns = []
+    for stats, types in ((numbers, wire.STAT_NUMBERS), (words, wire.STAT_REFERENCES)):
+        ids = tuple(meaning.stat_ids.get(stat, -2 - at) for at, stat in enumerate(stats))
+        found = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, ids, types)
+        columns += [found[each] for each in ids]
+    distinct, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    first = len(known)
+    for row in distinct.tolist():
+        parallelism, buffered, *limits, name, autotune = row
+        known.append(
+            StageSettings(
+                meaning.stat_text.get(name),
+                parallelism if parallelism >= 0 else None,
+                max(limits) if max(limits) >= 0 else None,
+                buffered if buffered >= 0 else None,
+                meaning.stat_text[autotune] == "true" if autotune in meaning.stat_text else None,
+            )
+        )
+    return first + inverse.reshape(-1).astype(np.int64)
 
 
 def _async_names(

@@ -39,6 +39,7 @@ def window_tables(
         "collectives": _collectives(host, devices, numbers, first_replica),
         "transfers": copies(host, devices, numbers),
         "causes": {"step": np.zeros(0, np.int64)},
+        "input_stages": {"step": np.zeros(0, np.int64)},
     }
     return {name: table(name, found, worker) for name, found in columns.items()}
 

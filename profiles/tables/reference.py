@@ -37,6 +37,7 @@ ROWS = {
     "collectives": "captured step, collective and rank",
     "transfers": "captured step and tensor that was sent from one device to another",
     "causes": "captured step and what held it up, as far as a capture can name it",
+    "input_stages": "captured step and stage of tf.data that delivered an element in it",
     "placement": "op or variable of a segment",
     "spans": "op event of a capture",
     "contexts": "context entered, or call that crosses one",

@@ -218,6 +218,18 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("held_ms", MS, "of it, while no replica ran anything; of ops, all of it"),
         ("bytes", BYTES, "bytes moved by it"),
     ),
+    "input_stages": _columns(  # what the stages of tf.data did in captured steps
+        *_IN_WINDOW,
+        ("name", NAME.required, "path from the last stage to this one, Iterator::Root::..."),
+        ("dataset", NAME, "name of the stage's dataset, numbered by tf.data"),
+        ("count", COUNT.required, "elements that it delivered in the step"),
+        ("total_ms", MS.required, "its calls, with the stages below that they call"),
+        ("self_ms", MS.required, "its calls alone; of a stage with a buffer the wait for that"),
+        ("parallelism", COUNT, "elements that it makes at a time; null if not reported"),
+        ("buffer_size", COUNT, "most elements that its buffer may hold"),
+        ("buffered", NUMBER, "mean number of elements that its buffer held when called"),
+        ("autotuned", FLAG, "tf.data chooses parallelism or buffer"),
+    ),
     "placement": _columns(
         ("segment", SEGMENT),
         ("worker", WORKER.required),
@@ -323,7 +335,15 @@ TABLES: dict[str, pa.Schema] = {
     for name, columns in COLUMNS.items()
 }
 
-WINDOW_TABLES = ("spans", "replica_steps", "core_steps", "collectives", "transfers", "causes")
+WINDOW_TABLES = (
+    "spans",
+    "replica_steps",
+    "core_steps",
+    "collectives",
+    "transfers",
+    "causes",
+    "input_stages",
+)
 """Tables that a capture window writes, one Parquet file each."""
 
 CAUSES = {

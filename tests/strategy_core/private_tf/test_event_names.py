@@ -62,6 +62,12 @@ def test_events_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> No
     assert getattr(event_names, stat) in names[1]
 
 
+@pytest.mark.parametrize("stat", ["STAGE_NAME", "STAGE_AUTOTUNE", "STAGE_BUFFER"])
+def test_stages_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> None:
+    known = getattr(event_names, stat)
+    assert {known} & names[1] if isinstance(known, str) else set(known) & names[1]
+
+
 def test_the_capture_says_when_it_began_and_ended(names: tuple[set[str], set[str]]) -> None:
     assert {event_names.PROFILE_START.decode(), event_names.PROFILE_STOP.decode()} <= names[1]
 

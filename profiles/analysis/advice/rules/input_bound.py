@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
+from strategy_lab.profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_lab.profiles.reporting import units
 
 KEY = "input-bound"
@@ -53,19 +54,12 @@ _STAGES = {
 }
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
 
-_OF_DISTRIBUTE = (
-    "Iterator::Root",
-    "Iterator::Root::Prefetch",
-    "Iterator::Root::Prefetch::Generator",
-)
-"""Stages that tf.distribute adds to take batches to the devices."""
-
 
 def find(facts: Facts) -> Iterator[Finding]:
     """From the host's own clock on every step; else from captured steps, where the program asks for
     its batch inside the step, where only the trace sees it."""
     stages = facts.held_up.of_kind("input-stage")
-    stage = next((item for item in stages if item.name not in _OF_DISTRIBUTE), None)
+    stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
     if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
         stage = None  # it is not what the step waits for
     if facts.input.share is not None:  # on every step: what captured ones add is the stage

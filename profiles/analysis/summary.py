@@ -135,9 +135,18 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
 
 
 def _input_stages(found: InputStages) -> Json:
-    stages = [{**asdict(stage), "parent": stage.parent} for stage in found.stages]
-    known = {"stages": stages or None, "limiting": found.limiting and found.limiting.path}
-    return {**_explain(known, found.reason), "sentence": found.sentence, "steps": found.num_steps}
+    """Settings that a stage does not report are left out of its entry."""
+    stages = [
+        {key: value for key, value in asdict(stage).items() if value is not None}
+        for stage in found.stages
+    ]
+    limiting = found.limiting.path if found.limiting else None
+    return {
+        "sentence": found.sentence,
+        "steps": found.num_steps,
+        **_explain({"limiting": limiting}, found.reason or "no stage held up the captured steps"),
+        **_explain({"stages": stages or None}, found.reason),
+    }
 
 
 def _key_number(item: KeyNumber) -> Json:

@@ -57,7 +57,7 @@ def test_the_limiting_stage_is_named_with_its_wait_and_settings() -> None:
 def test_the_summary_has_the_stages() -> None:
     (segment,) = summarize(profiles.load(RUN))["segments"]
     assert segment["input_stages"]["limiting"] == LIMITING
-    assert [row["parallelism"] for row in segment["input_stages"]["stages"]][2] == 2
+    assert [row.get("parallelism") for row in segment["input_stages"]["stages"]][2] == 2
 
 
 def test_converting_the_recorded_capture_again_gives_the_same_rows() -> None:

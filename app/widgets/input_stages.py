@@ -1,13 +1,35 @@
-"""The input pipeline stage by stage: the limiting stage in a sentence, then all of them."""
+"""The input pipeline stage by stage: the limiting stage in a sentence, then all of them.
+
+The table is HTML: the Overview would load Streamlit's data frame for it alone.
+"""
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.opened import OpenRun
-from strategy_lab.app.widgets.text import as_markdown, plain
-from strategy_lab.profiles.analysis.input_stages import InputStages, input_stages
+from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.profiles.analysis.input_stages import InputStages, Stage, input_stages
+
+_STYLE = """<style>
+.lab-stages {overflow-x:auto; font-size:.85rem}
+.lab-stages table {border-collapse:collapse; width:100%}
+.lab-stages th, .lab-stages td {padding:.25rem .6rem; text-align:right; white-space:nowrap;
+  border-bottom:1px solid rgba(128,128,128,.3)}
+.lab-stages th:first-child, .lab-stages td:nth-child(2), .lab-stages th:nth-child(2)
+  {text-align:left}
+</style>"""
+_HEADS = (
+    "Stage",
+    "Dataset",
+    "Steps wait, ms",
+    "Own time, ms",
+    "Elements a step",
+    "Parallelism",
+    "Buffer",
+    "Held on average",
+    "Autotuned",
+)
 
 
 def show_input_stages(opened: OpenRun, segment: int) -> None:
@@ -20,40 +42,28 @@ def show_input_stages(opened: OpenRun, segment: int) -> None:
     )
     found: InputStages = opened.ask(input_stages, segment)
     st.markdown(as_markdown(found.sentence))
-    if not found.stages:
-        return
-    rows = [
-        {
-            "stage": plain("\u2003" * stage.depth + stage.name, 120),
-            "dataset": plain(stage.dataset or "", 120),
-            "held": stage.held_ms,
-            "self": stage.self_ms,
-            "count": stage.count,
-            "parallelism": stage.parallelism,
-            "buffer": stage.buffer_size,
-            "buffered": stage.buffered,
-            "autotuned": {True: "yes", False: "no"}.get(bool(stage.is_autotuned))
-            if stage.is_autotuned is not None
-            else None,
-        }
-        for stage in found.stages
-    ]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        column_config={
-            "stage": column.TextColumn("Stage", width=220),
-            "dataset": column.TextColumn("Dataset", width=200),
-            "held": column.NumberColumn("Steps wait (ms)", width=110, format="%.3f"),
-            "self": column.NumberColumn("Own time (ms)", width=110, format="%.3f"),
-            "count": column.NumberColumn("Elements a step", width=110, format="%.1f"),
-            "parallelism": column.NumberColumn("Parallelism", width=90),
-            "buffer": column.NumberColumn("Buffer", width=70),
-            "buffered": column.NumberColumn("Held on average", width=110, format="%.1f"),
-            "autotuned": column.TextColumn("Autotuned", width=80),
-        },
-        hide_index=True,
-        placeholder="–",
-        key="input_stages",
-        height=min(38 + 35 * len(rows), 38 + 35 * 12),
+    if found.stages:
+        heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
+        rows = "".join(_row(stage) for stage in found.stages)
+        st.html(
+            f'{_STYLE}<div class="lab-stages" tabindex="0" role="region" '
+            f'aria-label="Stages of the input"><table><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div>"
+        )
+
+
+def _row(stage: Stage) -> str:
+    tuned = None if stage.is_autotuned is None else ("yes" if stage.is_autotuned else "no")
+    cells = (
+        stage.dataset,
+        f"{stage.held_ms:.3f}",
+        f"{stage.self_ms:.3f}",
+        f"{stage.count:,.1f}",
+        stage.parallelism,
+        stage.buffer_size,
+        None if stage.buffered is None else f"{stage.buffered:,.1f}",
+        tuned,
     )
+    name = f'<th scope="row" style="padding-left:{0.6 + 0.8 * stage.depth:.1f}rem">'
+    values = "".join(f"<td>{as_html('–' if cell is None else str(cell))}</td>" for cell in cells)
+    return f"<tr>{name}{as_html(stage.name)}</th>{values}</tr>"

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -247,8 +248,12 @@ def test_the_form_of_a_new_run_has_the_page_to_itself(open_page: Open, server: S
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
 
 
-def test_a_typed_path_is_the_workload_or_refused(open_page: Open, server: Server) -> None:
-    page = open_page(server.address())
+@pytest.mark.run
+@pytest.mark.timeout(900)
+def test_a_typed_path_is_the_workload_or_refused(
+    open_page: Open, free_lab: Server, tmp_path: Path
+) -> None:
+    page = open_page(free_lab.address())
     configure_anew(page)
     workload = page.get_by_role("combobox", name="Workload")
     workload.click()
@@ -262,6 +267,21 @@ def test_a_typed_path_is_the_workload_or_refused(open_page: Open, server: Server
     workload.fill("digits-mlp")
     workload.press("Enter")
     expect(page.get_by_text("Cannot run yet")).to_have_count(0)
+    file = tmp_path / "mine.py"
+    file.write_text("def build_model(): ...\ndef build_dataset(size, seed): return nothing\n")
+    workload.click()
+    workload.fill(str(file))
+    workload.press("Enter")
+    expect(
+        page.get_by_text(str(file)).or_(page.locator(f"input[value='{file}']")).first
+    ).to_be_visible()
+    wait_until_drawn(page)
+    page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
+    expect(live(page)).to_have_attribute("data-status", "failed", timeout=LONG_MS)
+    banner = page.locator(".live .banner")
+    expect(banner).to_contain_text("name 'nothing' is not defined")
+    expect(banner).to_contain_text("mine.py")
+    expect(banner).to_contain_text("Change what the message names, then run again")
 
 
 def test_a_disabled_picker_says_why(open_page: Open, server: Server) -> None:

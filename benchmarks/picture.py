@@ -1,6 +1,8 @@
-"""The README's picture of the lab, taken from a real run: four replicas, then one slowed by 60 ms.
+"""The README's pictures, taken from a real run: four replicas, then one slowed by 60 ms.
 
-python -m benchmarks.picture [docs/images/lab.png]
+`lab.png` is the live page, `film.png` the film of the last captured step.
+
+python -m benchmarks.picture [docs/images]
 """
 
 from __future__ import annotations
@@ -16,25 +18,29 @@ from benchmarks.browser import chromium, serve_lab
 from tests.lab_access import with_token
 
 SIZE: ViewportSize = {"width": 1600, "height": 1000}
+FILM_SIZE: ViewportSize = {"width": 1280, "height": 720}
 SETTLE_S = 8.0
 SLOWED = 2
+DELAY_MS = 60
 
 
 def main() -> None:
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images/lab.png")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as runs, serve_lab(Path(runs)) as address:
         time.sleep(SETTLE_S)  # the spare worker's import is over
         with chromium() as browser:
-            take(browser.new_page(viewport=SIZE), address, path)
-    print(path)
+            page = browser.new_page(viewport=SIZE)
+            take(page, address, folder / "lab.png")
+            take_film(page, folder / "film.png")
+    print(folder)
 
 
 def take(page: Page, address: str, path: Path) -> None:
     page.goto(with_token(f"{address}/?steps=5000"))
     page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
     wait_for_step(page, 250)
-    drag_to_the_middle(page, SLOWED)
+    page.get_by_role("slider", name=f"Replica {SLOWED}").fill(str(DELAY_MS))
     page.get_by_role("button", name="step", exact=True).click()
     page.get_by_text("applied at step").wait_for(timeout=120_000)
     wait_for_step(page, int(page.locator(".live").get_attribute("data-step") or 0) + 250)
@@ -44,26 +50,24 @@ def take(page: Page, address: str, path: Path) -> None:
     page.locator(".live[data-status=stopped]").wait_for(timeout=60_000)
 
 
+def take_film(page: Page, path: Path) -> None:
+    """Of the last captured step, in which the others wait for the slowed replica."""
+    page.set_viewport_size(FILM_SIZE)
+    page.get_by_role("link", name="Step film", exact=True).first.click()
+    page.get_by_role("combobox", name="Captured step").click()
+    page.get_by_role("option").last.click()
+    late = page.frame_locator("iframe").locator(".caption", has_text=f"Replica {SLOWED} is")
+    late.wait_for(timeout=60_000)
+    page.wait_for_timeout(1000)
+    page.screenshot(path=str(path))
+
+
 def wait_for_step(page: Page, step: int) -> None:
     deadline = time.monotonic() + 300
     while int(page.locator(".live").get_attribute("data-step") or -1) < step:
         if time.monotonic() > deadline:
             raise RuntimeError(f"the run did not come to step {step}")
         page.wait_for_timeout(50)
-
-
-def drag_to_the_middle(page: Page, slider: int) -> None:
-    """One change, where keys would send one for each press."""
-    thumb = page.get_by_role("slider").nth(slider).bounding_box()
-    track = page.locator("[data-testid=stSlider]").nth(slider).bounding_box()
-    assert thumb is not None
-    assert track is not None
-    y = thumb["y"] + thumb["height"] / 2
-    page.mouse.move(track["x"] + 6, y)
-    page.mouse.down()
-    page.mouse.move(track["x"] + track["width"] * 0.4, y)
-    page.mouse.move(track["x"] + track["width"] * 0.6, y)
-    page.mouse.up()
 
 
 if __name__ == "__main__":

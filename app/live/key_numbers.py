@@ -18,7 +18,7 @@ from strategy_lab import profiles
 from strategy_lab.app.live.step_rows import Splitter
 from strategy_lab.profiles.analysis.communication import NO_COLLECTIVE, Communication
 from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.headline import headline, newest_headline
 from strategy_lab.profiles.analysis.key_numbers import (
     KeyNumber,
     busbw,
@@ -138,7 +138,14 @@ class LiveNumbers:
             traffic(moved),
             busbw(moved),
         )
-        return _message("newest", numbers, late)
+        return _message("newest", numbers, late, self._sentence(times, late))
+
+    def _sentence(self, times: StepTimes, late: Stragglers) -> str | None:
+        """Return the headline of the newest steps; None before the first that counts."""
+        if self._segment is None or times.median_ms is None:
+            return None
+        is_in_sync = not self._is_served
+        return "".join(newest_headline(self._segment, times, late, is_in_sync=is_in_sync))
 
     def _no_capture(self) -> Communication:
         reason = NO_COLLECTIVE if self._is_served else "after the first full capture"
@@ -220,7 +227,7 @@ class LiveNumbers:
 
 
 def _message(
-    of: str, numbers: Iterable[KeyNumber], late: Stragglers, text: str | None = None
+    of: str, numbers: Iterable[KeyNumber], late: Stragglers, text: str | None
 ) -> dict[str, Any]:
     """Each number as value, unit and note, with the replica to point out and the headline."""
     shown = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}

@@ -6,8 +6,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
+from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
+from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -22,20 +25,44 @@ class Strong(str):
 
 def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     """The parts of the text in order; join them, or draw those of class `Strong` bold."""
-    segment, step_ms = facts.segment, facts.steps.median_ms
-    workload = segment.spec.get("workload") or (profile.spec or {}).get("workload")
+    segment = facts.segment
+    first = _what_runs(
+        segment, segment.spec.get("workload") or (profile.spec or {}).get("workload")
+    )
+    if profile.is_imported:
+        first = ("The ", Strong("imported profile"), f" has {segment.size}: ")
+    return *first, *_pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
+
+
+def newest_headline(
+    segment: SegmentOpened, newest: StepTimes, late: Stragglers, *, is_in_sync: bool
+) -> tuple[str, ...]:
+    """The same of the newest steps of a run that goes on. What limits it: a replica that is late.
+
+    Other findings compare more than the newest steps: `headline` has them once the run is over.
+    """
+    worst = late.straggler
+    waits = ""
+    if worst is not None and is_in_sync:
+        by = units.milliseconds(worst.late_ms)
+        waits = f"{worst.name.capitalize()} is late by {by}: the others wait for it."
+    first = _what_runs(segment, segment.spec.get("workload"))
+    return *first, *_pace(newest, is_in_sync=is_in_sync, then=waits)
+
+
+def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
     runs = (" trains ", Strong(PurePath(str(workload)).name)) if workload else (" runs",)
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
-    first: tuple[str, ...] = (Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}: ")
-    if profile.is_imported:
-        first = ("The ", Strong("imported profile"), f" has {segment.size}: ")
-    if step_ms is None:
-        return *first, f"{facts.steps.why_no_time}."
+    return Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}: "
+
+
+def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
+    if steps.median_ms is None:
+        return (f"{steps.why_no_time}.",)
     # Workers of parameter servers step beside each other: one's step takes longer.
-    pace = "a step takes " if facts.breakdown.is_in_sync else "a step is done every "
-    limit = _limit(facts)
-    return *first, pace, Strong(units.milliseconds(step_ms)), f". {limit}" if limit else "."
+    pace = "a step takes " if is_in_sync else "a step is done every "
+    return pace, Strong(units.milliseconds(steps.median_ms)), f". {then}" if then else "."
 
 
 def _limit(facts: Facts) -> str:

@@ -70,6 +70,8 @@ def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
     assert told["of"] == "newest"
     assert told["slowest"] == 2
     assert told["numbers"]["slowest"][2] == numbers["slowest"].note
+    assert "a step takes 5" in told["headline"]
+    assert re.search(r"Replica 2 is late by [\d.]+ ms: the others wait for it", told["headline"])
     for key in ("step_time", "slowest"):
         value = float(told["numbers"][key][0])
         assert value == pytest.approx(numbers[key].value, rel=0.03), key
@@ -157,6 +159,8 @@ def test_of_parameter_servers_the_slowest_worker_is_the_same_everywhere(tmp_path
     told = json.loads(followed.message()[0])["numbers"]
     assert told["of"] == "newest"
     assert told["numbers"]["slowest"] == expected
+    assert "a step is done every" in told["headline"]
+    assert "wait" not in told["headline"]
     (segment,) = summarize(profiles.load(run))["segments"]
     assert segment["straggler"]["late_ms"] == pytest.approx(20.0)
     assert segment["findings"] == [] or segment["findings"][0]["key"] != "straggler"

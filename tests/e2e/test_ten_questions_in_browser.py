@@ -78,7 +78,9 @@ def ops(reader: Reader) -> None:
 
 def faster(reader: Reader) -> None:
     reader.open("Compare")
-    expect(reader.page.locator(".lab-headline")).to_contain_text(re.compile("in B than in A"))
+    # B is the newest other run, which may be one of another test.
+    answer = re.compile(r"in B than in A|equally long in A and B")
+    expect(reader.page.locator(".lab-headline")).to_contain_text(answer)
 
 
 def again(reader: Reader) -> None:

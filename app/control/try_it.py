@@ -61,8 +61,13 @@ def offer_try(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: st
         pressed = st.button(
             label, key=f"try_{key}", help=reason or _HELP, disabled=reason is not None
         )
+    refused = f"refused_{key}"  # kept: a rerun of the page would take an error away
     if pressed:
-        _start(opened, segment, changes, num_pairs)
+        st.session_state[refused] = _start(opened, segment, changes, num_pairs)
+        if st.session_state[refused] is None:
+            st.rerun()
+    if error := st.session_state.get(refused):
+        st.error(as_markdown(error))
     if reason is not None:
         st.caption(f"Cannot be tried: {as_markdown(reason, 300)}")
 
@@ -83,7 +88,8 @@ def _why_not_now(opened: OpenRun, segment: int, changes: Mapping[str, Any]) -> s
     return None
 
 
-def _start(opened: OpenRun, segment: int, changes: Mapping[str, Any], num_pairs: int) -> None:
+def _start(opened: OpenRun, segment: int, changes: Mapping[str, Any], num_pairs: int) -> str | None:
+    """Begin to try the change; returns why not, if it cannot be tried now."""
     lab = state.lab()
     try:
         if busy := run_in_progress(lab.runs):
@@ -103,9 +109,8 @@ def _start(opened: OpenRun, segment: int, changes: Mapping[str, Any], num_pairs:
             trusted_paths.require(spec)
         lab.tried.start(tried, lab.launch)
     except LabError as error:
-        st.error(as_markdown(error))
-        return
-    st.rerun()
+        return str(error)
+    return None
 
 
 def _progress(begun: TryingOut, key: str) -> None:

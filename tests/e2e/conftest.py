@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,19 @@ class Server:
         return next(self.runs / each for each in names if not (self.runs / each).exists())
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A lab of its own process, as `strategy-lab ui` starts it."""
-    runs = tmp_path_factory.mktemp("lab") / "runs"
-    log = runs.parent / "server.log"
+@contextmanager
+def served(folder: Path) -> Iterator[Server]:
+    """A lab in a process of its own, as `strategy-lab ui` starts it; its runs are in a folder."""
+    runs, log = folder / "runs", folder / "server.log"
     with server_process(log, "--runs", str(runs), timeout_s=START_TIMEOUT_S) as started:
         yield Server(started.url, runs)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The lab that browser tests share."""
+    with served(tmp_path_factory.mktemp("lab")) as started:
+        yield started
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,19 @@ from playwright.sync_api import Page, expect
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, served
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1800)]
 ALL_RUNS_MS = 1_200_000
 """Six runs, each in a process of its own."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A lab with a folder of its own: no change is tried while a run of another test goes on."""
+    with served(tmp_path_factory.mktemp("trying")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.run.manifest import change_run_file
 from tests.app.looking import open_page, rerun, text_of
+from tests.growing_run import begin_run
 from tests.patience import PATIENCE_S, wait_until
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.synthetic import write_run
@@ -71,6 +72,17 @@ def test_a_cancelled_trial_leaves_nothing_running(late: Path) -> None:
         profiles.load(path).status.state for path in late.parent.glob("late-try-no-delay-1-*-*")
     }
     assert states <= {"finished", "stopped"}
+
+
+def test_beside_a_run_of_another_process_nothing_is_tried_and_the_page_goes_on_saying_why(
+    late: Path,
+) -> None:
+    begin_run(late.parent / "growing", steps=20)
+    page = open_page("overview", late.parent, run="late")
+    page.button(key=BUTTON).click()
+    rerun(page)
+    assert "growing is being recorded" in text_of(rerun(page))
+    assert state.lab().tried.active is None
 
 
 def test_nothing_is_offered_for_a_recording_of_another_program(late: Path) -> None:

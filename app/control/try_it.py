@@ -13,6 +13,7 @@ from strategy_core.launcher.tried_change import (
     MOST_PAIRS,
     base_spec,
     is_about_a_step,
+    refuse_beside_a_run,
     try_change,
     why_not_tried,
 )
@@ -26,7 +27,6 @@ from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.agreement import Agreement, StepRatio
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.in_progress import run_in_progress
 
 LOOK_EVERY_S = 0.5
 _HELP = (
@@ -92,11 +92,7 @@ def _start(opened: OpenRun, segment: int, changes: Mapping[str, Any], num_pairs:
     """Begin to try the change; returns why not, if it cannot be tried now."""
     lab = state.lab()
     try:
-        if busy := run_in_progress(lab.runs):
-            raise LabError(
-                f"{busy} is being recorded, and a run beside it would change the times of both",
-                advice="Stop it, or wait until it ends",
-            )
+        refuse_beside_a_run(lab.runs)
         tried = try_change(
             opened.profile,
             segment,

@@ -22,7 +22,7 @@ LAST_RUN = "last_run"
 def run_page(
     title: str, head: tuple[DeltaGenerator, DeltaGenerator] | None = None
 ) -> OpenRun | None:
-    """Draw the head of a page; the opened run, or None where the page has said what to do.
+    """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
 
     `head` are the places of the title and of the run's picker, for a page with more beside them.
     """

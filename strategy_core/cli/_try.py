@@ -14,12 +14,17 @@ from strategy_core.cli._run_request import read_changes
 from strategy_core.cli._watching import watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.repetition import Outcome, Repetition
-from strategy_core.launcher.tried_change import TriedChange, check_end, is_about_a_step, try_change
+from strategy_core.launcher.tried_change import (
+    TriedChange,
+    check_end,
+    is_about_a_step,
+    refuse_beside_a_run,
+    try_change,
+)
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.replay.sentences import between
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.in_progress import run_in_progress
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.replay.agreement import Agreement
@@ -38,11 +43,7 @@ def try_it(
     changes = _changes(profile, segment, texts)
     runs = profile.path.resolve().parent
     tried = try_change(profile, segment, changes, runs, num_pairs=num_pairs)
-    if busy := run_in_progress(runs):
-        raise LabError(
-            f"{busy} is being recorded, and a run beside it would change the times of both",
-            advice="Stop it, or wait until it ends",
-        )
+    refuse_beside_a_run(runs)
     _say(f"Tries {tried.title}: {num_pairs} runs without it and {num_pairs} with it, in turns")
     with Launcher() as launcher:
 

@@ -30,6 +30,7 @@ from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.spec_edits import edit_of
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting.spec_changes import describe
+from strategy_lab.profiles.run.in_progress import run_in_progress
 from strategy_lab.profiles.run.new_name import numbered_name
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from strategy_lab.profiles.tables.store import Profile
@@ -143,6 +144,15 @@ def try_change(
     )
     title = ", ".join(describe(before.to_json(), after.to_json()))
     return TriedChange(profile.name, segment, dict(changes), title, plan, num_pairs, predicted, why)
+
+
+def refuse_beside_a_run(runs: Path) -> None:
+    """Raise LabError if a run of this folder is being recorded: both would become slower."""
+    if busy := run_in_progress(runs):
+        raise LabError(
+            f"{busy} is being recorded, and a run beside it would change the times of both",
+            advice="Stop it, or wait until it ends",
+        )
 
 
 def check_end(handle: RunHandle) -> None:

@@ -265,7 +265,7 @@ def emulate_a_tpu(page: Page) -> None:
 
 
 def lose_a_worker(page: Page, open_page: Open, server: Server) -> None:
-    """Three workers share no batch of 256; one of them is killed, which every viewer is told."""
+    """Three workers share no batch of 256; one of them is killed, and every viewer sees it."""
     new_run(page, "MultiWorkerMirroredStrategy")
     fill(page, "Workers", "3")
     expect(page.get_by_text("Cannot run yet")).to_be_in_viewport()

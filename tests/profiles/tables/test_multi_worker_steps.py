@@ -65,7 +65,7 @@ def test_the_later_row_brings_the_wait_of_the_earlier(tmp_path: Path) -> None:
     workers, live = Workers(tmp_path), LiveRun(tmp_path)
     workers.step(0, 0, 1010, 1042)
     (first,) = rows_of(live)
-    assert first[7][:4] == [10.0, 0.0, 0.0, 32.0]  # nobody else is known yet
+    assert first[7][:4] == [10.0, 0.0, 0.0, 32.0]  # the other workers have not reported yet
     workers.step(1, 0, 1040, 1042)
     second = rows_of(live)[1]
     assert second[7][:4] == [40.0, 0.0, 0.0, 2.0]

@@ -361,3 +361,18 @@ def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
 def test_importing_the_package_imports_no_tensorflow() -> None:
     code = "import strategy_core, sys; sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_recorder_shows_the_run_that_it_is_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    with lab.record(tmp_path / "run") as recorder:
+        with recorder.step():
+            pass
+        recorder.show()
+        (profile,) = shown
+        assert (profile.path, profile.status.state) == (tmp_path / "run", "running")

@@ -27,8 +27,8 @@ def new_name(runs: Path, spec: RunSpec) -> str:
 
 def numbered_name(runs: Path, parts: Sequence[str]) -> str:
     """Return a name of these parts, and the first free number."""
-    stem = "-".join(filter(None, map(_plain, parts)))
-    # `run --repeat` adds to a name: `mirrored-1-a-2`, `mirrored-1.repeat.json`.
+    stem = "-".join(filter(None, map(plain_name, parts)))
+    # `run --repeat` and `sweep` add to a name: `mirrored-1-a-2`, `mirrored-1.repeat.json`.
     numbered = re.compile(re.escape(stem) + r"-([0-9]{1,9})(?:[-.].*)?")
     try:
         found = [numbered.fullmatch(path.name) for path in runs.iterdir()]
@@ -37,5 +37,6 @@ def numbered_name(runs: Path, parts: Sequence[str]) -> str:
     return f"{stem}-{1 + max((int(match[1]) for match in found if match), default=0)}"
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:_LONGEST_PART].strip("-")
+def plain_name(text: str, longest: int = _LONGEST_PART) -> str:
+    """Return a text with a hyphen for each character that does not belong in a folder's name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:longest].strip("-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -28,7 +28,7 @@ def watch(handle: RunHandle, is_json: bool, worker: int | None = None) -> list[E
     """
     reporter = JsonLines() if is_json else ProgressBar(handle.spec.steps)
     tail, kept = Tail(handle.folder), list[Event]()
-    with _signals_stop(handle), reporter:
+    with signals_stop(handle.stop, handle.kill), reporter:
         while True:
             is_over = handle.wait(POLL_S)
             for told in tail.read():
@@ -66,15 +66,15 @@ def _show_summary(folder: Path, is_json: bool) -> None:
 
 
 @contextmanager
-def _signals_stop(handle: RunHandle) -> Iterator[None]:
+def signals_stop(stop: Callable[[], object], kill: Callable[[], object]) -> Iterator[None]:
     """Ctrl-C, a closed terminal, a polite kill: stop at the next step; the second one kills."""
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if asked:
-            handle.kill()
+            kill()
             return
         asked.append(True)
-        handle.stop()
+        stop()
         with suppress(OSError):  # the terminal may be what has gone
             print("\nStopping after this step (again to end at once) ...", file=sys.stderr)
 

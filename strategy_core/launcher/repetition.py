@@ -188,7 +188,7 @@ class Repetition:
         found = _opened(folder)
         if found is None or found.status.state != "finished":
             if found is not None:
-                _put_aside(folder, found.status.state)
+                put_aside(folder, found.status.state)
             self._say(f"{side.upper()}, run {number} of {wanted}: {folder}")
             self._record(self._plan.spec(side), folder)
             found = _opened(folder)
@@ -229,7 +229,7 @@ def _opened(folder: Path) -> Profile | None:
     return load(folder) if folder.exists() else None
 
 
-def _put_aside(folder: Path, state: str) -> None:
+def put_aside(folder: Path, state: str) -> None:
     """Keep an unfinished run under another name, so that it can be recorded again."""
     if state == "running":
         raise RunFolderError(

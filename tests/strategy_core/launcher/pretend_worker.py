@@ -54,7 +54,7 @@ class PretendedRun:
             return self.fail("The fresh worker cannot open.", 2)
         self.open_segment()
         first = self.step
-        while self.step < self.spec["steps"]:
+        while self.spec["steps"] is None or self.step < self.spec["steps"]:
             for command in self.commands.pending():
                 code = self.obey(command)
                 if code is not None:

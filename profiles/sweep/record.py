@@ -1,0 +1,171 @@
+"""The file of a sweep: what is swept, and every run that was made. Written whole after each run.
+
+It lies beside the runs: `sweep-1.sweep.json` beside `sweep-1-c2-mirrored-4-devices-1`. What comes
+next, and whether the sweep is over, follows from it (`contest`), so it can go on after any
+interruption.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.user_input.files import find_file
+from strategy_lab.profiles.user_input.text import first_line, shown
+
+SCHEMA_VERSION = 1
+SUFFIX = ".sweep.json"
+MOST_BYTES = 10_000_000
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """One way to run the workload."""
+
+    label: str
+    """What distinguishes it from the others: `mirrored cpu:4 batch 128`."""
+    changes: dict[str, Any]
+    """New values of RunSpec fields by dotted path."""
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A combination that is not run."""
+
+    label: str
+    reason: str
+
+
+class MeasuredRun(msgspec.Struct, frozen=True):
+    """One run of a configuration."""
+
+    configuration: int
+    """Its index."""
+    round: int
+    """From 1; each round has one run of every configuration that takes part in it."""
+    run: str
+    """Name of its folder."""
+    seconds: float
+    """Its whole duration, start included."""
+    started_ns: int | None = None
+    step_ms: float | None = None
+    """Median of the steady steps; None if the run failed."""
+    examples_per_second: float | None = None
+    """Throughput at that step time."""
+    num_replicas: int | None = None
+    failure: str | None = None
+    """Why it has no step time."""
+
+    @property
+    def is_measured(self) -> bool:
+        return self.step_ms is not None and self.examples_per_second is not None
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How much a sweep may spend."""
+
+    length_s: float = 3.0
+    """Length of the steps of a run."""
+    rounds: int = 8
+    """Most runs of one configuration."""
+    seconds: float | None = None
+    """No run starts after this long, over all sittings; None: no limit."""
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """The file."""
+
+    name: str
+    created_ns: int
+    base: dict[str, Any]
+    """The RunSpec that configurations are changes of."""
+    axes: dict[str, list[Any]]
+    """Swept fields and their values."""
+    configurations: list[Configuration]
+    reference: int
+    """Index of the configuration that the others are compared with: the base itself."""
+    left_out: list[LeftOut]
+    budget: Budget
+    seed: int
+    """Of the order of runs within a round."""
+    runs: list[MeasuredRun] = []
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def seconds(self) -> float:
+        """Duration of all runs so far."""
+        return sum(run.seconds for run in self.runs)
+
+
+def sweep_file(runs: Path, name: str) -> Path:
+    """The file of a sweep in a folder of runs."""
+    return runs / f"{name}{SUFFIX}"
+
+
+def save(sweep: Sweep, runs: Path) -> None:
+    """Replace the file of a sweep at once; raises RunFolderError."""
+    file = sweep_file(runs, sweep.name)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n")
+        draft.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def load(runs: Path, name: str) -> Sweep:
+    """Read a sweep by its name; raises LabError."""
+    known = sorted(names(runs))
+    if name not in known:
+        raise RunFolderError(
+            f"{runs} has no sweep {shown(name)}",
+            advice=f"Its sweeps: {', '.join(known) or 'none'}",
+        )
+    return _read(sweep_file(runs, name))
+
+
+def names(runs: Path) -> Iterator[str]:
+    """The names of the sweeps of a folder, the newest first."""
+    try:
+        files = [path for path in runs.glob(f"*{SUFFIX}") if path.name[:1] != "."]
+        files.sort(key=lambda path: -path.stat().st_mtime_ns)
+    except OSError:
+        return
+    for file in files:
+        yield file.name.removesuffix(SUFFIX)
+
+
+def _read(file: Path) -> Sweep:
+    found = find_file(file, "The sweep")
+    try:
+        if found.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
+        sweep = _DECODER.decode(found.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{file} is not a sweep: {first_line(error)}", advice="Delete it, and sweep again"
+        ) from None
+    if sweep.schema_version != SCHEMA_VERSION:
+        raise RunFolderError(
+            f"{file} was written by another version of the lab", advice="Sweep again"
+        )
+    size = len(sweep.configurations)
+    if not all(0 <= index < size for index in (sweep.reference, *_indices(sweep))):
+        raise RunFolderError(
+            f"{file} names configurations that it does not have", advice="Sweep again"
+        )
+    return sweep
+
+
+def _indices(sweep: Sweep) -> Iterator[int]:
+    return (run.configuration for run in sweep.runs)
+
+
+_DECODER = msgspec.json.Decoder(Sweep)

@@ -1,0 +1,83 @@
+"""A sweep in sentences: the same for the page and the command line."""
+
+from __future__ import annotations
+
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.sweep.contest import Ratio, seconds_left
+from strategy_lab.profiles.sweep.results import Estimate, Result, Results
+
+_NAMED = 3
+
+
+def headline(found: Results) -> str:
+    """The answer, with its interval and what it cannot be told from."""
+    winner, num = found.winner, len(found.table)
+    if winner is None or winner.examples_per_second is None:
+        if found.now.turn is None:
+            return f"No configuration could be measured: all {num} failed."
+        return "Nothing is measured yet."
+    rate = units.number(winner.examples_per_second.middle)
+    best = "Best" if found.now.turn is None else "Fastest so far"
+    text = f"{best} of {units.counted(num, 'configuration')}: {winner.label}, {rate} examples/s"
+    if winner.index == found.sweep.reference:
+        text += ", which is the default"
+    elif winner.of_reference is not None:
+        text += f", {ratio_text(winner.of_reference)} the default ({found.reference.label})"
+    return f"{text}{_not_told_apart(found)}."
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """`1.31 times (1.24 to 1.39)`."""
+    return f"{ratio.middle:.2f} times ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def interval_text(estimate: Estimate | None) -> str:
+    """`41.2 (40.1 to 42.3)`; without an interval the value alone."""
+    if estimate is None:
+        return units.MISSING
+    if estimate.low is None or estimate.high is None:
+        return units.number(estimate.middle)
+    ends = " to ".join(map(units.number, (estimate.low, estimate.high)))
+    return f"{units.number(estimate.middle)} ({ends})"
+
+
+def what_was_done(found: Results) -> str:
+    """How many runs were made, why the sweep ended, and what the intervals are."""
+    sweep, now = found.sweep, found.now
+    num_rounds = max((run.round for run in sweep.runs), default=0)
+    text = (
+        f"{units.counted(len(sweep.runs), 'run')} in {units.counted(num_rounds, 'round')}, "
+        f"{units.seconds(sweep.seconds)}"
+    )
+    text += f"; ended because {now.ended}." if now.turn is None else "; not complete."
+    if now.level is not None:
+        text += (
+            f" Leaders are compared over runs of the same rounds; each interval has a level of "
+            f"{100 * now.level:.2f} %, so that all of them together hold with 95 %."
+        )
+    return text
+
+
+def time_left(found: Results) -> str:
+    """`2 min to 4 min left`; empty before the first run and after the last."""
+    known = seconds_left(found.sweep, found.now)
+    if known is None or found.now.turn is None:
+        return ""
+    least, most = known
+    if most - least < 5:
+        return f"about {units.seconds(most)} left"
+    return f"{units.seconds(least)} to {units.seconds(most)} left"
+
+
+def why_text(item: Result) -> str:
+    """A configuration's place in words, for a table."""
+    return item.why or item.state
+
+
+def _not_told_apart(found: Results) -> str:
+    rivals = [item.label for item in found.rivals]
+    if not rivals:
+        return ""
+    more = len(rivals) - _NAMED
+    shown = [*rivals[:_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return f"; not distinguishable from {units.listed(shown)}"

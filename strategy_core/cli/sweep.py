@@ -1,0 +1,170 @@
+"""`strategy-lab sweep`: the fastest configuration of a workload on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+
+from strategy_core.cli._plain import plain
+from strategy_core.cli._run_request import add_spec_arguments, build_spec
+from strategy_core.cli._watching import signals_stop
+from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.sweeping import LONGEST, Sweeping, new_sweep
+from strategy_core.launcher.tried_change import refuse_beside_a_run
+from strategy_core.planning.inventory import probe
+from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
+from strategy_lab.profiles.errors import RunFolderError, SpecError
+from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
+from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
+from strategy_lab.profiles.sweep.record import Budget, Sweep, load
+from strategy_lab.profiles.sweep.results import Results, results
+from strategy_lab.profiles.sweep.text import interval_text, time_left
+
+HELP = "find the fastest configuration of a workload on this machine"
+EPILOG = (
+    "Each configuration runs for a few seconds as a normal run. The slower half stops after the "
+    "first two rounds, the leaders are repeated until their intervals separate or the budget is "
+    "used. Ctrl-C ends the sweep and keeps its runs; --resume goes on. Without --vary: strategies "
+    "that need one process, numbers of devices up to this machine's, and two batches. Exit "
+    "codes: 0 complete, 1 no configuration could be measured, 2 wrong request, 130 stopped."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    add_spec_arguments(parser)
+    budget = Budget()
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE,VALUE|AXES.yaml",
+        help="a RunSpec field and its values, such as devices=1,2,4 or batch=64,128 (also "
+        "algorithm, packs, strategy, loop, any dotted path); a plain number of devices is that of "
+        "replicas; or a YAML file with such fields (repeatable)",
+    )
+    parser.add_argument(
+        "--recipe",
+        choices=tuple(RECIPES),
+        help="ready axes: fit-or-loop, Keras fit against own loop",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=budget.length_s,
+        metavar="S",
+        help="length of the steps of one run (default: %(default)s; a run with slow steps goes on "
+        f"for at most {LONGEST} times that)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=budget.rounds,
+        metavar="N",
+        help=f"most runs of one configuration, 1 to {MOST_ROUNDS} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        metavar="M",
+        help="start no run after this time (default: no limit)",
+    )
+    parser.add_argument("--resume", metavar="NAME", help="go on with a sweep that was interrupted")
+    parser.add_argument("--show", metavar="NAME", help="only show what a sweep has found")
+    parser.add_argument("--dry-run", action="store_true", help="list the configurations, run none")
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        help="folder of the runs and of the sweep's file (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="the result as one JSON object")
+    parser.add_argument("--markdown", metavar="FILE", help="append a report for people")
+    parser.add_argument("--csv", metavar="FILE", help="write the table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Return 0 if the sweep is complete, 1 if nothing was measured, 130 if it was stopped."""
+    runs: Path = args.runs
+    if args.show is not None:
+        return _end(args, results(load(runs, args.show)))
+    sweep = _new(args) if args.resume is None else load(runs, args.resume)
+    _tell_plan(sweep)
+    if args.dry_run:
+        return 0
+    refuse_beside_a_run(runs)
+    with Launcher() as launcher:
+        sweeping = Sweeping(sweep, runs, launcher.launch, _tell_run)
+        with signals_stop(sweeping.cancel, launcher.close):
+            found = sweeping.go()
+    if sweeping.is_cancelled and found.now.turn is not None:
+        at = "" if str(runs) == "runs" else f" --runs {runs}"
+        _say(f"Stopped. To go on: strategy-lab sweep --resume {sweep.name}{at}")
+        _end(args, found)
+        return 128 + signal.SIGINT
+    return _end(args, found)
+
+
+def _new(args: argparse.Namespace) -> Sweep:
+    base = build_spec(args)
+    inventory = probe()
+    axes = read_axes(args.vary)
+    if args.recipe is not None:
+        axes = RECIPES[args.recipe] | axes
+    budget = Budget(args.seconds, args.rounds, args.minutes and args.minutes * 60)
+    if args.minutes is not None and not args.minutes > 0:
+        raise SpecError(f"--minutes {args.minutes:g} leaves no time", advice="Give more")
+    axes = axes or default_axes(base, inventory)
+    return new_sweep(base, axes, inventory, args.runs, budget)
+
+
+def _tell_plan(sweep: Sweep) -> None:
+    for item in sweep.left_out:
+        _say(f"Left out {item.label}: {item.reason}")
+    labels = [item.label for item in sweep.configurations]
+    _say(f"{sweep.name}: {len(labels)} configurations: {', '.join(labels)}")
+    _say(f"Compared with {labels[sweep.reference]}, the spec as given")
+
+
+def _tell_run(found: Results) -> None:
+    last = found.sweep.runs[-1]
+    label = found.sweep.configurations[last.configuration].label
+    if last.failure is not None:
+        said = f"failed: {last.failure}"
+    else:
+        item = next(item for item in found.table if item.index == last.configuration)
+        rate = interval_text(item.examples_per_second)
+        said = f"{last.step_ms:.1f} ms; {rate} examples/s over {len(item.runs)}"
+    left = time_left(found)
+    _say(f"Round {last.round}, {label}: {said}{f'; {left}' if left else ''}")
+
+
+def _end(args: argparse.Namespace, found: Results) -> int:
+    for path, mode, text in (
+        (args.markdown, "a", as_markdown),
+        (args.csv, "w", as_csv),
+    ):
+        if path:
+            _write(path, mode, text(found))
+    if args.json:
+        print(json.dumps(as_json(found), allow_nan=False))
+    else:
+        from strategy_core.cli._sweep_text import print_sweep
+
+        print_sweep(found, args.runs)
+    return 0 if found.winner is not None else 1
+
+
+def _write(path: str, mode: str, text: str) -> None:
+    try:
+        with Path(path).open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _say(line: str) -> None:
+    print(plain(line), file=sys.stderr, flush=True)

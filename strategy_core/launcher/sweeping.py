@@ -1,0 +1,247 @@
+"""Makes the runs of a sweep, one after the other, until it is over or cancelled.
+
+    sweep = new_sweep(base, axes, inventory, runs, Budget())
+    Sweeping(sweep, runs, lambda spec, folder: launcher.launch(spec, folder)).go()
+
+The file of the sweep is written before the first run and after each one. A sweep that was cancelled
+or killed goes on with the run that it was at.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from strategy_core.launcher.repetition import put_aside
+from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.sweep_axes import Axes, combine
+from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment
+from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.run.new_name import numbered_name, plain_name
+from strategy_lab.profiles.run.tags import LONGEST_TAG, set_tags
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_lab.profiles.sweep.contest import MOST_ROUNDS, Turn
+from strategy_lab.profiles.sweep.record import Budget, MeasuredRun, Sweep, save
+from strategy_lab.profiles.sweep.results import Results, results
+from strategy_lab.profiles.tables.store import load
+
+FEWEST_STEPS = 30
+"""A step time needs 16 steady steps; the first ones are warm-up."""
+LONGEST = 10
+"""A run with slow steps ends after this many times its length, however few steps it has."""
+LOOK_EVERY_S = 0.1
+_FITS_IN_A_NAME = 60
+_SHORTEST_S, _LONGEST_S = 0.1, 600.0
+
+
+class Handle(Protocol):
+    """What a sweep needs of a `RunHandle`."""
+
+    @property
+    def step(self) -> int | None: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def message(self) -> str | None: ...
+
+    def wait(self, timeout_s: float | None = None) -> bool: ...
+
+    def stop(self) -> int: ...
+
+
+Launch = Callable[[RunSpec, Path], Handle]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The run that is made now."""
+
+    turn: Turn
+    folder: Path
+    handle: Handle
+
+
+def new_sweep(base: RunSpec, axes: Axes, inventory: Inventory, runs: Path, budget: Budget) -> Sweep:
+    """Plan a sweep under a name that the folder does not have yet; raises SpecError."""
+    check_budget(budget)
+    base = base.with_changes({"reconfigure": []})
+    found = combine(base, axes, inventory)
+    return Sweep(
+        name=numbered_name(runs, ["sweep", Path(base.workload).stem]),
+        created_ns=time.time_ns(),
+        base=base.to_json(),
+        axes=axes,
+        configurations=found.configurations,
+        reference=found.reference,
+        left_out=found.left_out,
+        budget=budget,
+        seed=secrets.randbelow(2**31),
+    )
+
+
+def check_budget(budget: Budget) -> None:
+    """Raise SpecError for a budget that no sweep can keep."""
+    if not 1 <= budget.rounds <= MOST_ROUNDS:
+        raise SpecError(
+            f"{budget.rounds} is not a number of rounds", advice=f"Give 1 to {MOST_ROUNDS}"
+        )
+    if not _SHORTEST_S <= budget.length_s <= _LONGEST_S:
+        raise SpecError(
+            f"Runs of {budget.length_s:g} s of steps are not possible",
+            advice=f"Give {_SHORTEST_S:g} to {_LONGEST_S:g} seconds",
+        )
+    if budget.seconds is not None and not budget.seconds > 0:
+        raise SpecError("The time of a sweep has to be more than 0", advice="Give more minutes")
+
+
+class Sweeping:
+    """A sweep while it is made. `cancel` and the attributes may be used from any thread.
+
+    Args:
+      launch: starts a run.
+      say: takes the results after every run.
+      clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        runs: Path,
+        launch: Launch,
+        say: Callable[[Results], None] = lambda _found: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.sweep = sweep
+        self.progress: Progress | None = None
+        """The run that is made now; None between two runs."""
+        self._runs, self._launch, self._say, self._clock = runs, launch, say, clock
+        self._cancelled = threading.Event()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """End after the current step; the current run will be made again."""
+        self._cancelled.set()
+
+    def go(self) -> Results:
+        """Make the runs that are missing; raises LabError if a run cannot be started or saved."""
+        save(self.sweep, self._runs)
+        while True:
+            found = results(self.sweep)
+            if found.now.turn is None or self.is_cancelled:
+                return found
+            made = self._make(found.now.turn)
+            if made is None:
+                return found
+            self.sweep = msgspec.structs.replace(self.sweep, runs=[*self.sweep.runs, made])
+            save(self.sweep, self._runs)
+            self._say(results(self.sweep))
+
+    def _make(self, turn: Turn) -> MeasuredRun | None:
+        """Make and measure one run; None if it was cancelled."""
+        folder = self._runs / run_name(self.sweep, turn)
+        put_aside_unfinished(folder)
+        began = self._clock()
+        try:
+            handle = self._launch(run_spec(self.sweep, turn.configuration), folder)
+        except SpecError as error:
+            return self._failed(turn, folder, began, str(error))
+        self.progress = Progress(turn, folder, handle)
+        try:
+            is_whole = self._watch(handle)
+        finally:
+            self.progress = None
+        tag_run(folder, self.sweep.name)
+        if not is_whole:
+            return None
+        if handle.status not in ("stopped", "finished"):
+            return self._failed(turn, folder, began, handle.message or "the run failed")
+        return measured(turn, folder, self._clock() - began)
+
+    def _watch(self, handle: Handle) -> bool:
+        """Stop the run once its steps are long enough; returns False if it was cancelled."""
+        budget, first_at, is_stopped = self.sweep.budget, None, False
+        while not handle.wait(LOOK_EVERY_S):
+            now, step = self._clock(), handle.step
+            if first_at is None and step is not None:
+                first_at = now
+            length_s = 0.0 if first_at is None else now - first_at
+            is_long = length_s >= budget.length_s and (
+                (step or 0) + 1 >= FEWEST_STEPS or length_s >= LONGEST * budget.length_s
+            )
+            if not is_stopped and (is_long or self.is_cancelled):
+                if not is_long:
+                    handle.stop()
+                    handle.wait(None)
+                    return False
+                handle.stop()
+                is_stopped = True
+        return is_stopped or handle.status != "stopped"
+
+    def _failed(self, turn: Turn, folder: Path, began: float, why: str) -> MeasuredRun:
+        return MeasuredRun(
+            turn.configuration,
+            turn.round,
+            folder.name,
+            self._clock() - began,
+            failure=" ".join(why.split()),
+        )
+
+
+def run_spec(sweep: Sweep, configuration: int) -> RunSpec:
+    """The spec of one run: it goes on until the sweep stops it."""
+    changes = sweep.configurations[configuration].changes
+    own = {"steps": None, "capture.keep_xplane": False, "capture.contexts": False}
+    return parse_spec(sweep.base).with_changes(changes | own)
+
+
+def run_name(sweep: Sweep, turn: Turn) -> str:
+    """`sweep-digits-cnn-1-mirrored-cpu-4-2`: the sweep, the configuration, the round."""
+    label = plain_name(sweep.configurations[turn.configuration].label, _FITS_IN_A_NAME)
+    return f"{sweep.name}-c{turn.configuration + 1}-{label}-{turn.round}"
+
+
+def measured(turn: Turn, folder: Path, seconds: float) -> MeasuredRun:
+    """What a run brings to its sweep."""
+    try:
+        opened, timed = chosen_segment(load(folder))
+    except LabError as error:
+        why = str(error)
+        return MeasuredRun(turn.configuration, turn.round, folder.name, seconds, failure=why)
+    time_, examples = timed.time, timed.time.examples_per_step
+    return MeasuredRun(
+        configuration=turn.configuration,
+        round=turn.round,
+        run=folder.name,
+        seconds=seconds,
+        started_ns=timed.started_ns,
+        step_ms=time_.median_ms if examples else None,
+        examples_per_second=examples / time_.median_ms * 1e3 if examples else None,
+        num_replicas=opened.num_replicas,
+        failure=None if examples else "its steps did not record their examples",
+    )
+
+
+def put_aside_unfinished(folder: Path) -> None:
+    """Keep what an interrupted sweep left of this run under another name; raises LabError."""
+    if folder.exists():
+        put_aside(folder, load(folder).status.state)
+
+
+def tag_run(folder: Path, tag: str) -> None:
+    """Tag a run with its sweep, by which the Runs page groups; its run.json may be missing."""
+    try:
+        set_tags(folder, [tag[:LONGEST_TAG]])
+    except LabError:
+        return

@@ -1,0 +1,116 @@
+"""What a sweep says: intervals, Pareto fronts, sentences, formats, its file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.sweep import record
+from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
+from strategy_lab.profiles.sweep.record import LeftOut, Sweep
+from strategy_lab.profiles.sweep.results import results
+from strategy_lab.profiles.sweep.text import headline, time_left, what_was_done
+from tests.profiles.sweep.made_sweep import made_sweep, played
+
+RATES = {0: 100.0, 1: 150.0, 2: 149.0, 3: 40.0}
+
+
+@pytest.fixture(scope="module")
+def done() -> Sweep:
+    sweep = msgspec.structs.replace(
+        made_sweep(4), left_out=[LeftOut("batch | 63", "cannot be shared equally")]
+    )
+    return played(sweep, lambda turn: RATES[turn.configuration] * (1 + 0.02 * (turn.round % 3)))
+
+
+def test_an_interval_needs_three_runs(done: Sweep) -> None:
+    table = {item.index: item for item in results(done).table}
+    winner, slow = table[1].examples_per_second, table[3].examples_per_second
+    assert winner is not None
+    assert slow is not None
+    assert winner.low is not None
+    assert winner.high is not None
+    assert winner.low < winner.middle < winner.high
+    assert (slow.low, slow.high, table[3].of_reference) == (None, None, None)
+
+
+def test_a_pareto_front_leaves_out_what_is_slower_and_later(done: Sweep) -> None:
+    found = results(done)
+    # Steps: 640, 853, 1289 and 6400 ms; the first is the soonest, the second the fastest.
+    assert set(found.pareto("step_ms")) == {0, 1}
+    assert found.pareto("num_replicas") == [1]
+
+
+def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
+    equal = {0: 100.0, 1: 150.0, 2: 150.0}
+    sweep = played(
+        made_sweep(3),
+        lambda turn: (
+            equal[turn.configuration] * (1 + 0.02 * ((turn.round + turn.configuration) % 3))
+        ),
+    )
+    said = headline(results(sweep))
+    assert said.startswith("Best of 3 configurations: batch ")
+    assert "times (1." in said
+    assert "the default (batch 64); not distinguishable from batch " in said
+    assert "because" in what_was_done(results(sweep))
+    assert time_left(results(sweep)) == ""
+
+
+def test_a_sweep_without_a_run_and_one_that_failed_say_so() -> None:
+    assert headline(results(made_sweep(2))) == "Nothing is measured yet."
+    failed = played(made_sweep(2), lambda _turn: "broken")
+    assert headline(results(failed)) == "No configuration could be measured: all 2 failed."
+
+
+def test_the_winners_spec_has_its_changes(done: Sweep) -> None:
+    found = results(done)
+    assert found.winner is not None
+    assert found.spec(found.winner.index).global_batch_size == 128
+
+
+def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
+    found = results(done)
+    document = json.loads(json.dumps(as_json(found), allow_nan=False))
+    assert document["winner"]["spec"]["global_batch_size"] == 128
+    assert len(document["configurations"]) == 4
+    assert document["left_out"] == [{"label": "batch | 63", "reason": "cannot be shared equally"}]
+    rows = list(csv.DictReader(io.StringIO(as_csv(found))))
+    assert rows[0]["configuration"] == "batch 128"
+    assert rows[-1]["step_ms_low"] == ""
+    text = as_markdown(found)
+    assert "| batch 128 | 153 (" in text
+    assert "- batch \\| 63: cannot be shared equally" in text
+
+
+def test_a_sweep_is_read_as_it_was_written(done: Sweep, tmp_path: Path) -> None:
+    record.save(done, tmp_path)
+    assert record.load(tmp_path, "sweep-1") == done
+    assert list(record.names(tmp_path)) == ["sweep-1"]
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep-1.sweep.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"name": 3}', "\x00"],
+)
+def test_a_file_that_is_no_sweep_is_refused_in_a_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x.sweep.json").write_text(text)
+    with pytest.raises(LabError, match="is not a sweep"):
+        record.load(tmp_path, "x")
+
+
+def test_a_sweep_that_is_not_there_and_a_wrong_index_are_refused(
+    done: Sweep, tmp_path: Path
+) -> None:
+    with pytest.raises(LabError, match="has no sweep 'y'"):
+        record.load(tmp_path, "y")
+    record.save(msgspec.structs.replace(done, reference=9), tmp_path)
+    with pytest.raises(LabError, match="configurations that it does not have"):
+        record.load(tmp_path, "sweep-1")

@@ -73,7 +73,7 @@ class Results:
 
     @property
     def rivals(self) -> tuple[Result, ...]:
-        """Configurations that cannot be told from the winner."""
+        """Configurations whose difference to the winner is not significant."""
         return tuple(item for item in self.table if item.state == "not distinguishable")
 
     @property

@@ -10,7 +10,7 @@ _NAMED = 3
 
 
 def headline(found: Results) -> str:
-    """The answer, with its interval and what it cannot be told from."""
+    """The answer, with its interval and the configurations that may be equally fast."""
     winner, num = found.winner, len(found.table)
     if winner is None or winner.examples_per_second is None:
         if found.now.turn is None:

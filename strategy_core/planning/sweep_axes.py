@@ -200,7 +200,7 @@ def _check_axes(base: RunSpec, axes: Axes, inventory: Inventory) -> None:
 
 
 def _changes(base: RunSpec, asked: Mapping[str, Any], inventory: Inventory) -> dict[str, Any]:
-    """The fields of the spec that an axis' values stand for.
+    """The fields of the spec that the values of axes mean.
 
     A plain number of devices is that of replicas: of a strategy in several processes the number of
     workers with a device each.

@@ -32,7 +32,8 @@ NUM_STEPS = 1000
 STEP_PS = 20_000_000_000
 START_NS = 1_700_000_000_000_000_000
 NUM_KERNELS = 200
-Bytes = NDArray[np.uint8]
+Part = tuple[NDArray[np.uint8], NDArray[np.bool_]]
+"""Bytes of all events side by side, and which of them an event has."""
 
 _OURS = """
 import json, resource, sys, time
@@ -138,50 +139,68 @@ def write_profile(path: Path, num_events: int) -> int:
 
 
 def _events(count: int, first_correlation: int) -> bytes:
-    """Return events at equal distances, each with its stats, as the fields of a line."""
+    """Return events at equal distances, each with its stats, as the fields of a line.
+
+    Numbers are as short as they can be. Every fifth kernel has no op of the program.
+    """
     distance = NUM_STEPS * STEP_PS // count
     offset = np.arange(count, dtype=np.int64) * distance
-    kernel = np.arange(count, dtype=np.int64) % NUM_KERNELS
-    parts = [
-        _constant(count, b"\x08"),
-        _varint(kernel + 128, 2),
-        _constant(count, b"\x10"),
-        _varint(offset + 2**42, 7),
-        _constant(count, b"\x18"),
-        _varint(np.full(count, distance // 2), 4),
-        _stat(count, 1, b"\x18", _varint(first_correlation + np.arange(count) + 2**21, 4)),
-        _stat(count, 2, b"\x38", _varint(kernel + 300, 2)),
-        _stat(count, 3, b"\x38", _varint(kernel + 600, 2)),
-        _stat(count, 4, b"\x38", _varint(kernel + 900, 2)),
-        _stat(count, 5, b"\x38", _varint(kernel % 7 + 1200, 2)),
-        _stat(count, 6, b"\x20", _varint(kernel % 7 + 1, 1)),
-        _stat(count, 7, b"\x20", _varint(offset % (1 << 40) + 2**42, 7)),
-        _stat(count, 8, b"\x18", _varint(kernel + 2**28, 5)),
-    ]
-    body = np.concatenate(parts, axis=1)
-    head = _constant(count, b"\x22" + bytes([body.shape[1]]))
-    return np.concatenate([head, body], axis=1).tobytes()
-
-
-def _stat(count: int, stat: int, tag: bytes, value: Bytes) -> Bytes:
-    length = 3 + value.shape[1]
-    return np.concatenate(
-        [_constant(count, bytes([0x22, length, 0x08, stat]) + tag), value], axis=1
+    rng = np.random.default_rng(first_correlation)
+    kernel = rng.integers(0, NUM_KERNELS, count)
+    length = np.exp(rng.uniform(np.log(500_000), np.log(distance), count)).astype(np.int64)
+    has_op = kernel % 5 > 0
+    body = _beside(
+        _tag(count, b"\x08"),
+        _varint(kernel + 1),
+        _tag(count, b"\x10"),
+        _varint(offset),
+        _tag(count, b"\x18"),
+        _varint(length),
+        _stat(1, b"\x18", first_correlation + np.arange(count)),
+        _stat(2, b"\x38", kernel + 300),
+        _only(_stat(3, b"\x38", kernel + 600), has_op),
+        _only(_stat(4, b"\x38", kernel + 900), has_op),
+        _stat(5, b"\x38", kernel % 7 + 1200),
+        _stat(6, b"\x20", kernel % 7),
+        _stat(7, b"\x20", offset),
+        _stat(8, b"\x18", kernel + 2**28),
+        _stat(10, b"\x20", kernel % 3),
+        _stat(11, b"\x18", first_correlation + np.arange(count)),
+        _stat(12, b"\x20", offset // STEP_PS),
     )
+    size = body[1].sum(axis=1)
+    data, is_used = _beside(_tag(count, b"\x22"), _varint(size), body)
+    return data[is_used].tobytes()
 
 
-def _constant(count: int, data: bytes) -> Bytes:
-    return np.tile(np.frombuffer(data, np.uint8), (count, 1))
+def _stat(stat: int, tag: bytes, value: Any) -> Part:
+    count = len(value)
+    body = _beside(_tag(count, bytes([0x08, stat]) + tag), _varint(value))
+    return _beside(_tag(count, b"\x22"), _varint(body[1].sum(axis=1)), body)
 
 
-def _varint(values: Any, width: int) -> Bytes:
-    """Return values as varints of equal width."""
+def _only(part: Part, has: NDArray[np.bool_]) -> Part:
+    return part[0], part[1] & has[:, None]
+
+
+def _beside(*parts: Part) -> Part:
+    return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
+
+
+def _tag(count: int, data: bytes) -> Part:
+    found = np.tile(np.frombuffer(data, np.uint8), (count, 1))
+    return found, np.ones(found.shape, bool)
+
+
+def _varint(values: Any) -> Part:
     rest = np.asarray(values, np.int64)
-    out = np.empty((len(rest), width), np.uint8)
+    width = max((int(rest.max(initial=0)).bit_length() + 6) // 7, 1)
+    out, is_used = np.empty((len(rest), width), np.uint8), np.empty((len(rest), width), bool)
     for place in range(width):
-        out[:, place] = (rest & 0x7F) | (0x80 if place < width - 1 else 0)
+        is_used[:, place] = (rest > 0) | (place == 0)
+        out[:, place] = (rest & 0x7F) | np.where(rest >= 0x80, 0x80, 0)
         rest = rest >> 7
-    return out
+    return out, is_used
 
 
 def _step_marks() -> bytes:
@@ -206,6 +225,9 @@ def _plane(name: str, lines: Sequence[bytes], kind: str) -> bytes:
         "occupancy",
         "_c",
         "step_num",
+        "context_id",
+        "_p",
+        "group_id",
     ]
     names = dict(enumerate(stats, start=1))
     for number in range(NUM_KERNELS):
@@ -213,7 +235,7 @@ def _plane(name: str, lines: Sequence[bytes], kind: str) -> bytes:
         names[number + 600] = f"model/layer_{number}/MatMul:MatMul"
         names[number + 900] = f"fusion.{number}"
     names |= {number + 1200: f"jit_module_{number}" for number in range(7)}
-    events = {number + 128: f"{kind}_{number}" for number in range(NUM_KERNELS)} | {400: "train"}
+    events = {number + 1: f"{kind}_{number}" for number in range(NUM_KERNELS)} | {400: "train"}
     entries = [
         _field(tag, _number(1, key) + _field(2, _number(1, key) + _field(2, text.encode())))
         for tag, known in ((4, events), (5, names))

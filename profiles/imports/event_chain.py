@@ -19,7 +19,7 @@ EVENTS_TAG = 0x22
 PADDING = b"\0" * 64
 """To be appended to a buffer: the readers look ahead by less than this."""
 
-_BLOCK_BYTES = 1 << 15
+_BLOCK_BYTES = 1 << 13
 _EVENT = re.compile(
     rb"\x22(?:[\x00-\x7f]|[\x80-\xff][\x00-\x7f])\x08[\x80-\xff]{0,4}[\x00-\x7f]\x10", re.DOTALL
 )
@@ -37,7 +37,7 @@ class Chain:
     """The position of the first byte that belongs to none of them."""
 
 
-def follow(buffer: Bytes, data: bytes, begin: int, end: int) -> Chain:
+def follow(buffer: Bytes, data: bytearray, begin: int, end: int) -> Chain:
     """Return the events that follow each other from `begin`, as far as they end before `end`.
 
     `data` are the same bytes as `buffer`, which is padded with `PADDING`.
@@ -46,7 +46,11 @@ def follow(buffer: Bytes, data: bytes, begin: int, end: int) -> Chain:
     if len(guesses) < 2:
         return _follow_one(data, begin, end)
     borders = np.append(guesses[1:], end)
-    starts, ends, reached = _follow_all(buffer, guesses, borders, end)
+    starts_of_all, ends_of_all, counts, reached = _follow_all(buffer, guesses, borders, end)
+    if (reached[:-1] == guesses[1:]).all():
+        return Chain(starts_of_all, ends_of_all, int(reached[-1]))
+    cuts = np.cumsum(counts)[:-1]
+    starts, ends = np.split(starts_of_all, cuts), np.split(ends_of_all, cuts)
     parts: list[tuple[Ints, Ints]] = []
     at = begin
     for number, guess in enumerate(guesses.tolist()):
@@ -63,7 +67,7 @@ def follow(buffer: Bytes, data: bytes, begin: int, end: int) -> Chain:
     return Chain(np.concatenate(starts_of), np.concatenate(ends_of), at)
 
 
-def _guesses(data: bytes, begin: int, end: int) -> Ints:
+def _guesses(data: bytearray, begin: int, end: int) -> Ints:
     found = [begin]
     for place in range(begin + _BLOCK_BYTES, end - _BLOCK_BYTES, _BLOCK_BYTES):
         match = _EVENT.search(data, place, place + _BLOCK_BYTES)
@@ -72,7 +76,7 @@ def _guesses(data: bytes, begin: int, end: int) -> Ints:
     return np.asarray(found, np.int64)
 
 
-def _follow_one(data: bytes, begin: int, until: int, end: int | None = None) -> Chain:
+def _follow_one(data: bytearray, begin: int, until: int, end: int | None = None) -> Chain:
     """Follow one chain until it reaches `until`; events end before `end`."""
     last = until if end is None else end
     starts, ends, at = [], [], begin
@@ -96,15 +100,19 @@ def _follow_one(data: bytes, begin: int, until: int, end: int | None = None) -> 
 
 def _follow_all(
     buffer: Bytes, guesses: Ints, borders: Ints, end: int
-) -> tuple[list[Ints], list[Ints], Ints]:
-    """Follow the chains from all guesses together, each until it reaches its border."""
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Follow the chains from all guesses together, each until it reaches its border.
+
+    Returns begins and ends of the events of all chains in turn, the number of events of each chain,
+    and where each stopped.
+    """
     at = guesses.copy()
     going = np.arange(len(at))
     turns: list[tuple[Ints, Ints, Ints]] = []
     while going.size:
         place = at[going]
         is_event = buffer[place] == EVENTS_TAG
-        lengths, first = read_varints(buffer, place + 1)
+        lengths, first = _lengths(buffer, place + 1)
         after = first + lengths
         is_event &= (lengths >= 0) & (lengths < end) & (after <= end)
         if not is_event.all():
@@ -113,8 +121,19 @@ def _follow_all(
         at[going] = after
         going = going[after < borders[going]]
     chain = np.concatenate([turn[0] for turn in turns])
-    order = np.argsort(chain, kind="stable")
+    few = chain.astype(np.uint16) if len(guesses) < 1 << 16 else chain
+    order = np.argsort(few, kind="stable")  # of 16 bits, without comparisons
     starts = np.concatenate([turn[1] for turn in turns])[order]
     ends = np.concatenate([turn[2] for turn in turns])[order]
-    cuts = np.cumsum(np.bincount(chain, minlength=len(guesses)))[:-1]
-    return np.split(starts, cuts), np.split(ends, cuts), at
+    return starts, ends, np.bincount(chain, minlength=len(guesses)), at
+
+
+def _lengths(buffer: Bytes, positions: Ints) -> tuple[Ints, Ints]:
+    """Return the varint at each position and the position after it; most have one or two bytes."""
+    low = buffer[positions]
+    high = buffer[positions + 1]
+    is_long = low >= 0x80
+    if (is_long & (high >= 0x80)).any():
+        return read_varints(buffer, positions)
+    lengths = (low & 0x7F) + (high.astype(np.int64) * is_long << 7)
+    return lengths, positions + 1 + is_long

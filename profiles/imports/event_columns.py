@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture.wire import Bytes, Ints, read_event_times, read_varints
+from strategy_lab.profiles.imports.event_shapes import DURATION, KIND, OFFSET, Shape, Shapes, Words
 
 _METADATA_ID, _STATS = 0x08, 0x22
 _NUMBERS = (0x18, 0x20, 0x38)
@@ -28,74 +29,118 @@ LARGEST_PS = 2**62
 class EventColumns:
     """Events of a line; times in ps since the line's start."""
 
-    metadata_id: Ints
+    kind: Ints
     offset_ps: Ints
     duration_ps: Ints
-    stats: dict[str, Ints]
+    stats: Mapping[str, Ints]
+    """The stats that any event has; -1 for an event without it."""
 
     def __len__(self) -> int:
-        return len(self.metadata_id)
+        return len(self.kind)
+
+    def take(self, index: Ints) -> EventColumns:
+        return EventColumns(
+            self.kind[index],
+            self.offset_ps[index],
+            self.duration_ps[index],
+            {name: column[index] for name, column in self.stats.items()},
+        )
 
 
-def read_events(
-    buffer: Bytes,
-    starts: Ints,
-    ends: Ints,
-    wanted: Mapping[int, str],
-    is_kept: Callable[[Ints], NDArray[np.bool_]],
-) -> EventColumns:
-    """Return the events between these positions that have valid times.
+@dataclass(slots=True)
+class EventDecoder:
+    """Decodes the events of one plane."""
 
-    `wanted` has the names of the stats to read by their metadata ids; `is_kept` says of metadata
-    ids which events to decode. The buffer is padded with `event_chain.PADDING`.
-    """
-    parts = [
-        _read_batch(buffer, starts[at : at + _BATCH], ends[at : at + _BATCH], wanted, is_kept)
-        for at in range(0, len(starts), _BATCH)
-    ]
-    return joined(parts, wanted)
+    wanted: Mapping[int, str]
+    """Names of the stats to read, by their ids."""
+    kind_of: Callable[[Ints], Ints]
+    """Returns the kinds of metadata ids, -1 for those whose events are not decoded."""
+    shapes: Shapes
+
+    def read(self, buffer: Bytes, starts: Ints, ends: Ints) -> EventColumns:
+        """Return the events between these positions that have valid times.
+
+        The buffer is padded with `event_chain.PADDING`.
+        """
+        return joined(
+            [
+                self._read_batch(buffer, starts[at : at + _BATCH], ends[at : at + _BATCH])
+                for at in range(0, len(starts), _BATCH)
+            ]
+        )
+
+    def _read_batch(self, buffer: Bytes, starts: Ints, ends: Ints) -> EventColumns:
+        parts: list[EventColumns] = []
+        places: list[Ints] = []
+        for shape, index, rows in self.shapes.split(buffer, starts, ends):
+            kept, columns = (
+                self._one_by_one(buffer, starts[index], ends[index])
+                if shape is None
+                else self._of_shape(shape, rows)
+            )
+            parts.append(columns)
+            places.append(index if kept is None else index[kept])
+        if len(parts) == 1:
+            return parts[0]
+        return joined(parts).take(np.argsort(np.concatenate(places), kind="stable"))
+
+    def _of_shape(self, shape: Shape, rows: Words) -> tuple[Ints | None, EventColumns]:
+        kind = self.kind_of(shape.number(rows, KIND))
+        offset, duration = shape.number(rows, OFFSET), shape.number(rows, DURATION)
+        fits = _fits(kind, offset, duration)
+        if fits.all():
+            kept = None
+        else:
+            kept = np.flatnonzero(fits)
+            kind, offset, duration, rows = kind[kept], offset[kept], duration[kept], rows[kept]
+        stats = {
+            name: shape.number(rows, name) for name in self.wanted.values() if name in shape.numbers
+        }
+        return kept, EventColumns(kind, offset, duration, stats)
+
+    def _one_by_one(self, buffer: Bytes, starts: Ints, ends: Ints) -> tuple[Ints, EventColumns]:
+        """Decode events of any form, one field of all after the other."""
+        kept = np.flatnonzero((ends > starts) & (buffer[starts] == _METADATA_ID))
+        ids, after = read_varints(buffer, starts[kept] + 1)
+        kind = self.kind_of(ids)
+        known = kind >= 0
+        kept, kind, after = kept[known], kind[known], after[known]
+        ends = ends[kept]
+        offset, duration, at = read_event_times(buffer, np.minimum(after, ends), ends)
+        stats = _read_stats(buffer, np.minimum(at, ends), ends, self.wanted)
+        columns = EventColumns(kind, offset, duration, stats)
+        fits = np.flatnonzero((at <= ends) & _fits(kind, offset, duration))
+        return kept[fits], columns.take(fits)
 
 
-def joined(parts: Sequence[EventColumns], wanted: Mapping[int, str]) -> EventColumns:
-    """Return the events of several pieces of one line; `wanted` names their stats."""
+def _fits(kind: Ints, offset: Ints, duration: Ints) -> NDArray[np.bool_]:
+    fits: NDArray[np.bool_] = (kind >= 0) & (offset >= 0) & (duration >= 0)
+    return fits & (offset < LARGEST_PS) & (duration < LARGEST_PS)
+
+
+def joined(parts: Sequence[EventColumns]) -> EventColumns:
+    """Return the events of several parts of one line."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
         none = np.zeros(0, np.int64)
-        return EventColumns(none, none, none, dict.fromkeys(wanted.values(), none))
+        return EventColumns(none, none, none, {})
     return EventColumns(
-        np.concatenate([part.metadata_id for part in parts]),
+        np.concatenate([part.kind for part in parts]),
         np.concatenate([part.offset_ps for part in parts]),
         np.concatenate([part.duration_ps for part in parts]),
-        {
-            name: np.concatenate([part.stats[name] for part in parts])
-            for name in dict.fromkeys(wanted.values())
-        },
+        {name: _joined_stat(parts, name) for name in sorted({n for p in parts for n in p.stats})},
     )
 
 
-def _read_batch(
-    buffer: Bytes,
-    starts: Ints,
-    ends: Ints,
-    wanted: Mapping[int, str],
-    is_kept: Callable[[Ints], NDArray[np.bool_]],
-) -> EventColumns:
-    fits = (ends > starts) & (buffer[starts] == _METADATA_ID)
-    if not fits.all():
-        starts, ends = starts[fits], ends[fits]
-    ids, after = read_varints(buffer, starts + 1)
-    kept = is_kept(ids)
-    if not kept.all():
-        ids, after, ends = ids[kept], after[kept], ends[kept]
-    offset, duration, at = read_event_times(buffer, np.minimum(after, ends), ends)
-    stats = _read_stats(buffer, np.minimum(at, ends), ends, wanted)
-    fits = (at <= ends) & (offset >= 0) & (duration >= 0)
-    fits &= (offset < LARGEST_PS) & (duration < LARGEST_PS)
-    if fits.all():
-        return EventColumns(ids, offset, duration, stats)
-    stats = {name: column[fits] for name, column in stats.items()}
-    return EventColumns(ids[fits], offset[fits], duration[fits], stats)
+def _joined_stat(parts: Sequence[EventColumns], name: str) -> Ints:
+    column = np.full(sum(map(len, parts)), -1, np.int64)
+    at = 0
+    for part in parts:
+        if name in part.stats:
+            column[at : at + len(part)] = part.stats[name]
+        at += len(part)
+    return column
 
 
 def _read_stats(

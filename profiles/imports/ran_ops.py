@@ -10,18 +10,19 @@ import pyarrow as pa
 from strategy_lab.profiles.imports import tables
 from strategy_lab.profiles.imports.host_profile import HostProfile
 from strategy_lab.profiles.imports.spans import OTHER
+from strategy_lab.profiles.tables.columns import first_of_each
 
 
 def ran_ops(host: HostProfile, worker: int, first_replica: int, devices: Sequence[str]) -> pa.Table:
     """Return each op once per device and replica that ran it. Variables are not in a profile."""
     spans = host.spans
     at = np.flatnonzero((spans.category != OTHER) & ((spans.device >= 0) | (spans.replica >= 0)))
-    rows = spans.take(at)
+    device, replica = spans.device[at] + 1, spans.replica[at] + 1
+    key = (device.astype(np.int64) * (int(replica.max(initial=0)) + 1) + replica) * (
+        len(host.texts.all) + 1
+    ) + spans.name[at]
+    rows = spans.take(at[first_of_each(key)])
     where = tables.device_of_rows(host, rows)
-    num_names = len(host.texts.all) + 1
-    key = ((where * (1 << 16)) + rows.replica + 1) * num_names + rows.name
-    _, first = np.unique(key, return_index=True)
-    rows, where = rows.take(first), where[first]
     columns = {
         "kind": pa.array(["op"] * len(rows), pa.string()),
         "name": tables.texts(rows.name, host.texts.all),

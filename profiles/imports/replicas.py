@@ -35,24 +35,27 @@ class Replicas:
 def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Replicas:
     """Return the replicas of a host's events; `names` are the texts of `spans.name`."""
     by_name = _by_name(names)
-    busy = np.unique(spans.device[spans.device >= 0])
-    of_event = np.full(len(spans), -1, np.int64)
-    named = by_name[spans.name] if len(spans) else of_event
+    num_events = np.bincount(spans.device + 1, minlength=1)[1:]
+    busy = np.flatnonzero(num_events)
     if not len(busy):
+        of_event = np.full(len(spans), -1, np.int64)
+        named = by_name[spans.name]
         is_op = (spans.category != OTHER) & (named >= 0)
         of_event[is_op] = named[is_op]
         count = int(of_event.max(initial=-1)) + 1
         if count == 0:
             return Replicas((), of_event, "")
         return Replicas((-1,) * count, of_event, "the names of the ops (replica_N/)")
-    on_device = spans.device >= 0
-    count = int(named[on_device].max(initial=-1)) + 1
+    at = np.flatnonzero(spans.device >= 0)
+    named = by_name[spans.name[at]]
+    count = int(named.max(initial=-1)) + 1
     if count <= len(busy):
-        place = np.full(num_devices + 1, -1, np.int64)
+        place = np.full(num_devices + 1, -1)  # the last is the host
         place[busy] = np.arange(len(busy))
-        of_event = np.where(on_device, place[spans.device], -1)
-        return Replicas(tuple(busy.tolist()), of_event, "the devices that ran anything")
-    of_event = np.where(on_device, named, -1)
+        of_device: Ints = place[spans.device]
+        return Replicas(tuple(busy.tolist()), of_device, "the devices that ran anything")
+    of_event = np.full(len(spans), -1, np.int64)
+    of_event[at] = named
     devices = []
     for replica in range(count):
         own = spans.device[of_event == replica]

@@ -73,7 +73,7 @@ class Spans:
             kind = np.int32 if column.name in _SMALL else np.int64
             is_array = isinstance(value, np.ndarray)
             made[column.name] = (
-                value.astype(kind, copy=False) if is_array else np.full(length, value, kind)
+                value.astype(kind, copy=False) if is_array else _same(length, kind(value))
             )
         return Spans(**made)
 
@@ -84,8 +84,17 @@ class Spans:
         if not parts:
             return Spans.of(0)
         return Spans(
-            *(
-                np.concatenate([getattr(part, column.name) for part in parts])
-                for column in fields(Spans)
-            )
+            *(_joined([getattr(part, column.name) for part in parts]) for column in fields(Spans))
         )
+
+
+def _same(length: int, value: Any) -> Ints:
+    """Return a column with one value for all, which takes no memory."""
+    return np.broadcast_to(value, length)
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    values = {int(part[0]) if len(part) else None for part in parts if not part.strides[0]}
+    if len(values) == 1 and None not in values and not any(part.strides[0] for part in parts):
+        return _same(sum(map(len, parts)), parts[0][0])
+    return np.concatenate(parts)

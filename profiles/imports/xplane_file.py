@@ -11,9 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
+from strategy_lab.profiles.imports.event_columns import EventDecoder
 from strategy_lab.profiles.imports.event_names import is_left_out
+from strategy_lab.profiles.imports.event_shapes import Shapes
+from strategy_lab.profiles.imports.file_pieces import FilePieces
+from strategy_lab.profiles.imports.kind_table import KindTable
 from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
 from strategy_lab.profiles.imports.recording import (
     EPOCH_NS,
@@ -51,11 +53,11 @@ def read_xplane(path: Path, host: str = "") -> Recording:
         if not path.stat().st_size:
             return found
         with closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as buffer:
-            _read_space(buffer, found)
+            _read_space(buffer, FilePieces(file), found)
     return found
 
 
-def _read_space(buffer: mmap.mmap, found: Recording) -> None:
+def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None:
     planes = []
     try:
         for number, kind, begin, end in fields(buffer, 0, len(buffer)):
@@ -77,7 +79,7 @@ def _read_space(buffer: mmap.mmap, found: Recording) -> None:
     # Devices first: if there are too many events, those of the host are left out.
     order = sorted(range(len(planes)), key=lambda i: not planes[i].name.startswith("/device:"))
     for index in order:
-        found.planes.append(_read_plane(buffer, planes[index], names[index], found))
+        found.planes.append(_read_plane(buffer, pieces, planes[index], names[index], found))
 
 
 def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
@@ -101,25 +103,25 @@ def _names_of(buffer: Buffer, plane: _PlaneParts) -> PlaneNames:
 
 
 def _read_plane(
-    buffer: mmap.mmap, parts: _PlaneParts, names: PlaneNames, found: Recording
+    buffer: mmap.mmap, pieces: FilePieces, parts: _PlaneParts, names: PlaneNames, found: Recording
 ) -> Plane:
-    kind_ids = np.asarray(sorted(names.kinds), np.int64)
-    kinds = [names.kinds[int(key)] for key in kind_ids]
+    kind_ids = sorted(names.kinds)
+    kinds = [names.kinds[key] for key in kind_ids]
     plane = Plane(parts.name, kinds, [], names.own, names.stats)
-    reader = LineReader(
-        buffer,
-        kind_ids,
-        np.asarray([is_left_out(kind.name) for kind in kinds], bool),
-        {key: name for key, name in names.stats.items() if name in (*INTEGER_STATS, *TEXT_STATS)},
+    wanted = {
+        key: name for key, name in names.stats.items() if name in (*INTEGER_STATS, *TEXT_STATS)
+    }
+    decoder = EventDecoder(
+        wanted, KindTable(kind_ids, [is_left_out(kind.name) for kind in kinds]).find, Shapes(wanted)
     )
+    reader = LineReader(buffer, pieces, decoder)
     problems = [parts.damage] if parts.damage else []
     if names.num_damaged:
         problems.append(f"{names.num_damaged:,} names cannot be read")
     for begin, end in parts.parts.get(_LINES, []):
         kept = sum(len(line) for each in found.planes for line in each.lines)
         kept += sum(len(line) for line in plane.lines)
-        line = reader.read(begin, end, found.start_ns, MOST_EVENTS - kept)
-        plane.lines.append(line)
+        plane.lines.append(reader.read(begin, end, found.start_ns, MOST_EVENTS - kept))
     found.num_events += reader.num_events
     found.num_left_out += reader.num_left_out
     problems += reader.problems

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from strategy_lab.profiles.imports import event_chain
-from strategy_lab.profiles.imports.event_columns import EventColumns, joined, read_events
+from strategy_lab.profiles.imports.event_columns import EventColumns, EventDecoder, joined
+from strategy_lab.profiles.imports.file_pieces import FilePieces
 from strategy_lab.profiles.imports.proto_fields import (
     BYTES,
     VARINT,
@@ -18,9 +15,8 @@ from strategy_lab.profiles.imports.proto_fields import (
     fields,
     signed,
 )
-from strategy_lab.profiles.imports.recording import EPOCH_NS, Ints, Line
+from strategy_lab.profiles.imports.recording import EPOCH_NS, Line
 
-_PIECE_BYTES = 1 << 25
 _ID, _NAME, _TIMESTAMP_NS, _DISPLAY_NAME = 1, 2, 3, 11
 _LATEST_NS = 2**61
 """Later times (after 2043) are damage; a length added to one still fits into 64 bits."""
@@ -41,12 +37,8 @@ class LineReader:
     """Reads the lines of one plane, and counts what it leaves out."""
 
     buffer: mmap.mmap
-    kind_ids: Ints
-    """The metadata ids of the plane's kinds of events, ascending."""
-    is_dropped: NDArray[np.bool_]
-    """By kind: bookkeeping, counted and not decoded."""
-    wanted: Mapping[int, str]
-    """Names of the stats to read, by their ids."""
+    pieces: FilePieces
+    decoder: EventDecoder
     num_events: int = 0
     num_left_out: int = 0
     problems: list[str] = field(default_factory=list)
@@ -69,11 +61,11 @@ class LineReader:
         origin_ns = head.timestamp_ns
         if origin_ns < EPOCH_NS:
             origin_ns += start_ns
-        columns = joined(parts, self.wanted)
+        columns = joined(parts)
         return Line(
             name,
             head.thread,
-            np.searchsorted(self.kind_ids, columns.metadata_id),
+            columns.kind,
             origin_ns + columns.offset_ps // 1000,
             origin_ns + (columns.offset_ps + columns.duration_ps) // 1000,
             columns.stats,
@@ -100,25 +92,10 @@ class LineReader:
 
     def _read_piece(self, at: int, end: int) -> tuple[int, EventColumns, str | None]:
         """Return the position after the events that follow each other from `at`, and the events."""
-        last = min(end, at + _PIECE_BYTES)
-        data = self.buffer[at:last] + event_chain.PADDING
-        chain = event_chain.follow(np.frombuffer(data, np.uint8), data, 0, last - at)
-        columns = read_events(
-            np.frombuffer(data, np.uint8), chain.starts, chain.ends, self.wanted, self._is_kept
-        )
+        buffer, chain = self.pieces.events(at, end)
+        columns = self.decoder.read(buffer, chain.starts, chain.ends)
         self.num_events += len(chain.starts)
         self.num_left_out += len(chain.starts) - len(columns)
-        # The pages of the file that were read count as memory of this process until then.
-        page = at - at % mmap.PAGESIZE
-        self.buffer.madvise(mmap.MADV_DONTNEED, page, last - page)
         if not len(chain.starts):
             return end, columns, f"an event at byte {at:,} is cut off or damaged"
         return at + chain.stop, columns, None
-
-    def _is_kept(self, ids: Ints) -> NDArray[np.bool_]:
-        """Return which events have a known kind that is no bookkeeping."""
-        if not len(self.kind_ids):
-            return np.zeros(len(ids), bool)
-        place = np.minimum(np.searchsorted(self.kind_ids, ids), len(self.kind_ids) - 1)
-        kept: NDArray[np.bool_] = (self.kind_ids[place] == ids) & ~self.is_dropped[place]
-        return kept

@@ -75,6 +75,17 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(is_there) + low, (np.cumsum(is_there) - 1)[offset]
 
 
+def first_of_each(values: Ints) -> Ints:
+    """Return the index of the first entry with each distinct value, in the order of the values."""
+    low = int(values.min()) if values.size else 0
+    span = int(values.max()) - low + 1 if values.size else 0
+    if span > 4 * len(values) + 1024:
+        return np.unique(values, return_index=True)[1]
+    first = np.full(span, -1, np.int64)
+    first[values[::-1] - low] = np.arange(len(values))[::-1]  # of equal ones, the last counts
+    return first[first >= 0]
+
+
 def mean(values: Floats) -> float | None:
     """Return the mean of the finite values, or None if there are none."""
     known = values[np.isfinite(values)]

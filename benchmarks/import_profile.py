@@ -3,7 +3,8 @@
     python -m benchmarks.import_profile [--events 3000000] [--rounds 3] [--xprof-venv PATH]
 
 The file is made here: four GPUs with two streams each, their launches on four threads, a thousand
-annotated steps; an event has the stats that TensorFlow's profiler writes, in all about 100 bytes.
+annotated steps; an event has the stats that TensorFlow's profiler writes, in all about 100 bytes,
+its numbers as many bytes as they need.
 Ours is everything from the file to the tables of a run. The other readers do less: TensorFlow's
 protobuf message is only parsed and its durations are added up, XProf (if its virtual environment
 exists) makes its overview page. Every round runs in a process of its own, the sides in turn.
@@ -84,7 +85,9 @@ def main() -> None:
             for side, (python, script) in sides.items():
                 home = folder / f"{side.split()[0]}-{turn}"
                 home.mkdir()
-                found[side].append(_child(python, script, str(file), str(home)))
+                own = home / file.name  # XProf keeps its results beside the file
+                own.hardlink_to(file)
+                found[side].append(_child(python, script, str(own), str(home)))
         print(f"{'':16}{'median':>9}{'least':>9}{'processor':>11}{'memory':>10}")
         for side, rounds in found.items():
             print(_line(side, rounds))

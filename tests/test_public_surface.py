@@ -56,6 +56,8 @@ TABLES = {
     "spans": "step worker device replica name op category start_ns duration_ns clock",
     "contexts": "seq thread context replica call file line depth parent",
     "memory": "worker device step bytes_in_use peak_bytes source",
+    "resources": "at_ns interval_ms worker generation cores resident_bytes num_cores busy_cores "
+    "stolen_cores",
     "marks": "segment step worker replica device compute_ms wait_ms reduce_ms start_ns",
     "core_steps": "step worker replica core device wall_ms compute_ms wait_ms transfer_ms input_ms "
     "idle_ms clock",

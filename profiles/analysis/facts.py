@@ -14,6 +14,7 @@ from strategy_lab.profiles.analysis.causes import HeldUp, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
+from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_lab.profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
@@ -73,6 +74,8 @@ class Facts:
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
     memory: tuple[DeviceMemory, ...]
+    load: MachineLoad | None
+    """None if the CPUs were not sampled while it trained."""
     num_hosts: int
     """Machines that the run's processes named; 0 if none did."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
@@ -104,6 +107,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         memory=memory_use(profile),
+        load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
     )

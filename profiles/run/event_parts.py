@@ -8,7 +8,9 @@ from msgspec import Meta, Struct
 
 from strategy_lab.profiles.spec.field_types import (
     Bytes,
+    Cores,
     Count,
+    Generation,
     Ms,
     Name,
     Small,
@@ -83,6 +85,17 @@ class InterfaceCounts(Struct, frozen=True):
     """Number of frames sent."""
     received_packets: Count | None = None
     """Number of frames received."""
+
+
+class ProcessUse(Struct, frozen=True):
+    """What a worker process used of its machine since the sample before."""
+
+    worker: Worker
+    generation: Generation
+    cores: Cores
+    """CPU time per second, of the processes that it started, too."""
+    resident_bytes: Bytes | None
+    """Its memory now; null if it has ended meanwhile."""
 
 
 class ImportedFile(Struct, frozen=True):

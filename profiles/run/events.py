@@ -23,6 +23,7 @@ from strategy_lab.profiles.run.event_parts import (
     ImportedFile,
     InterfaceCounts,
     LinkCounts,
+    ProcessUse,
     ServedVariable,
     Server,
     TableFile,
@@ -30,6 +31,7 @@ from strategy_lab.profiles.run.event_parts import (
 )
 from strategy_lab.profiles.spec.field_types import (
     Bytes,
+    Cores,
     Count,
     Counts,
     Devices,
@@ -342,6 +344,21 @@ class MemorySampled(Recorded, frozen=True, tag="memory"):
     """`tensorflow-allocator` or `process-resident`."""
 
 
+class ResourcesSampled(Recorded, frozen=True, tag="resources"):
+    """Launcher: what the run's processes and all programs of this machine used of its CPUs."""
+
+    interval_ms: Ms
+    """Time since the sample before, over which the use is a mean."""
+    num_cores: Count
+    """CPUs of the machine."""
+    busy_cores: Cores
+    """CPU time per second of all programs together, those of this run included."""
+    stolen_cores: Cores
+    """CPU time per second that the hypervisor gave to other virtual machines."""
+    processes: Annotated[list[ProcessUse], Meta(max_length=MOST_WORKERS)]
+    """The living processes that this launcher started."""
+
+
 class ClockMeasured(Recorded, frozen=True, tag="clock"):
     """How far the reference worker's wall clock is from this worker's, or why that is unknown.
 
@@ -523,6 +540,7 @@ Event: TypeAlias = (
     | VariablesServed
     | MemorySampled
     | LinkBytes
+    | ResourcesSampled
     | ClockMeasured
     | CommandSent
     | CommandAnswered

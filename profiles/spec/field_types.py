@@ -30,6 +30,8 @@ Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 Bytes = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "bytes"})]
 TimeNs = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "ns"})]
 Ms = Annotated[float, Meta(ge=0.0, le=LONGEST_MS, extra={"unit": "ms"})]
+Cores = Annotated[float, Meta(ge=0.0, le=1e6, extra={"unit": "cores"})]
+"""CPU time per time."""
 SignedMs = Annotated[float, Meta(ge=-LONGEST_MS, le=LONGEST_MS, extra={"unit": "ms"})]
 Worker = Annotated[
     int, Meta(ge=0, lt=MOST_WORKERS, description="Number of the process in its run, from 0.")

@@ -10,7 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.events import Imported, MemorySampled, Retraced, SegmentOpened
+from strategy_lab.profiles.run.events import (
+    Imported,
+    MemorySampled,
+    ResourcesSampled,
+    Retraced,
+    SegmentOpened,
+)
 from strategy_lab.profiles.run.step_columns import UNKNOWN, Bools, Ints, StepColumns
 from strategy_lab.profiles.tables.link_rows import link_rows
 from strategy_lab.profiles.tables.schema import TABLES
@@ -139,6 +145,27 @@ def memory_table(sources: Sequence[EventSource]) -> pa.Table:
     names = ("device", "step", "bytes_in_use", "peak_bytes", "source")
     columns = {name: [getattr(event, name) for event in samples] for name in names}
     return pa.table({"worker": [worker for worker, _ in found], **columns}, TABLES["memory"])
+
+
+def resources_table(sources: Sequence[EventSource]) -> pa.Table:
+    """Return one row per sample of the CPUs and process of the run."""
+    rows = [
+        {
+            "at_ns": event.at_ns,
+            "interval_ms": event.interval_ms,
+            "worker": process.worker,
+            "generation": process.generation,
+            "cores": process.cores,
+            "resident_bytes": process.resident_bytes,
+            "num_cores": event.num_cores,
+            "busy_cores": event.busy_cores,
+            "stolen_cores": event.stolen_cores,
+        }
+        for source in sources
+        for event in source.of_kind(ResourcesSampled)
+        for process in event.processes
+    ]
+    return pa.Table.from_pylist(rows, schema=TABLES["resources"])
 
 
 def links_table(sources: Sequence[EventSource]) -> pa.Table:

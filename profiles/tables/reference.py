@@ -44,6 +44,7 @@ ROWS = {
     "closures": "step of parameter servers' workers, as the worker that did it timed it",
     "served": "variable on a parameter server, or part of one",
     "memory": "sample of a device or process",
+    "resources": "sample of the CPUs and process of the run",
     "links": "reading of the bytes that two processes exchanged so far",
 }
 """What a row of each table is."""

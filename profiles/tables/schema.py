@@ -313,6 +313,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("peak_bytes", BYTES, "most held so far"),
         ("source", TEXT, "tensorflow-allocator (a device) or process-resident"),
     ),
+    "resources": _columns(  # what the processes of the run used of their machine, every 2 s
+        ("at_ns", TIME_NS.required, "when it was sampled"),
+        ("interval_ms", MS.required, "time since the sample before; the use is a mean over it"),
+        ("worker", WORKER.required),
+        ("generation", SMALL.required, "which process of that number"),
+        ("cores", NUMBER.required, "CPU time per second, with the processes that it started"),
+        ("resident_bytes", BYTES, "its memory now"),
+        ("num_cores", COUNT.required, "CPUs of the machine"),
+        ("busy_cores", NUMBER.required, "CPU time per second of all programs on the machine"),
+        ("stolen_cores", NUMBER.required, "given to other virtual machines by the hypervisor"),
+    ),
     "links": _columns(  # cumulative bytes between processes, read about every second
         ("segment", replace(SEGMENT, is_required=False)),
         ("step", STEP, "steps done when counted; null in a process that does none"),

@@ -37,6 +37,7 @@ from strategy_lab.profiles.tables.event_tables import (
     links_table,
     memory_table,
     read_segments,
+    resources_table,
     segments_table,
     steps_table,
 )
@@ -209,6 +210,7 @@ class Profile:
             "segments": lambda: segments_table(self.segments),
             "steps": lambda: steps_table(self.sources),
             "memory": lambda: memory_table(self.sources),
+            "resources": lambda: resources_table(self.sources),
             "links": lambda: links_table(self.sources),
             "closures": lambda: closures_table(self.sources, self.clocks, self.segments),
             "served": lambda: served_table(self.sources),

@@ -21,6 +21,7 @@ from strategy_core.launcher.group_start import GroupStart
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun, Request
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.record_limit import RecordLimit
+from strategy_core.launcher.resource_use import ResourceSampler
 from strategy_core.launcher.restarts import Restarts
 from strategy_core.launcher.run_state import TRANSITIONS, RunEvent, RunState
 from strategy_core.launcher.spare_timing import SpareTiming
@@ -73,6 +74,7 @@ class RunControl:
         """Commands received during a change, for the group that runs after it."""
         self._spare_timing = SpareTiming()
         self._record_limit = RecordLimit(folder)
+        self._resources = ResourceSampler()
         self._restarts_left = spec.cluster.restarts
         self._log = deployment.launch_log(folder)
         self._restarts = Restarts(workers, inbox, self._log)
@@ -127,6 +129,7 @@ class RunControl:
             group.end_if_hung(now, timeout_s)
             group.end_if_lost(now)
         self._end_if_late(now)
+        self._sample_resources(now)
         self._record_illegal_transitions()
 
     def close(self) -> None:
@@ -258,6 +261,12 @@ class RunControl:
         if why is not None:
             self._log.write(Note("warning", why))
             self._take_request(protocol.Stop(next(self.numbers)), now)
+
+    def _sample_resources(self, now: float) -> None:
+        workers = [worker for group in self.groups for worker in group.workers]
+        sampled = self._resources.sample(workers, now)
+        if sampled is not None:
+            self._log.write(sampled)
 
     def _end_if_late(self, now: float) -> None:
         """Kill a group that should have left by now."""

@@ -18,6 +18,7 @@ from strategy_lab.profiles.analysis.advice.registry import RULES
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import DeviceMemory
 from strategy_lab.profiles.analysis.placed import DenseGradient, Placed, PlacedVariable
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -93,6 +94,10 @@ def nearly_full(facts: Facts) -> Facts:
     return replace(facts, environment=environment, memory=(process,))
 
 
+def crowded(facts: Facts) -> Facts:
+    return replace(facts, load=MachineLoad(9, 4, 2.5, 1.2, 0.1))
+
+
 def made_dense(facts: Facts) -> Facts:
     gradient = DenseGradient("UnsortedSegmentSum", DEVICE, 2_560_000.0, 4.0)
     return replace(facts, placed=Placed(dense_gradients=(gradient,)))
@@ -108,6 +113,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "partial-batch": ("healthy", partial),
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-limit": ("healthy", nearly_full),
+    "busy-machine": ("healthy", crowded),
     "dense-gradient": ("healthy", made_dense),
     "variable-off-device": ("healthy", away),
 }

@@ -12,7 +12,8 @@ comparison suffers from it.
 
 ## What to do
 
-Check what else runs, and compare runs with care.
+If other programs used the machine's cores, end them. Otherwise look at a slow step on the timeline.
+Compare runs with care either way.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.advice.rules.busy_machine import FROM_SHARE
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.reporting import units
 
 KEY = "unsteady"
@@ -40,8 +43,23 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"Steps vary between {units.milliseconds(low)} (10th percentile) and "
         f"{units.milliseconds(high)} (90th).",
-        "Check whether other programs use this machine, and compare runs with care.",
+        _advice(facts.load),
         over_all_steps(facts, float(longer[longer > 0].sum()), "derived"),
         p10_ms=low,
         p90_ms=high,
+    )
+
+
+def _advice(load: MachineLoad | None) -> str:
+    if load is None:
+        return "Check whether other programs use this machine, and compare runs with care."
+    others = load.other_cores + load.stolen_cores
+    if others >= FROM_SHARE * load.num_cores:
+        return (
+            f"Others used {others:.1f} of the machine's {load.num_cores} CPU cores "
+            "meanwhile. End other programs, and compare runs with care."
+        )
+    return (
+        f"Other programs used only {others:.1f} of the machine's {load.num_cores} CPU "
+        "cores, so the cause is in the run: compare a slow step with a usual one on the timeline."
     )

@@ -1,0 +1,69 @@
+"""How busy was the machine while a segment trained: with this run, with other programs?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.tables.columns import distinct, floats, ints
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+FULL_SHARE = 0.9
+"""From this share of its CPUs on, a machine counts as fully used."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLoad:
+    """Means over the samples of a segment, in CPU cores; of the host with the most other load."""
+
+    num_samples: int
+    num_cores: int
+    run_cores: float
+    """Used by this run's processes."""
+    other_cores: float
+    """Used by programs outside of the run, the lab's server and a browser among them."""
+    stolen_cores: float
+    """Given to other virtual machines by the hypervisor."""
+
+    @property
+    def is_full(self) -> bool:
+        used = self.run_cores + self.other_cores + self.stolen_cores
+        return used >= FULL_SHARE * self.num_cores
+
+
+def machine_load(profile: Profile, segment: int) -> MachineLoad | None:
+    """Return the load from the end of the first step to the last one; None without a sample.
+
+    Each sample covers the time since the one before, so the first sample after the first step is
+    left out: it includes tracing and compilation.
+    """
+    steps, rows = step_times(profile, segment), profile.table("resources")
+    if not steps.count or not rows.num_rows:
+        return None
+    begin_ns = int(steps.start_ns[0]) + int(steps.wall_ms[0] * 1e6)
+    end_ns = int(steps.start_ns[-1]) + int(steps.wall_ms[-1] * 1e6)
+    since_ns = ints(rows, "at_ns") - (floats(rows, "interval_ms") * 1e6).astype(np.int64)
+    rows = rows.filter((since_ns >= begin_ns) & (ints(rows, "at_ns") <= end_ns))
+    if not rows.num_rows:
+        return None
+    at_ns, place = distinct(ints(rows, "at_ns"))
+    run = np.bincount(place, weights=floats(rows, "cores"))
+    lowest = np.full(len(at_ns), np.iinfo(np.int64).max)
+    np.minimum.at(lowest, place, ints(rows, "worker"))
+    first = np.unique(place, return_index=True)[1]
+    num, busy, stolen = (
+        floats(rows, name)[first] for name in ("num_cores", "busy_cores", "stolen_cores")
+    )
+    other = np.maximum(busy - run, 0.0)
+    # A launcher samples its own host only; its lowest worker tells the hosts apart.
+    found = []
+    for worker in np.unique(lowest):
+        own = lowest == worker
+        used = (float(cores[own].mean()) for cores in (run, other, stolen))
+        found.append(MachineLoad(int(own.sum()), int(num[own].max()), *used))
+    return max(found, key=lambda load: load.other_cores + load.stolen_cores)

@@ -27,6 +27,7 @@ from strategy_lab.profiles.run.events import (
     Launched,
     LinkBytes,
     MemorySampled,
+    ResourcesSampled,
     SegmentOpened,
     StepDone,
     WindowCaptured,
@@ -40,7 +41,7 @@ from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.multi_worker_steps import AcrossWorkers
 
 MAX_NEWS = 2_000
-FREQUENT = (MemorySampled, ClockMeasured, LinkBytes, ClosureDone)
+FREQUENT = (MemorySampled, ResourcesSampled, ClockMeasured, LinkBytes, ClosureDone)
 """Events that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
 NUMBERS_EVERY_S = 0.2
@@ -166,7 +167,7 @@ class LiveRun:
             after = f"{self._key}-{self._rows.total}-{len(self._news)}-{self._group.version}"
             text = (
                 f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
-                f'"memory":{dumps(self._group.memory)},"served":{dumps(self._group.served.told())},'
+                f'"resources":{dumps(self._group.resources.told())},"served":{dumps(self._group.served.told())},'
                 f'"group":{group},"numbers":{self._numbers_text},'
                 f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
             )

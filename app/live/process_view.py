@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from strategy_lab.app.live.json_safe import dumps, plain
+from strategy_lab.app.live.resource_view import ResourceView
 from strategy_lab.app.live.server_worker_view import ServedView
 from strategy_lab.profiles.analysis.losses import Loss, find_loss
 from strategy_lab.profiles.run.events import (
     ClosureDone,
     Exited,
     Launched,
-    MemorySampled,
     SegmentOpened,
 )
 from strategy_lab.profiles.run.process_history import Process, ProcessHistory, ProcessState
 from strategy_lab.profiles.run.tail import Told
-
-_RESIDENT = "process-resident"
 
 
 class ProcessView:
@@ -26,8 +24,8 @@ class ProcessView:
     def __init__(self) -> None:
         self.version = 0
         """Number of changes so far. A viewer sends back the last one that it has seen."""
-        self.memory: dict[str, int] = {}
-        """Resident bytes of the newest sample, by the number of the process in the run."""
+        self.resources = ResourceView()
+        """What each process uses of its machine."""
         self.served = ServedView()
         """Pull, compute and push of the workers of parameter servers."""
         self._history = ProcessHistory()
@@ -38,14 +36,13 @@ class ProcessView:
     def take(self, told: Told) -> None:
         """Update a process from an event."""
         event = told.event
-        if isinstance(event, MemorySampled):
-            if event.source == _RESIDENT and told.worker is not None:
-                self.memory[str(told.worker)] = event.bytes_in_use
-        elif isinstance(event, ClosureDone):
+        if self.resources.take(told):
+            return
+        if isinstance(event, ClosureDone):
             self.served.take(event, self._segment)
         elif self._history.take(event, told.worker, told.generation):
             if isinstance(event, Launched):
-                self.memory.pop(str(event.worker), None)  # that was the process before it
+                self.resources.forget(event.worker)  # that was the process before it
             elif isinstance(event, SegmentOpened):
                 self._segment = event
             elif isinstance(event, Exited):

@@ -8,6 +8,7 @@ from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.evidence import (
     show_breakdown,
     show_loss,
+    show_machine_load,
     show_memory,
     show_step_time,
 )
@@ -43,6 +44,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     left, right = st.columns(2)
     with left:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
+        show_machine_load(facts.load)
     with right:
         show_loss(opened)
         if is_tall:

@@ -15,10 +15,12 @@ from strategy_lab.app.widgets.segments import segment_marks
 from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.tables.columns import Floats, floats, ints, texts
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
@@ -126,6 +128,19 @@ def show_memory(opened: OpenRun) -> None:
         f"Highest peak: {units.size(peak.peak_bytes)}, "
         f"{as_markdown(memory_of(peak.worker, short[peak.device], titles))}. "
         f"Counted by {as_markdown(counted_by(peak.source))}."
+    )
+
+
+def show_machine_load(load: MachineLoad | None) -> None:
+    """Say who used the machine's cores while the segment trained, if that was sampled."""
+    if load is None:
+        return
+    stolen = f", other virtual machines {load.stolen_cores:.1f}" if load.stolen_cores > 0.05 else ""
+    st.caption(
+        f"CPU: of {units.counted(load.num_cores, 'core')} the run used {load.run_cores:.1f}, "
+        f"other programs {load.other_cores:.1f}{stolen} (means of "
+        f"{units.counted(load.num_samples, 'sample')} after the first step).",
+        help=TERMS["CPU cores in use"],
     )
 
 

@@ -130,6 +130,10 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             pop.reason,
         ),
         "capture": _capture(facts.capture),
+        **_explain(
+            {"machine_load": asdict(facts.load) if facts.load else None},
+            "no launcher sampled the CPUs while the segment trained",
+        ),
         "findings": _findings(facts),
     }
 

@@ -26,6 +26,9 @@ TERMS: dict[str, str] = {
     "coordinator": "The process that does the steps of a cluster whose other processes execute "
     "what it sends: under parameter servers, and of a TPU pod.",
     "core": "A TPU core. Without a TPU, a virtual CPU device or a logical GPU emulates it.",
+    "CPU cores in use": "CPU time per second: of this run's processes, of all other programs on "
+    "the machine (the lab's server and a browser among them), and what the hypervisor gave to "
+    "other virtual machines. Sampled every two seconds.",
     "derived": "Computed from the graph or by a formula, and not read from a clock or counter.",
     "device": "What TensorFlow places an op or variable on. A physical device (a CPU, a GPU) can "
     "be split into several logical ones; each replica has its own.",

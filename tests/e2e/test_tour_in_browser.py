@@ -106,6 +106,7 @@ def press_run(page: Page, server: Server) -> Path:
     expect(page.locator(".live .what")).to_contain_text("digits-cnn · mirrored · 4 replicas")
     bars = reach(phases_of_replicas(page))
     wait_until(page, lambda: min(shares(bars, "compute")) > 0, "a replica without a step")
+    expect(page.locator(".live .machine")).to_have_text(re.compile(r"[\d.]+ this run, .+ in all"))
     assert every_shift(page) - before < MOST_SHIFT
     return server.runs / str(live(page).get_attribute("data-run"))
 

@@ -39,7 +39,7 @@ export class Processes {
     this.grid.replaceChildren();
   }
 
-  draw(group, { steps, memory, served, isOver, canKill }) {
+  draw(group, { steps, resources, served, isOver, canKill }) {
     const { processes = [], arriving = [], loss = [] } = group ?? {};
     const isCluster = processes.length > 1 || arriving.length > 0;
     this.root.hidden = !isCluster;
@@ -54,7 +54,7 @@ export class Processes {
       const isKeeping = row.state === "running" && arriving.length > 0;
       const state = isSilent ? "silent" : isKeeping ? "keeping" : row.state;
       const step = state === "arriving" ? undefined : steps.get(row.worker);
-      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: served[row.worker]?.steps, bytes: memory[row.worker], canKill: canKill && state === "running" });
+      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: served[row.worker]?.steps, uses: usesOf(resources, row.worker), canKill: canKill && state === "running" });
     }
     this.root.classList.toggle("many", shown.length > MANY);
     const running = shown.filter(({ state }) => state === "running").length;
@@ -97,7 +97,7 @@ export class Processes {
     return { root, state, facts, words, kill };
   }
 
-  drawCard(row, { step, done, bytes, canKill }) {
+  drawCard(row, { step, done, uses, canKill }) {
     const card = this.cards.get(keyOf(row));
     card.root.dataset.state = row.state;
     const isAt = row.state === "running" && step !== undefined;
@@ -106,7 +106,7 @@ export class Processes {
     const facts = [
       row.pid ? `pid ${row.pid}` : null,
       done ? `${done} ${done === 1 ? "step" : "steps"} done` : null,
-      bytes ? joined(units.bytes(bytes)) : null,
+      ...uses,
       row.address,
       row.host,
       row.generation ? `generation ${row.generation}` : null,
@@ -138,6 +138,18 @@ export class Processes {
     };
     setTimeout(relax, SURE_FOR_MS);
   }
+}
+
+// CPU cores, memory and network of a process, as far as they were sampled.
+function usesOf(resources, worker) {
+  const { cores, memory, network } = resources ?? {};
+  const [used, bytes, rate] = [cores?.[worker], memory?.[worker], network?.[worker]];
+  const perSecond = (value) => `${joined(units.bytes(value))}/s`;
+  return [
+    used === undefined ? null : `${used.toFixed(1)} cores`,
+    bytes === undefined ? null : joined(units.bytes(bytes)),
+    rate === undefined ? null : `sends ${perSecond(rate.sent)}, receives ${perSecond(rate.received)}`,
+  ];
 }
 
 const keyOf = ({ worker, generation, state }) => `${worker}-${generation}-${state === "arriving"}`;

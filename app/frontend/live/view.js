@@ -10,6 +10,7 @@ import { collectivesTable } from "./collectives.js";
 import { Feed } from "./feed.js";
 import { History, mean } from "./history.js";
 import { panel, phaseLegend } from "./layout.js";
+import { Machines } from "./machines.js";
 import { boundaryLabel, isTrouble, sentence } from "./news.js";
 import { Processes } from "./processes.js";
 import { Status } from "./status.js";
@@ -57,6 +58,7 @@ export class LiveView {
     this.marksBars.block.insertBefore(phaseLegend(phases, phaseColours, data.phaseNames, definitions), this.marksBars.canvas);
     const saidOf = Object.fromEntries(data.servedParts.map((part) => [part, definitions.served_step]));
     this.servedBars.block.insertBefore(phaseLegend(data.servedParts, data.servedColours, data.phaseNames, saidOf), this.servedBars.canvas);
+    this.machines = new Machines(definitions["CPU cores in use"]);
     this.traffic = el("div");
     this.trafficPanel = panel("collectives", "Collectives", definitions.collective, this.traffic);
     this.newsList = el("ol", { class: "news" });
@@ -73,6 +75,7 @@ export class LiveView {
           { class: "side" },
           this.marksBars.block,
           this.servedBars.block,
+          this.machines.block,
           this.captureBars.block,
           this.trafficPanel.block,
           panel("news", "What happened", null, this.newsList).block,
@@ -119,7 +122,7 @@ export class LiveView {
     this.steps = new Map(); // the last step of each process
     this.processes.forget();
     this.group = null;
-    this.memory = {};
+    this.resources = null;
     this.served = {};
     this.numbers = null; // computed by the server, as for every other page
     this.tiles.clear();
@@ -144,7 +147,7 @@ export class LiveView {
       this.history.add(row, this.workers.get(segment) ?? []);
     }
     this.group = message.group ?? this.group;
-    this.memory = message.memory ?? this.memory;
+    this.resources = message.resources ?? this.resources;
     this.served = message.served ?? this.served;
     this.numbers = message.numbers ?? this.numbers;
     this.redraw();
@@ -223,10 +226,15 @@ export class LiveView {
     return this.group?.processes.find(({ worker }) => worker === process)?.title ?? `worker ${process}`;
   }
 
+  hostOf(process) {
+    return this.group?.processes.find(({ worker }) => worker === process)?.host ?? null;
+  }
+
   drawProcesses() {
     const isOver = this.state !== undefined && this.state.state !== "running";
-    const { group, steps, memory, served } = this;
-    this.processes.draw(group, { steps, memory, served, isOver, canKill: this.data.canKill && !isOver });
+    const { group, steps, resources, served } = this;
+    this.machines.draw(resources?.machines ?? [], (worker) => this.hostOf(worker), isOver);
+    this.processes.draw(group, { steps, resources: isOver ? null : resources, served, isOver, canKill: this.data.canKill && !isOver });
   }
 
   drawBars(at) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import pytest
 
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.event_parts import LinkCounts, ProcessUse
 from strategy_lab.profiles.run.events import (
     ClosureDone,
     Exited,
     Failed,
     Launched,
+    LinkBytes,
     MemorySampled,
+    ResourcesSampled,
     StepDone,
     WorkerStarted,
 )
@@ -81,7 +85,37 @@ def test_memory_is_the_newest_of_each_process(cluster: Cluster) -> None:
     for used in (5_000, 7_000):
         cluster.workers[1].write(MemorySampled("host", 0, used, None, "process-resident"))
     cluster.workers[1].write(MemorySampled("gpu", 0, 9_000, None, "tf"))
-    assert cluster.told()[0]["memory"] == {"1": 7_000}
+    assert cluster.told()[0]["resources"]["memory"] == {"1": 7_000}
+
+
+def test_cores_are_the_newest_sample_beside_those_of_other_programs(cluster: Cluster) -> None:
+    for cores in (0.2, 0.5):
+        used = [ProcessUse(0, 0, 1.5, 3_000), ProcessUse(1, 0, cores, None)]
+        cluster.launcher.write(ResourcesSampled(2000.0, 4, 3.0, 0.25, used))
+    told = cluster.told()[0]["resources"]
+    assert told["cores"] == {"0": 1.5, "1": 0.5}
+    assert told["memory"] == {"0": 3_000}
+    assert told["machines"] == [
+        {"worker": 0, "num_cores": 4, "run_cores": 2.0, "other_cores": 1.0, "stolen_cores": 0.25}
+    ]
+
+
+def test_a_process_that_replaced_another_starts_without_samples(cluster: Cluster) -> None:
+    used = [ProcessUse(1, 0, 1.5, 3_000)]
+    cluster.launcher.write(ResourcesSampled(2000.0, 4, 3.0, 0.25, used))
+    cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
+    told = cluster.told()[0]["resources"]
+    assert told["cores"] == told["memory"] == {}
+
+
+def test_network_is_bytes_per_second_between_two_counts(cluster: Cluster) -> None:
+    begun_ns, log = time.time_ns(), cluster.workers[1]
+    for second, sent in ((1, 1_000), (3, 5_000)):
+        at_ns = begun_ns + second * 10**9
+        log.now_ns = lambda at_ns=at_ns: at_ns
+        links = [LinkCounts(sent, 2 * sent, 0, True), LinkCounts(10, 10, 0, False)]
+        log.write(LinkBytes(0, 1, links))
+    assert cluster.told()[0]["resources"]["network"] == {"1": {"sent": 2_000, "received": 4_000}}
 
 
 def test_processes_without_a_launcher_are_known_by_what_they_say(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """What `strategy-lab trace` costs a program: its start, and its steps.
 
-    python -m benchmarks.trace [--quick] [--seconds 60]
+    python -m benchmarks.trace [--quick] [--seconds 60] [--idle]
 
-The program runs alone and traced in turns, as a process of its own each time. Start: from the
+The program runs alone and traced in turns, as a process of its own each time. With `--idle` it is
+not traced but waits for `strategy-lab attach`, which does not come. Start: from the
 process's start to the end of the first step. Steps: the average of all that follow, captures at the
 default budget included; a segment's first captures come before they are paid for, so the ratio
 falls with the length of the run. The load of the machine is printed, because both need a quiet one.
@@ -22,20 +23,23 @@ from pathlib import Path
 from benchmarks.paired import median_ratio
 
 PROGRAM = Path(__file__).with_name("trace_task.py")
-TRACE = ["-m", "strategy_core", "trace", "-o"]
+TRACE = ["-m", "strategy_core", "trace"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--seconds", type=float, default=60.0, help="length of each run's steps")
+    parser.add_argument("--idle", action="store_true", help="waiting for attach, not traced")
     args = parser.parse_args()
+    trace = [*TRACE, "--idle"] if args.idle else TRACE
+    side = "waiting" if args.idle else "traced"
     alone: list[tuple[float, float]] = []
     traced: list[tuple[float, float]] = []
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(2 if args.quick else 5):
-            run = [*TRACE, str(Path(scratch) / str(turn))]
+            run = [*trace, "-o", str(Path(scratch) / str(turn))]
             sides = [(alone, []), (traced, run)]
             for times, options in sides if turn % 2 else reversed(sides):
                 times.append(timed(options, args.seconds))
@@ -43,11 +47,11 @@ def main() -> None:
     print(f"load before and after: {load:.1f}, {os.getloadavg()[0]:.1f}; {os.cpu_count()} cores")
     print(
         f"start: {statistics.median(start for start, _ in alone):.2f} s alone, "
-        f"{statistics.median(later):+.2f} s traced ({min(later):+.2f} to {max(later):+.2f})"
+        f"{statistics.median(later):+.2f} s {side} ({min(later):+.2f} to {max(later):+.2f})"
     )
-    steps = [[step_ms for _, step_ms in side] for side in (traced, alone)]
+    steps = [[step_ms for _, step_ms in times] for times in (traced, alone)]
     print(
-        f"step: {statistics.median(steps[1]):.2f} ms alone, traced {median_ratio(*steps)}, "
+        f"step: {statistics.median(steps[1]):.2f} ms alone, {side} {median_ratio(*steps)}, "
         f"{len(alone)} pairs of {args.seconds:g} s"
     )
 

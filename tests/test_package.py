@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -135,6 +136,22 @@ def test_an_installed_lab_knows_its_version_and_examines_itself(
     assert (done.returncode, document["can_train"]) == (0, True)
     assert document["version"] == VERSION
     assert not any(empty.iterdir())
+
+
+@pytest.mark.run
+def test_the_environment_variable_has_programs_of_an_installed_lab_wait_once_it_is_asked_for(
+    installed: Path, empty: Path
+) -> None:
+    program = [str(installed.with_name("python")), "-c", "import tensorflow; input()"]
+    environment = os.environ | {"STRATEGY_LAB": "1"}
+    for option, number in (("--install", 1), ("--uninstall", 0)):
+        subprocess.run([installed, "attach", option], check=True, cwd=empty)
+        with subprocess.Popen(
+            program, env=environment, cwd=empty, stdin=subprocess.PIPE
+        ) as process:
+            process.communicate(b"\n")
+        assert len(list(empty.glob("runs/code-*/run.json"))) == number
+        shutil.rmtree(empty / "runs", ignore_errors=True)
 
 
 @pytest.mark.run

@@ -19,6 +19,8 @@ from strategy_lab.profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_TAGS,
 from strategy_lab.profiles.spec.stored_spec import check_spec
 
 RUN_VERSION = 1
+WAITS = "wait"
+"""`recorded_by` of a program that waits for `strategy-lab attach`."""
 
 
 class ClusterTask(Struct, frozen=True):
@@ -53,7 +55,8 @@ class RunIdentity(Struct, frozen=True):
     spec: Json | None = None
     """The RunSpec as it was asked; null if none was behind the run (`lab.record`, imports)."""
     recorded_by: Name = "engine"
-    """`engine`, `record` (somebody's own program) or `import`."""
+    """`engine`, `record` (somebody's own program), `wait` (one that waits for `attach`) or
+    `import`."""
     cluster: ClusterIdentity | None = None
     """Null if one launcher started all processes."""
     uid: Name = ""

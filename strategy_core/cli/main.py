@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
 
 import strategy_core.cli
+from strategy_core.tracing.settings import WAIT_VARIABLE
 from strategy_lab.profiles.errors import LabError, shortened
 
 PROGRAM = "strategy-lab"
@@ -39,6 +40,7 @@ def entry_point() -> NoReturn:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    os.environ.pop(WAIT_VARIABLE, None)  # meant for programs, not for the lab's own processes
     modules = verb_modules()
     try:
         args = _parse(list(argv), modules)

@@ -12,7 +12,7 @@ from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import run_watched
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.run.manifest import WAITS, create_run_file
 from strategy_lab.profiles.run.new_name import numbered_name
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -48,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "capture.every_step=true (repeatable)",
     )
     parser.add_argument(
+        "--idle",
+        action="store_true",
+        help="record nothing until strategy-lab attach says so; the run folder is where it asks",
+    )
+    parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
     )
     parser.add_argument(
@@ -64,12 +69,13 @@ def run(args: argparse.Namespace) -> int:
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)
     folder = args.output or args.runs / numbered_name(args.runs, [name])
-    create_run_file(folder, recorded_by="record")
-    print(f"strategy-lab: recording into {folder}", file=sys.stderr, flush=True)
+    create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+    told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
+    print(f"strategy-lab: {told}", file=sys.stderr, flush=True)
     sys.stdout.flush()
 
     def become_program() -> NoReturn:
-        settings = Settings(str(folder.resolve()), os.getpid(), capture)
+        settings = Settings(str(folder.resolve()), os.getpid(), capture, args.idle)
         os.execve(command[0], command, environment_of(os.environ, settings))
 
     run_watched(folder, become_program)

@@ -257,35 +257,6 @@ def _set_event_collector() -> Any:
     return None
 
 
-_COLLECTION = "graphs are collected through tf.summary, which may need TensorBoard"
-
-
-def begin_graph_collection() -> bool:
-    """Have the runtime keep the placed graph of each function that is instantiated from now on.
-
-    `tf.summary.trace_on` does the same, but refuses while a function is traced, which is when a
-    program's step is recognised. Returns whether it could be done.
-    """
-    context = private("tensorflow.python.eager.context:context", _COLLECTION)
-    if context is None or not has(context(), "enable_graph_collection", _COLLECTION):
-        return False
-    context().enable_graph_collection()
-    context().export_run_metadata()  # what was collected before
-    return True
-
-
-def end_graph_collection() -> list[Any]:
-    """Stop collecting. Returns the RunMetadata with the graphs, or nothing if it could not be
-    begun."""
-    context = private("tensorflow.python.eager.context:context", _COLLECTION)
-    if context is None or not has(context(), "disable_graph_collection", _COLLECTION):
-        return []
-    metadata = context().export_run_metadata()
-    context().disable_graph_collection()
-    context().disable_run_metadata()
-    return [metadata]
-
-
 def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeout_s: float) -> None:
     """Have the coordination service give a silent worker up after `timeout_s`.
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf.availability import private, required
+from strategy_core.private_tf.availability import has, private, required
 
 _FEATURE = "Tracing a program unchanged"
 _LOOP_BODY = "WhileBodyFuncGraph"
+_COLLECTION = "graphs are collected through tf.summary, which may need TensorBoard"
 
 StrategyBase: type = required("tensorflow.python.distribute.distribute_lib:StrategyBase", _FEATURE)
 """Defines `run`, which the public strategies inherit."""
@@ -68,3 +69,29 @@ def python_function(function: Any) -> Callable[..., Any]:
     """What a `tf.function` was made of."""
     found: Callable[..., Any] = function.python_function
     return found
+
+
+def begin_graph_collection() -> bool:
+    """Have the runtime keep the placed graph of each function that is instantiated from now on.
+
+    `tf.summary.trace_on` does the same, but refuses while a function is traced, which is when a
+    program's step is recognised. Returns whether it could be done.
+    """
+    context = private("tensorflow.python.eager.context:context", _COLLECTION)
+    if context is None or not has(context(), "enable_graph_collection", _COLLECTION):
+        return False
+    context().enable_graph_collection()
+    context().export_run_metadata()  # what was collected before
+    return True
+
+
+def end_graph_collection() -> list[Any]:
+    """Stop collecting. Returns the RunMetadata with the graphs, or nothing if it could not be
+    begun."""
+    context = private("tensorflow.python.eager.context:context", _COLLECTION)
+    if context is None or not has(context(), "disable_graph_collection", _COLLECTION):
+        return []
+    metadata = context().export_run_metadata()
+    context().disable_graph_collection()
+    context().disable_run_metadata()
+    return [metadata]

@@ -36,6 +36,7 @@ class GraphTrace:
         core_devices: Sequence[Sequence[str]] = (),
         same_as: int | None = None,
         left_to: str | None = None,
+        collected: Callable[[], Any] | None = None,
     ) -> None:
         self.segment = segment
         self.replica_devices = list(replica_devices)
@@ -43,6 +44,8 @@ class GraphTrace:
         self._same_as = same_as
         self._left_to = left_to
         """Who collects the graphs instead, as a sentence: the runtime gives them out once."""
+        self._collected = collected
+        """Returns the RunMetadata of the first step, if the caller collects it."""
         self._variables = variables
         self._folder = folder
         self._scratch = folder.path / f".trace-{segment:03d}"
@@ -56,7 +59,8 @@ class GraphTrace:
 
     @property
     def _is_collecting(self) -> bool:
-        return self.is_tracing and self._same_as is None and self._left_to is None
+        is_left = self._left_to is not None or self._collected is not None
+        return self.is_tracing and self._same_as is None and not is_left
 
     @property
     def replica_of(self) -> dict[str, int]:
@@ -77,7 +81,7 @@ class GraphTrace:
             return
         begin = time.thread_time()
         try:
-            metadata = placement.end_trace(self._scratch) if is_collecting else None
+            metadata = placement.end_trace(self._scratch) if is_collecting else self._given()
         except (OSError, tf.errors.OpError) as error:
             self._outcome = self._none(f"The graph could not be exported: {error}")
             return
@@ -93,6 +97,9 @@ class GraphTrace:
             return
         # A coordinator's functions are instantiated on its workers; it knows the variables alone.
         self._begin(self._write, metadata, variables)
+
+    def _given(self) -> Any:
+        return None if self._collected is None else self._collected()
 
     def abandon(self) -> None:
         """Stop tracing without an export, because the first step did not happen."""

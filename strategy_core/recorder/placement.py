@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from strategy_core.private_tf import engine as private_tf
+from strategy_core.private_tf import tracing as private_tf
 from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
 from strategy_lab.profiles.run.topology import host_process
 from strategy_lab.profiles.tables.schema import TABLES

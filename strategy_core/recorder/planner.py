@@ -63,10 +63,13 @@ class WindowPlanner:
         self._wants_early = True
         self._is_first = True
 
-    def open_segment(self) -> None:
-        """Start over for a new configuration, whose steps differ from those measured so far."""
+    def open_segment(self, *, is_warm: bool = False) -> None:
+        """Start over for a new configuration, whose steps differ from those measured so far.
+
+        With `is_warm`, its first step neither traces nor warms up.
+        """
         self._bare.clear()
-        self._steps_of_segment = 0
+        self._steps_of_segment = EARLY_STEP if is_warm else 0
         self._wants_early = True
         self._is_first = True
 

@@ -158,14 +158,21 @@ class Recorder:
         self._write_all(self._windows.settle())
 
     def open_segment(
-        self, segment: SegmentOpened, variables: Variables = (), same_as: int | None = None
+        self,
+        segment: SegmentOpened,
+        variables: Variables = (),
+        same_as: int | None = None,
+        collected: Callable[[], Any] | None = None,
+        *,
+        is_warm: bool = False,
     ) -> None:
         """Begin a segment; its first step is traced for the placement.
 
         `variables`, or a function that returns them once the first step is done, are listed in the
         placement under their own names. Without them the graph's names are used. `same_as` is an
         earlier segment of this recorder with the same step function, which is then not traced
-        again.
+        again. `collected` returns the first step's RunMetadata if the caller collects graphs
+        itself, and `is_warm` says that the steps' functions ran before.
         """
         trace = GraphTrace(
             self.folder,
@@ -175,12 +182,15 @@ class Recorder:
             segment.core_devices or (),
             same_as,
             self._graphs_left_to,
+            collected,
         )
         self._tell_rest()
         self._rest_ends_ns = 0
         self._windows.hosts = self.profilers if is_pod(segment) else ()
         runs_here = not has_coordinator(segment) or bool(self._windows.hosts)
-        self._write_all(self._windows.open_segment(trace, self.capture, runs_here=runs_here))
+        self._write_all(
+            self._windows.open_segment(trace, self.capture, runs_here=runs_here, is_warm=is_warm)
+        )
         self._segment = segment
         self._next_step = segment.first_step
         self._wants_contexts = self.capture.contexts

@@ -95,19 +95,24 @@ class Windows:
         self._planner.passed(walls_ms)
 
     def open_segment(
-        self, trace: GraphTrace, capture: Capture, *, runs_here: bool = True
+        self,
+        trace: GraphTrace,
+        capture: Capture,
+        *,
+        runs_here: bool = True,
+        is_warm: bool = False,
     ) -> list[Event]:
         """Begin a segment: end the previous segment's window and begin its trace.
 
         `runs_here` is False if the steps run in other processes, so that there is nothing to
-        capture.
+        capture; `is_warm` is True if the first step may be captured.
         """
         events = self._stop()
         self._capture = capture
         self._planner.overhead_budget = capture.overhead_budget
         self._planner.window_steps = capture.window_steps
         self._planner.every_step = capture.every_step
-        self._planner.open_segment()
+        self._planner.open_segment(is_warm=is_warm)
         if self._trace is not None:
             self._trace.abandon()
             events += self._placement(wait=True)

@@ -13,6 +13,7 @@ from strategy_core.tracing.children import left_out
 from strategy_core.tracing.tracebacks import clean
 
 if TYPE_CHECKING:
+    from strategy_core.tracing.recording import Recording
     from strategy_core.tracing.session import Session
 
 
@@ -28,6 +29,11 @@ def write_ending(session: Session, error: BaseException | None) -> None:
     if recording is None:
         _write_without_steps(session, error)
         return
+    close_recording(session, recording, error)
+
+
+def close_recording(session: Session, recording: Recording, error: BaseException | None) -> None:
+    """Close a session's recording, which may have left it."""
     from strategy_lab.profiles.run.events import Failed
 
     recording.close_step()
@@ -36,10 +42,31 @@ def write_ending(session: Session, error: BaseException | None) -> None:
     for sentence in _unknown(session):
         recording.note(sentence)
     if error is not None and not isinstance(error, KeyboardInterrupt):
-        recording.recorder.write(Failed(*_told(error)))
+        recording.recorder.write(Failed(*failure_of(error)))
         recording.recorder.close("finished")
     else:
         recording.recorder.close("stopped" if error is not None else "finished")
+
+
+def write_fault(session: Session, recording: Recording | None) -> str:
+    """Write that an error of the lab's own ended the recording. Returns that as a sentence."""
+    from strategy_core.tracing.late_ending import append_ending
+    from strategy_lab.profiles.run.events import Failed
+
+    error = session.faults.error
+    what = f"{type(error).__name__}: {error}".partition("\n")[0]
+    said = f"The recording ended early by an error of the lab's own: {what}"
+    ending = Failed(said, "".join(traceback.format_exception(error)))
+    try:
+        if recording is not None:
+            recording.drop()
+            recording.recorder.write(ending)
+            recording.recorder.close("finished")
+            return said
+    except Exception:  # the recorder is the broken part: write past it
+        pass
+    append_ending(Path(session.settings.run), os.getpid(), lambda _num_steps: ending)
+    return said
 
 
 def _write_without_steps(session: Session, error: BaseException | None) -> None:
@@ -56,7 +83,7 @@ def _write_without_steps(session: Session, error: BaseException | None) -> None:
     log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns(), uid_of(run)))
     log.write(Note("warning", _why_no_step(session)))
     if error is not None and not isinstance(error, KeyboardInterrupt):
-        log.write(Failed(*_told(error)))
+        log.write(Failed(*failure_of(error)))
     else:
         log.write(Finished("stopped" if error is not None else "finished", 0))
     log.close()
@@ -108,7 +135,8 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _told(error: BaseException) -> tuple[str, str]:
+def failure_of(error: BaseException) -> tuple[str, str]:
+    """Message and detail of the `Failed` of an exception."""
     clean(error, set())
     first = str(error).strip().partition("\n")[0]
     kind = type(error).__name__

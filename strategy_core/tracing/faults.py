@@ -45,7 +45,7 @@ class Faults:
 def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
     """A method that does nothing once the recording has failed, and never raises.
 
-    Its object has `is_off` and `faults`.
+    Its object has `is_off`, `faults` and `turn`.
     """
 
     @functools.wraps(method)
@@ -54,7 +54,8 @@ def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
         if owner.is_off:
             return None
         try:
-            return method(*args, **kwargs)
+            with owner.turn:
+                return method(*args, **kwargs)
         except Exception as error:
             owner.faults.tell(error)
             return None

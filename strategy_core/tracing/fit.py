@@ -39,6 +39,10 @@ class Fit:
     def faults(self) -> Any:
         return self._session.faults
 
+    @property
+    def turn(self) -> Any:
+        return self._session.turn
+
     @guarded
     def begin(self, phase: str) -> None:
         self._depth += 1
@@ -47,7 +51,6 @@ class Fit:
             self._session.fit_begins(callbacks)
         if phase == "train":
             self._batches = self._session.here.epoch_iterator
-            self._recording = self._session.recording_of_fit(callbacks)
         else:
             self._began_ns[phase] = time.monotonic_ns()
 
@@ -65,10 +68,14 @@ class Fit:
 
     @guarded
     def batch_begin(self, batch: int) -> None:
-        callbacks, recording = self._callbacks(), self._recording
-        if recording is None or callbacks is None:
+        callbacks = self._callbacks()
+        if callbacks is None:
             return
         self._first_batch = batch
+        self._session.first_call(self._train_function)
+        recording = self._recording = self._session.recording_of_fit(callbacks)
+        if recording is None:
+            return
         size = self._batch_size
         recording.begin_fit_step(callbacks.model, size)
         if size is None:
@@ -79,12 +86,21 @@ class Fit:
 
     @guarded
     def batch_end(self, batch: int, logs: Any, ended_ns: int) -> None:
-        if self._recording is None:
-            return
+        recording, self._recording = self._recording, None
         num_batches = self._num_batches(batch)
+        self._session.first_call_done(self._train_function)
+        if self._session.is_idle:
+            self._session.num_idle_steps += num_batches
+        if recording is None or recording is not self._session.recording:
+            return
         examples = self._examples(batch, num_batches)
         loss = (logs or {}).get("loss")
-        self._recording.end_fit_step(num_batches, examples, loss, ended_ns)
+        recording.end_fit_step(num_batches, examples, loss, ended_ns)
+        self._session.end_if_due()
+
+    @property
+    def _train_function(self) -> Any:
+        return getattr(getattr(self._callbacks(), "model", None), "train_function", None)
 
     def _num_batches(self, last: int) -> int:
         """Batches of the execution that ended with `last`: fewer at the end of an epoch."""

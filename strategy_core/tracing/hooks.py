@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.own_profiler import watch_graph_traces, watch_profiler
 from strategy_core.tracing.scheduled import watch_coordinators
@@ -27,6 +28,8 @@ Method = Callable[..., Any]
 def install(session: Session) -> None:
     """Install the hooks, for the rest of the process."""
     hooks = _Hooks(session)
+    if session.is_idle:
+        session.keep_graphs(FirstGraphs())
     Lookup(private_tf.Function, "__call__", hooks.function_call)
     Lookup(private_tf.StrategyBase, "run", hooks.strategy_run)
     Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)  # overrides Strategy.run

@@ -17,6 +17,7 @@ from strategy_core.recorder.program import join_run, seen_strategy, segment_of
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.tracing.calls import Call, Fetched
+from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.units import Unit
@@ -32,13 +33,15 @@ _GRAPHS_LEFT = "The program's own `tf.summary.trace_on` collected the graph"
 class Recording:
     """Writes the steps of one thread. A segment has one strategy and the functions of its step."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, graphs: FirstGraphs | None = None) -> None:
         capture = Capture.model_validate(settings.capture)
         self.recorder: Recorder = join_run(Path(settings.run), capture)
         self.iterators: weakref.WeakSet[Any] = weakref.WeakSet()
         """Iterators whose batches were used in steps."""
         self.num_late = 0
         """Calls that belong to a step that was over."""
+        self._graphs = graphs
+        """Collected by the session; None if each segment collects its own."""
         self._noted: set[str] = set()
         self._segment_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """Segment by function."""
@@ -80,6 +83,8 @@ class Recording:
 
     def known_before(self, unit: Unit) -> None:
         """A function that was traced before the recording began trains: its graph is not known."""
+        if self._graphs is not None and unit in self._graphs:
+            return
         self.note(
             f"{_place(unit)} was traced before the recording began, and TensorFlow gives out a "
             "graph only then: placement and the time of each replica are not known. To have them, "
@@ -100,11 +105,21 @@ class Recording:
         if batch_size is not None:
             size = batch_size * segment.num_workers
             segment = msgspec.structs.replace(segment, global_batch_size=size)
-        self.recorder.open_segment(segment, variables, same_as)
+        is_warm = self._graphs is not None and owner in self._graphs
+        self.recorder.open_segment(
+            segment, variables, same_as, self._collected(owner), is_warm=is_warm
+        )
         self._segment_of[owner] = self._segment = number
         self._last = None
         if self._graphs_left_at is not None and same_as is None:
             self._without_graph.append(number)
+
+    def _collected(self, owner: Any) -> Callable[[], Any] | None:
+        """How to have the graphs of a segment's first step once it is done."""
+        graphs = self._graphs
+        if graphs is None:
+            return None
+        return lambda: graphs.of(self._called or [owner])
 
     def _come_back_to(self, unit: Unit, batch_size: int | None) -> None:
         """Begin a segment like an earlier one, if another is in force."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from strategy_core.tracing.calls import Call, Fetched, OfThread
@@ -21,6 +22,7 @@ from strategy_core.tracing.tracebacks import Tracebacks
 from strategy_core.tracing.units import Unit, Units
 
 if TYPE_CHECKING:
+    from strategy_core.tracing.first_graphs import FirstGraphs
     from strategy_core.tracing.recording import Recording
 
 
@@ -49,6 +51,16 @@ class Session:
         """Called once the recording has begun."""
         self.is_idle = False
         """Whether the program is watched, and not recorded: a notebook between recorded cells."""
+        self.num_idle_steps = 0
+        """Steps that were not recorded because the session was idle."""
+        self.is_due: Callable[[Recording], bool] = lambda _recording: False
+        """Whether the recording ends with the step that is done."""
+        self.left: Recording | None = None
+        """The recording that ended so, which another thread closes."""
+        self.turn: AbstractContextManager[Any] = nullcontext()
+        """Held while this object is used, if another thread may end the recording."""
+        self._graphs: FirstGraphs | None = None
+        """Graphs for later recordings, if there may be some."""
         self._is_over = False
         self._is_profiled = False
         """Whether the program's own profiler is on."""
@@ -77,9 +89,11 @@ class Session:
 
     def forked(self) -> None:
         """Continue in a forked child, which must not write into the parent's files."""
-        when_recording = self.when_recording
+        when_recording, graphs = self.when_recording, self._graphs
         self.__init__(self.settings, Faults())  # type: ignore[misc]
-        self.when_recording = when_recording
+        self.when_recording, self._graphs = when_recording, graphs
+        if self.settings.waits:
+            self.idle()
 
     @property
     def recording(self) -> Recording | None:
@@ -96,11 +110,17 @@ class Session:
         Which functions train is seen when they are traced, which a notebook may do in another cell
         than the one that is recorded.
         """
-        self.is_idle, self._recording, self._owner = True, None, None
+        self.is_idle, self.left = True, self._recording
+        self._recording, self._owner = None, None
+
+    def keep_graphs(self, graphs: FirstGraphs) -> None:
+        """Collect the graph of each function that trains at its first call."""
+        self._graphs = graphs
 
     def record_into(self, settings: Settings) -> None:
         """Record what comes into another run, with what is known of the program's functions."""
         self.settings, self.faults, self.is_idle = settings, Faults(), False
+        self.left = None
         self.own_record, self.num_elsewhere, self.num_eager_gradients = None, 0, 0
         self.evaluations.clear()
         self._fetched.clear()
@@ -125,8 +145,9 @@ class Session:
             self._recorder().known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
-            if unit.trains and self._is_owner():
-                self._enter(self._recording, call)
+            self.end_if_due()
+        if self._recording is not None and unit.trains and self._is_owner():
+            self._enter(self._recording, call)
         self.here.call = call
         self._open_calls.append(call)
         return call
@@ -136,6 +157,7 @@ class Session:
         """After an outermost call that returned, or raised."""
         self.here.call = None
         self._open_calls.remove(call)
+        self.first_call_done(call.unit)
         recording = self._recording
         if call.unit.trains and recording is not None and self._is_owner():
             if not recording.is_in_step:
@@ -145,10 +167,18 @@ class Session:
             else:
                 recording.drop()
         elif call.unit.trains:
-            self.num_elsewhere += not self.is_idle
+            self.num_elsewhere += recording is not None
+            self.num_idle_steps += recording is None
         elif recording is not None and self._is_owner():
             recording.leave_ahead()
         self._fetched.clear()
+        self.end_if_due()
+
+    def end_if_due(self) -> None:
+        """Become idle after the last step of the recording."""
+        recording = self._recording
+        if recording is not None and not recording.is_in_step and self.is_due(recording):
+            self.idle()
 
     # -- steps that a ClusterCoordinator is given
 
@@ -187,6 +217,7 @@ class Session:
             self._recording.drop()
         else:
             self._recording.scheduled_done(call, num_steps)
+            self.end_if_due()
 
     def _enter(self, recording: Recording, call: Call) -> None:
         recording.enter(call, list(self._fetched.values()))
@@ -202,8 +233,18 @@ class Session:
         if call.unit.trains:
             return
         call.unit.trains = True
+        self.first_call(call.unit)
         if self._claim(call.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
+
+    def first_call(self, owner: Any) -> None:
+        """A function that trains is called for the first time."""
+        if self._graphs is not None and not self._is_graph_traced:
+            self._graphs.begin(owner)
+
+    def first_call_done(self, owner: Any) -> None:
+        if self._graphs is not None:
+            self._graphs.end(owner)
 
     @guarded
     def run(self, strategy: Any) -> None:
@@ -258,10 +299,12 @@ class Session:
         fetched = Fetched(iterator)
         if self._recording is not None and self._is_owner():
             self._recording.boundary(None)
-            if iterator in self._recording.iterators:
-                fetched.step = self._recording.begin_ahead()
-                fetched.asking = fetched.step.input()
-                fetched.asking.__enter__()
+            self.end_if_due()
+        recording = self._recording
+        if recording is not None and self._is_owner() and iterator in recording.iterators:
+            fetched.step = recording.begin_ahead()
+            fetched.asking = fetched.step.input()
+            fetched.asking.__enter__()
         return fetched
 
     @guarded
@@ -295,6 +338,8 @@ class Session:
     def graph_trace_begins(self) -> None:
         """The program is about to collect graphs, which the runtime gives out once."""
         self._is_graph_traced = True
+        if self._graphs is not None:
+            self._graphs.abandon()
         if self._recording is not None:
             self._recording.yield_graphs()
 
@@ -361,7 +406,7 @@ class Session:
         if self._recording is None:
             from strategy_core.tracing.recording import Recording
 
-            self._recording = Recording(self.settings)
+            self._recording = Recording(self.settings, self._graphs)
             self.when_recording()
             if self._is_profiled:
                 self._recording.yield_profiler()

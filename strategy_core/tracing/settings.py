@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+WAIT_VARIABLE = "STRATEGY_LAB"
+"""If set, a program waits for `strategy-lab attach`: 1, or the folder for its runs."""
 VARIABLE = "STRATEGY_LAB_TRACE"
 STRICT_VARIABLE = "STRATEGY_LAB_TRACE_STRICT"
 """If set, an error of the lab's own ends the program, as its tests need."""
@@ -22,6 +25,8 @@ class Settings:
     """The program's first process."""
     capture: dict[str, Any] = field(default_factory=dict)
     """The RunSpec's `capture`."""
+    waits: bool = False
+    """Whether the program waits for `strategy-lab attach`, and is not recorded before."""
 
     def environment(self) -> dict[str, str]:
         return {VARIABLE: json.dumps(asdict(self))}
@@ -35,4 +40,12 @@ class Settings:
 def read_settings() -> Settings | None:
     """The settings of this process; None if it is not traced."""
     text = os.environ.get(VARIABLE)
-    return Settings(**json.loads(text)) if text else None
+    if text:
+        return Settings(**json.loads(text))
+    return Settings("", os.getpid(), waits=True) if os.environ.get(WAIT_VARIABLE) else None
+
+
+def runs_of_environment() -> Path:
+    """The folder for the runs of a program that waits because of the environment variable."""
+    value = os.environ.get(WAIT_VARIABLE, "")
+    return Path("runs" if value in ("", "1") else value)

@@ -15,7 +15,8 @@ from typing import Any
 
 from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
-from strategy_core.tracing.settings import read_settings
+from strategy_core.tracing.settings import VARIABLE, read_settings
+from strategy_core.tracing.waiting import Waiting
 
 _RECORDER = "strategy_core.recorder.program"
 """The lab's recorder for programs that record themselves, and for this package's recording."""
@@ -27,16 +28,36 @@ def start() -> None:
     if settings is None:
         return
     session = Session(settings, Faults())
-    watch(session)
+    waiting = Waiting(session) if settings.waits else None
+    watch(session, waiting)
     sys.excepthook = session.tracebacks.wrapped(sys.excepthook)
+    os.register_at_fork(after_in_child=session.forked)
+    if waiting is not None:
+        atexit.register(lambda: _end_waiting(waiting))
+        return
     atexit.register(lambda: session.safely(lambda: _end(session)))
     session.when_recording = lambda: _end_with_multiprocessing(session)
-    os.register_at_fork(after_in_child=session.forked)
 
 
-def watch(session: Session) -> None:
+@functools.cache
+def wait() -> None:
+    """Have this process wait for `attach`, unless it is traced and so begun from elsewhere.
+
+    `site` may read a `.pth` file twice: in a folder, and in a link to it (`lib`, `lib64`).
+    """
+    if VARIABLE not in os.environ:
+        start()
+
+
+def watch(session: Session, waiting: Waiting | None = None) -> None:
     """Have the session know what the program does, from the import of TensorFlow on."""
-    when_imported("tensorflow", lambda: session.safely(lambda: _hook_tensorflow(session)))
+
+    def hook_tensorflow() -> None:
+        _hook_tensorflow(session)
+        if waiting is not None:
+            waiting.begin()
+
+    when_imported("tensorflow", lambda: session.safely(hook_tensorflow))
     when_imported("keras", lambda: session.safely(lambda: _hook_keras(session)))
     when_imported(_RECORDER, lambda: session.safely(lambda: _hook_recorder(session)))
 
@@ -83,6 +104,16 @@ def _end(session: Session) -> None:
         write_ending(session, ending_error())
     finally:
         session.close()
+        if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
+            _end_as_interrupted()
+
+
+def _end_waiting(waiting: Waiting) -> None:
+    from strategy_core.tracing.ending import ending_error
+
+    try:
+        waiting.end(ending_error())
+    finally:
         if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
             _end_as_interrupted()
 

@@ -15,17 +15,16 @@ import os
 import resource
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from strategy_core.processes.parent_death import tie_to
+from strategy_core.tracing.late_ending import append_ending
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.run.event_log import EventLog, read_events
-from strategy_lab.profiles.run.events import Event, Failed, Finished, StepDone, WorkerStarted
+from strategy_lab.profiles.run.event_log import read_events
+from strategy_lab.profiles.run.events import Event, Failed, Finished
 from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import uid_of
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *_FROM_TERMINAL)
@@ -58,17 +57,9 @@ def record_end(run: Path, pid: int, code: int) -> None:
     `code` is the exit code, or the negative number of the signal. Raises OSError or RunFolderError
     if it cannot be written.
     """
-    path = worker_folder(run, 0).events
-    events, end = read_events(path)
-    if code == 0 or any(_tells_why(event) for event in events):
-        return
-    if path.exists() and path.stat().st_size > end:
-        os.truncate(path, end)  # the program was killed while it wrote a line
-    log = EventLog(path)
-    if not events:
-        log.write(WorkerStarted(0, pid, time.time_ns(), time.monotonic_ns(), uid_of(run)))
-    log.write(_ending(code, sum(isinstance(event, StepDone) for event in events)))
-    log.close()
+    events, _end = read_events(worker_folder(run, 0).events)
+    if code and not any(_tells_why(event) for event in events):
+        append_ending(run, pid, lambda num_steps: _ending(code, num_steps))
 
 
 def _tells_why(event: Event) -> bool:

@@ -91,13 +91,14 @@ def test_the_steps_of_the_cell_alone_are_recorded(
     assert profiles.load(folder / "runs" / "first").table("steps").num_rows == 10
 
 
-def test_a_function_of_an_earlier_cell_is_recorded_and_what_is_not_known_of_it_is_said(
+def test_a_function_of_an_earlier_cell_is_recorded_with_its_replicas(
     outputs: dict[str, list[Any]], folder: Path
 ) -> None:
     assert outputs
     again = profiles.load(folder / "runs" / "cell-1")
     assert again.table("steps").num_rows == 10
-    assert any("traced before the recording began" in note["message"] for note in notes(again))
+    (segment,) = again.summary()["segments"]
+    assert [row["compute_ms"] > 0 for row in segment["replicas"]] == [True, True]
 
 
 def notes(profile: profiles.Profile) -> list[Any]:

@@ -56,7 +56,7 @@ def test_the_body_of_a_loop_is_told_from_other_graphs() -> None:
 def test_graphs_are_collected_while_a_function_is_traced() -> None:
     import tensorflow as tf
 
-    from strategy_core.private_tf import engine as private_tf
+    from strategy_core.private_tf import tracing as private_tf
 
     @tf.function
     def step(x: tf.Tensor) -> tf.Tensor:

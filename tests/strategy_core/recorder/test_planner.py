@@ -46,6 +46,14 @@ def test_the_first_window_is_early_and_small() -> None:
     assert planner.spent_ms == 100
 
 
+def test_a_segment_of_functions_that_ran_before_may_be_captured_from_its_first_step() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=True)
+    planner.open_segment(is_warm=True)
+    assert planner.steps_to_capture() > 0
+    planner.open_segment()
+    assert planner.steps_to_capture() == 0
+
+
 @given(
     budget=st.sampled_from([0.005, 0.01, 0.1]),
     step_ms=st.floats(2, 200),

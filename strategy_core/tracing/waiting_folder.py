@@ -1,0 +1,52 @@
+"""The run folder of a program that waits: its mailbox, and an event log without steps."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from strategy_core.tracing.settings import Settings, runs_of_environment
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Note, WorkerStarted
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.manifest import WAITS, create_run_file, uid_of
+
+
+def waiting_run(settings: Settings) -> Path:
+    """The run folder of this process, which the command has made for the program it started.
+
+    A process that the program starts gets one of its own beside that, as one that the environment
+    variable STRATEGY_LAB has wait. Raises RunFolderError if it cannot be made.
+    """
+    if settings.run and not settings.is_child:
+        return Path(settings.run)
+    from strategy_lab.profiles.run.new_name import numbered_name  # takes long to import
+
+    runs = Path(settings.run).parent if settings.run else runs_of_environment()
+    run = runs.resolve() / numbered_name(runs, [_name()])
+    create_run_file(run, recorded_by=WAITS)
+    return run
+
+
+def open_log(run: Path) -> EventLog:
+    """The event log of this process, with its first events."""
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns(), uid_of(run)))
+    log.write(
+        Note(
+            "info",
+            "This program waits for `strategy-lab attach`, which records its next steps into a run "
+            "of their own",
+            fields={"command": " ".join(sys.orig_argv)},
+        )
+    )
+    return log
+
+
+def _name() -> str:
+    """What the run is called after: the script, or the package of `python -m`."""
+    script = Path(sys.argv[0] if sys.argv else "python")
+    name = script.parent.name if script.stem == "__main__" else script.stem
+    return name if name not in ("", "-c", "-m") else "code"

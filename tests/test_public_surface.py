@@ -38,6 +38,7 @@ VERBS = {
     "doctor": "--json --runs",
     "mcp": "--runs --allow-run --http",
     "import": "PATH -o --output",
+    "predict": "RUN [RUN ...] --replicas --link --algorithm --batch-per-replica --json",
     "what-if": "RUN --segment --remove-delay --without-straggler --input-free --faster "
     "--critical-path --slowdowns --json",
     "trace": "-o --output --runs --set -m -c",

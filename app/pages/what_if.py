@@ -13,6 +13,7 @@ from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.scaling import show_scaling
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
@@ -43,7 +44,8 @@ def page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     reason = opened.ask(why_no_replay, segment.segment)
     if reason is not None:
-        empty("This run allows no prediction.", reason, page="lab", link="Open the Lab")
+        empty("This run allows no replay.", reason, page="lab", link="Open the Lab")
+        show_scaling(opened, segment.segment)
         _show_tries(opened, segment.segment)
         return
     found = opened.ask(usual_what_ifs, segment.segment)
@@ -52,6 +54,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     st.caption(as_markdown(error_sentence(base)))
     _show_predictions(found)
     _show_own(opened, segment.segment)
+    show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
     _show_path(opened.ask(_path, segment.segment))
 

@@ -1,0 +1,88 @@
+"""The step by the number of replicas: measured points, the prediction with its band, the ideal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from strategy_lab.app.charts.base import alpha, figure
+from strategy_lab.profiles.prediction.scaling import ScaledStep, ScalingPrediction
+from strategy_lab.profiles.reporting.palette import GREY, PHASE_COLOURS, SIDE_COLOURS
+
+_LINE, _POINT = PHASE_COLOURS["compute"], SIDE_COLOURS["B"]
+_FONT = 16
+
+
+def throughput_curve(found: ScalingPrediction) -> go.Figure:
+    """Examples per second over replicas, both logarithmic: ideal scaling is a straight line."""
+    chart = figure(
+        height=420, x_title="replicas", y_title="examples per second", font={"size": _FONT}
+    )
+    rows = found.rows
+    _add_band(chart, found)
+    # The line runs on from the last measured point.
+    checked = [item for item in rows if item.basis != "on paper"]
+    beyond = [*checked[-1:], *(item for item in rows if item.basis == "on paper")]
+    _add_line(chart, checked, "predicted", "solid")
+    if len(beyond) > 1:
+        _add_line(chart, beyond, "arithmetic on paper", "dash")
+    _add_ideal(chart, rows)
+    if found.measured:
+        chart.add_scatter(
+            x=[item.num_replicas for item in found.measured],
+            y=[item.examples_per_second for item in found.measured],
+            mode="markers",
+            name="measured",
+            marker={"size": 13, "color": _POINT, "line": {"color": GREY, "width": 1}},
+            hovertemplate="%{x} replicas: %{y:,.0f} examples/s, measured<extra></extra>",
+        )
+    numbers = [item.num_replicas for item in rows]
+    chart.update_xaxes(type="log", tickvals=numbers, ticktext=[f"{each:,}" for each in numbers])
+    chart.update_yaxes(type="log", dtick=1, tickformat=",.0f")
+    return chart
+
+
+def _add_band(chart: go.Figure, found: ScalingPrediction) -> None:
+    """Between the throughput of the longest and the shortest step; measured points have none."""
+    points = [
+        (item, item.low_ms or item.step_ms, item.high_ms or item.step_ms) for item in found.rows
+    ]
+    numbers = [item.num_replicas for item, *_ in points]
+    batch = found.batch_per_replica
+    least = [batch * item.num_replicas / high * 1e3 for item, _, high in points]
+    most = [batch * item.num_replicas / low * 1e3 for item, low, _ in points]
+    chart.add_scatter(
+        x=[*numbers, *reversed(numbers)],
+        y=[*most, *reversed(least)],
+        fill="toself",
+        fillcolor=alpha(_LINE, 0.2),
+        line={"width": 0},
+        name="interval",
+        hoverinfo="skip",
+    )
+
+
+def _add_line(chart: go.Figure, rows: Sequence[ScaledStep], name: str, dash: str) -> None:
+    chart.add_scatter(
+        x=[item.num_replicas for item in rows],
+        y=[item.examples_per_second for item in rows],
+        mode="lines",
+        name=name,
+        line={"color": _LINE, "width": 3, "dash": dash},
+        customdata=[[item.step_ms, item.efficiency] for item in rows],
+        hovertemplate="%{x} replicas: %{y:,.0f} examples/s, step %{customdata[0]:,.0f} ms, "
+        f"efficiency %{{customdata[1]:.0%}}, {name}<extra></extra>",
+    )
+
+
+def _add_ideal(chart: go.Figure, rows: Sequence[ScaledStep]) -> None:
+    """N times the throughput of one replica: throughput / efficiency."""
+    chart.add_scatter(
+        x=[item.num_replicas for item in rows],
+        y=[item.examples_per_second / item.efficiency for item in rows],
+        mode="lines",
+        name="ideal",
+        line={"color": GREY, "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+    )

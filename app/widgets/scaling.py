@@ -1,0 +1,118 @@
+"""More replicas: the predicted curve from one or two runs, over the recorded or another link."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from strategy_lab.app.charts.scaling import throughput_curve
+from strategy_lab.app.server import state
+from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.prediction.link import read_link, ready_links
+from strategy_lab.profiles.prediction.scaling import CURVE, ScalingPrediction, predict_scaling
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.store import Profile
+
+_NONE, _RECORDED = "no other run", "as recorded"
+
+
+def show_scaling(opened: OpenRun, segment: int) -> None:
+    """Draw the section: its choices, then the chart with its table, or why there is none."""
+    st.header("More replicas")
+    left, right = st.columns([3, 2])
+    entries = {entry.name: entry for entry in _same_program(opened)}
+    other = left.selectbox(
+        "Second run",
+        [_NONE, *entries],
+        format_func=lambda name: plain(entries[name].title) if name in entries else name,
+        key="scaling_other",
+        help="The same program on another number of replicas. Runs on 1 and 2 replicas give a "
+        "narrower interval than one run.",
+    )
+    link = right.selectbox("Link", [_RECORDED, *ready_links()], key="scaling_link")
+    name = other if other in entries else ""
+    try:
+        found = opened.ask(_predicted, segment, name, "" if link == _RECORDED else link)
+    except LabError as error:
+        st.markdown(as_markdown(error, 400))
+        return
+    _show(found)
+
+
+def _show(found: ScalingPrediction) -> None:
+    st.plotly_chart(throughput_curve(found), key="scaling_curve")
+    st.caption(as_markdown(_explanation(found), 1_000))
+    rows = [
+        {
+            "replicas": item.num_replicas,
+            "step": item.step_ms,
+            "interval": "measured"
+            if item.low_ms is None or item.high_ms is None
+            else f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}",
+            "rate": item.examples_per_second,
+            "efficiency": 100 * item.efficiency,
+            "basis": item.basis,
+        }
+        for item in found.rows
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="scaling_table",
+        column_config={
+            "replicas": column.NumberColumn("Replicas", format="%d"),
+            "step": column.NumberColumn("Step, ms", format="%.1f"),
+            "interval": column.TextColumn("Interval"),
+            "rate": column.NumberColumn("Examples/s", format="%.0f"),
+            "efficiency": column.NumberColumn("Efficiency, %", format="%.1f"),
+            "basis": column.TextColumn("Basis"),
+        },
+    )
+
+
+def _explanation(found: ScalingPrediction) -> str:
+    told = (
+        f"{found.batch_per_replica:g} examples per replica, {units.size(found.gradient_bytes)} of "
+        f"gradients by {found.algorithm}. Measured on {units.listed(_measured(found))}. "
+        if found.measured
+        else f"{found.batch_per_replica:g} examples per replica. "
+    )
+    notes = " ".join(f"{note}." for note in found.notes)
+    return f"{told}{notes} On paper: arithmetic beyond what such predictions were checked against."
+
+
+def _measured(found: ScalingPrediction) -> list[str]:
+    return [units.counted(item.num_replicas, "replica") for item in found.measured]
+
+
+def _predicted(profile: Profile, segment: int, other: str, link: str) -> ScalingPrediction:
+    runs, segments = [profile], [segment]
+    if other:
+        second = open_run(state.lab().runs / other).profile
+        runs.append(second)
+        segments.append(second.segments[-1].segment if second.segments else 0)
+    return predict_scaling(runs, CURVE, link=read_link(link) if link else None, segments=segments)
+
+
+def _same_program(opened: OpenRun) -> list[RunEntry]:
+    """Other runs of the workload, on another number of devices or workers."""
+    runs = list_runs(state.lab().runs)
+    own = next((entry for entry in runs if entry.name == opened.profile.path.name), None)
+    if own is None or not own.spec:
+        return []
+    return [
+        entry
+        for entry in runs
+        if entry.spec
+        and entry.spec.get("workload") == own.spec.get("workload")
+        and _size(entry) != _size(own)
+    ]
+
+
+def _size(entry: RunEntry) -> tuple[object, object]:
+    assert entry.spec is not None
+    return entry.spec.get("workers"), entry.spec.get("devices")

@@ -1,0 +1,207 @@
+"""`python -m benchmarks.scaling`: how far predictions of 4 and 8 replicas are off.
+
+Each worker process has a fixed share of a CPU: a control group with a quota and, against other
+programs, a high weight. So 8 workers fit on two cores, and each further worker brings its own
+share. With `rate_mbit`, their links are emulated. For each case, 1, 2, 4 and 8 workers train in
+turn, and the runs of 1 and 2 predict those of 4 and 8 (also 2 alone, and 2 and 4).
+
+It needs control groups that it may write to (root), and about 3 minutes per case and round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.prediction.scaling import predict_scaling
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+GROUPS = Path("/sys/fs/cgroup")
+NUM_WORKERS = (1, 2, 4, 8)
+FROM = ((1, 2), (2,), (2, 4))
+STEPS = 60
+SHARE = 0.1
+"""Of a CPU, for each worker: all together then need less than one."""
+PERIOD_US = 10_000
+FREE_STEPS = 4
+"""Steps before the limit: tracing would take a minute with it."""
+PATIENCE_S = 400
+WORKLOAD = """
+import json
+import os
+import tensorflow as tf
+from benchmarks.scaling import limit_this_process
+from strategy_core.workloads import synthetic
+
+def build_model():
+    return synthetic.build_model(parameters={parameters}, flops_per_example={flops})
+
+def _limited():
+    task = json.loads(os.environ.get("TF_CONFIG") or "{{}}").get("task", {{}}).get("index", 0)
+    limit_this_process(task)
+    return iter(())
+
+def build_dataset(global_batch_size, seed, *, first_example=0):
+    batches = synthetic.build_dataset(global_batch_size, seed, first_example=first_example)
+    none = tf.data.Dataset.from_generator(_limited, output_signature=batches.element_spec)
+    return batches.take({free}).concatenate(none).concatenate(batches.skip({free}))
+
+build_optimizer = synthetic.build_optimizer
+loss_fn = synthetic.loss_fn
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is trained, over which links."""
+
+    title: str
+    parameters: int
+    batch_per_replica: int
+    rate_mbit: float | None = None
+
+
+CASES = (
+    Case("4 MB of gradients", 1_000_000, 128),
+    Case("4 MB, 200 Mbit/s", 1_000_000, 128, 200),
+    Case("1 MB of gradients, more compute", 250_000, 1_024),
+    Case("10 MB, 500 Mbit/s", 2_500_000, 64, 500),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One prediction beside the run that it predicts."""
+
+    sources: tuple[int, ...]
+    num_replicas: int
+    predicted_ms: float
+    low_ms: float
+    high_ms: float
+    really_ms: float
+
+    @property
+    def off(self) -> float:
+        return self.predicted_ms / self.really_ms - 1
+
+    @property
+    def is_inside(self) -> bool:
+        return self.low_ms <= self.really_ms <= self.high_ms
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="the first case alone")
+    parser.add_argument("--rounds", type=int, default=1, metavar="N", help="of each case")
+    parser.add_argument("--case", type=int, metavar="N", help="one case, from 1")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there")
+    asked = parser.parse_args()
+    cases: Sequence[Case] = CASES[:1] if asked.quick else CASES
+    if asked.case:
+        cases = CASES[asked.case - 1 : asked.case]
+    every: list[Prediction] = []
+    with tempfile.TemporaryDirectory() as scratch, Launcher() as launcher:
+        for number in range(asked.rounds):
+            for case in cases:
+                folder = (asked.keep or Path(scratch)) / f"{_name(case)}-{number}"
+                runs = _record(launcher, folder, case)
+                every += _predictions(case, runs)
+    _print_summary(every)
+
+
+def limit_this_process(worker: int) -> None:
+    """Move this process into a control group with its share of a CPU (version 1 or 2)."""
+    is_v2 = (GROUPS / "cgroup.controllers").exists()
+    top = GROUPS / "strategy-lab" if is_v2 else GROUPS / "cpu" / "strategy-lab"
+    group = top / str(worker)
+    group.mkdir(parents=True, exist_ok=True)
+    quota = round(SHARE * PERIOD_US)
+    if is_v2:
+        (top / "cgroup.subtree_control").write_text("+cpu")
+        (top / "cpu.weight").write_text("10000")
+        (group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+    else:
+        (top / "cpu.shares").write_text("100000")
+        (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (group / "cpu.cfs_quota_us").write_text(str(quota))
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def _name(case: Case) -> str:
+    rate = f"-{case.rate_mbit:g}mbit" if case.rate_mbit else ""
+    return f"{case.parameters}-{case.batch_per_replica}{rate}"
+
+
+def _record(launcher: Launcher, folder: Path, case: Case) -> dict[int, profiles.Profile]:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "limited.py"
+    flops = 6 * case.parameters
+    file.write_text(WORKLOAD.format(parameters=case.parameters, flops=flops, free=FREE_STEPS))
+    found = {}
+    for num in NUM_WORKERS:
+        spec = RunSpec.model_validate(
+            {
+                "strategy": "multi-worker-mirrored",
+                "workers": num,
+                "workload": str(file),
+                "global_batch_size": case.batch_per_replica * num,
+                "steps": STEPS,
+                "network": {"rate_mbit": case.rate_mbit} if num > 1 else {},
+            }
+        )
+        handle = launcher.launch(spec, folder / str(num))
+        if not handle.wait(PATIENCE_S) or handle.status != "finished":
+            raise SystemExit(f"a run did not finish: {handle.message}")
+        found[num] = profiles.load(folder / str(num))
+    return found
+
+
+def _predictions(case: Case, runs: dict[int, profiles.Profile]) -> Iterator[Prediction]:
+    really = {num: step_times(run, 0).median_ms or math.nan for num, run in runs.items()}
+    told = ", ".join(f"{num}: {ms:.0f} ms" for num, ms in really.items())
+    print(f"{case.title}; really {told}; load {os.getloadavg()[0]:.0f}", flush=True)
+    for sources in FROM:
+        wanted = [num for num in NUM_WORKERS if num > max(sources)]
+        for step in predict_scaling([runs[num] for num in sources], wanted).steps:
+            assert step.low_ms is not None
+            assert step.high_ms is not None
+            found = Prediction(
+                sources,
+                step.num_replicas,
+                step.step_ms,
+                step.low_ms,
+                step.high_ms,
+                really[step.num_replicas],
+            )
+            print(
+                f"  from {' and '.join(map(str, sources))} to {found.num_replicas}: "
+                f"{found.predicted_ms:.0f} ms ({found.low_ms:.0f} to {found.high_ms:.0f}), "
+                f"{found.off:+.1%}{'' if found.is_inside else ', outside the interval'}",
+                flush=True,
+            )
+            yield found
+
+
+def _print_summary(every: Sequence[Prediction]) -> None:
+    for sources in FROM:
+        chosen = [item for item in every if item.sources == sources]
+        off = [abs(item.off) for item in chosen]
+        if off:
+            print(
+                f"from {' and '.join(map(str, sources))}: {len(off)} predictions off by "
+                f"{statistics.median(off):.1%} (median), {max(off):.1%} (worst); "
+                f"{sum(item.is_inside for item in chosen)} within their interval"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""The section of the page What if about more replicas: curve and table, or why there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.looking import open_page, rerun, text_of
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for num in (1, 2):
+        made = {"workers": num, "replicas": num, "global_batch_size": 32 * num}
+        write_run(folder / f"{num}-workers", **made, steps=60, windows=1)
+    write_run(folder / "shared", replicas=2, steps=60, windows=1)
+    return folder
+
+
+def test_a_second_run_and_another_link(folder: Path) -> None:
+    page = open_page("what_if", folder, run="2-workers")
+    (table,) = (each.value for each in page.dataframe)
+    assert table["basis"].tolist()[:3] == ["predicted", "measured", "predicted"]
+    assert "of gradients by" in text_of(page)
+    page.selectbox(key="scaling_other").select("1-workers")
+    (table,) = (each.value for each in rerun(page).dataframe)
+    assert table["basis"].tolist()[:3] == ["measured", "measured", "predicted"]
+    page.selectbox(key="scaling_link").select("nvlink4")
+    (table,) = (each.value for each in rerun(page).dataframe)
+    assert set(table["basis"]) == {"on paper"}
+
+
+def test_the_reason_stands_where_the_curve_would(folder: Path) -> None:
+    page = open_page("what_if", folder, run="shared")
+    assert "share the cores of one process" in text_of(page)

@@ -1,0 +1,202 @@
+"""Steps on more replicas, predicted from recordings whose truth is known; and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.prediction.errors import PredictionError
+from strategy_lab.profiles.prediction.link import Link
+from strategy_lab.profiles.prediction.recorded_steps import RecordedSteps
+from strategy_lab.profiles.prediction.scaling import predict_from, predict_scaling
+from strategy_lab.profiles.run.events import SegmentOpened
+from tests.synthetic import write_run
+
+GRADIENTS = 4_000_000
+SMALL_MS = 10.0
+"""A small all-reduce of two: 8 ms, and 1 ms for each of the 2(n-1) messages."""
+LINK = Link(name="fast", bandwidth_gbps=10.0, bandwidth_source="a test")
+
+
+def small_ms(num: int) -> float:
+    return 8.0 + 2 * (num - 1) if num > 1 else 0.0
+
+
+def reduce_ms(num: int) -> float:
+    """20 ms for the bytes of two."""
+    return small_ms(num) + 40.0 * (num - 1) / num if num > 1 else 0.0
+
+
+def recorded(num: int, *, steps: int = 400, batch: int = 32, noise: float = 0.03) -> RecordedSteps:
+    """Steps of 100 ms of compute and 10 ms of rest, as `num` workers would record them."""
+    random = np.random.default_rng([num, batch])
+    compute = 100.0 * batch / 32 * (1 + noise * random.standard_normal((steps, num)))
+    rest = np.full((steps, num), 10.0 + small_ms(num))
+    reduce = np.full(steps, reduce_ms(num))
+    opened = SegmentOpened(
+        segment=0,
+        strategy="multi-worker-mirrored",
+        num_replicas=num,
+        num_workers=num,
+        global_batch_size=batch * num,
+        first_step=0,
+        started_ns=0,
+        replica_devices=[],
+        cross_device_ops="collective-ring",
+        spec={},
+    )
+    wall = compute.max(axis=1) + reduce + rest[:, 0]
+    return RecordedSteps(f"run-{num}", opened, wall, compute, rest, reduce, GRADIENTS, None, 0.0)
+
+
+@pytest.mark.parametrize("sources", [(1, 2), (2, 4)])
+@pytest.mark.parametrize("number", [8, 16])
+def test_the_truth_of_a_made_recording_is_found(sources: tuple[int, ...], number: int) -> None:
+    found = predict_from([recorded(num) for num in sources], [number]).steps[0]
+    really = recorded(number).step_ms
+    assert found.step_ms == pytest.approx(really, rel=0.05)
+    assert found.low_ms is not None
+    assert found.high_ms is not None
+    assert found.low_ms < really < found.high_ms
+
+
+def test_more_replicas_wait_for_the_latest_of_more() -> None:
+    steady, noisy = (
+        predict_from([recorded(1, noise=noise), recorded(2, noise=noise)], [64]).steps[0]
+        for noise in (0.0, 0.1)
+    )
+    # The largest of 64 normal deviates is 2.4 standard deviations above the mean.
+    assert noisy.step_ms - steady.step_ms == pytest.approx(24.0, abs=6.0)
+
+
+def test_steps_get_longer_and_efficiency_falls_with_every_replica() -> None:
+    rows = predict_from([recorded(1), recorded(2)], [4, 8, 16, 1024]).rows
+    assert [item.num_replicas for item in rows] == [1, 2, 4, 8, 16, 1024]
+    assert sorted(item.step_ms for item in rows) == [item.step_ms for item in rows]
+    assert sorted((item.efficiency for item in rows), reverse=True) == [
+        item.efficiency for item in rows
+    ]
+    assert rows[0].efficiency == 1.0
+    widths = [item.high_ms / item.low_ms for item in rows if item.low_ms and item.high_ms]
+    assert sorted(widths) == widths
+
+
+def test_what_was_measured_is_not_predicted_again() -> None:
+    found = predict_from([recorded(1), recorded(2)], [1, 2, 4])
+    assert [item.basis for item in found.rows] == ["measured", "measured", "predicted"]
+    assert found.measured[1].step_ms == recorded(2).step_ms
+    assert found.measured[1].low_ms is None
+
+
+def test_one_group_alone_leaves_a_wide_interval() -> None:
+    narrow, wide = (
+        predict_from(runs, [8]).steps[0] for runs in ([recorded(1), recorded(2)], [recorded(2)])
+    )
+    assert wide.high_ms is not None
+    assert narrow.high_ms is not None
+    assert wide.high_ms > narrow.high_ms
+    assert any("latency is open" in note for note in predict_from([recorded(2)], [8]).notes)
+
+
+def test_beyond_four_times_the_recorded_replicas_is_paper() -> None:
+    found = predict_from([recorded(1), recorded(2)], [8, 16])
+    assert [item.basis for item in found.steps] == ["predicted", "on paper"]
+
+
+def test_a_described_link_replaces_the_recorded_one() -> None:
+    found = predict_from([recorded(1)], [4], link=LINK).steps[0]
+    # 4 MB over a ring of four: 6 MB at 10 GB/s.
+    assert found.all_reduce_ms == pytest.approx(0.6)
+    assert found.basis == "on paper"
+
+
+def test_faster_devices_compute_in_less_time() -> None:
+    twice = LINK.model_copy(update={"device_times_as_fast": 2.0, "device_source": "a test"})
+    plain, fast = (
+        predict_from([recorded(1, noise=0.0)], [2], link=link).steps[0] for link in (LINK, twice)
+    )
+    assert plain.step_ms - fast.step_ms == pytest.approx(50.0, rel=0.01)
+
+
+def test_another_algorithm_sends_other_messages() -> None:
+    runs = [recorded(1), recorded(2)]
+    ring, central = (
+        predict_from(runs, [16], algorithm=name).steps[0].all_reduce_ms
+        for name in (None, "reduction-to-one-device")
+    )
+    assert central > 5 * ring
+
+
+def test_another_batch_needs_runs_of_two_batches() -> None:
+    two = [recorded(2), recorded(2, batch=64)]
+    found = predict_from(two, [4], batch_per_replica=128).steps[0]
+    assert found.step_ms == pytest.approx(recorded(4, batch=128).step_ms, rel=0.06)
+    with pytest.raises(PredictionError, match="All runs have 32 examples per replica"):
+        predict_from([recorded(1), recorded(2)], [4], batch_per_replica=64)
+
+
+@pytest.mark.parametrize(
+    ("runs", "asked", "problem"),
+    [
+        ([1], [4], "one replica, so no all-reduce was recorded"),
+        ([], [4], "No run to predict from"),
+        ([1, 2], [0], "1 to 1024 replicas, received 0"),
+        ([1, 2], [2048], "1 to 1024 replicas, received 2048"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused(
+    runs: list[int], asked: list[int], problem: str
+) -> None:
+    with pytest.raises(PredictionError, match=problem):
+        predict_from([recorded(num) for num in runs], asked)
+
+
+def cluster(tmp_path: Path, num: int, **options: Any) -> profiles.Profile:
+    made = {"workers": num, "replicas": num, "global_batch_size": 32 * num, "windows": 1}
+    return profiles.load(write_run(tmp_path / f"{num}", **{**made, **options}))
+
+
+def test_recorded_runs_predict_a_recorded_run(tmp_path: Path) -> None:
+    # 20 ms of compute; the bytes that pass a worker of four are 1.5 times those of two.
+    two, four = (cluster(tmp_path, num, transfer_ms=ms) for num, ms in ((2, 10.0), (4, 15.0)))
+    found = predict_scaling([two], [4]).steps[0]
+    wall = step_times(four, 0).median_ms
+    assert found.low_ms is not None
+    assert found.high_ms is not None
+    assert wall is not None
+    assert found.low_ms <= wall <= found.high_ms
+    assert found.step_ms == pytest.approx(wall, rel=0.04)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"inject": [{"replica": 1, "ms": 30}]}, "has an injected delay"),
+        ({"marks": False}, "no timestamps of their replicas"),
+        ({"steps": 5}, "a prediction needs 8"),
+    ],
+)
+def test_recordings_that_do_not_allow_it_are_refused(
+    tmp_path: Path, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(PredictionError, match=problem):
+        predict_scaling([cluster(tmp_path, 2, **options)], [4])
+
+
+def test_different_models_are_refused(tmp_path: Path) -> None:
+    runs = [cluster(tmp_path, 2), cluster(tmp_path, 4, collective_bytes=(1_000,))]
+    with pytest.raises(PredictionError, match="train different models"):
+        predict_scaling(runs, [8])
+
+
+def test_runs_on_as_many_replicas_are_pooled() -> None:
+    once, twice = (
+        predict_from([recorded(1), *[recorded(2, steps=100)] * num], [4]) for num in (1, 2)
+    )
+    assert twice.measured[1].step_ms == once.measured[1].step_ms
+    assert twice.runs == ("run-1", "run-2", "run-2")

@@ -1,0 +1,84 @@
+"""`strategy-lab predict`: a curve for people and as JSON, and one line where it is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strategy_core.cli.main import main
+from tests.synthetic import write_run
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        str(
+            write_run(
+                folder / f"{num}-workers",
+                workers=num,
+                replicas=num,
+                global_batch_size=32 * num,
+                steps=60,
+                windows=1,
+            )
+        )
+        for num in (1, 2)
+    ]
+
+
+def test_the_curve_for_people(runs: list[str], capsys: Captured) -> None:
+    assert main(["predict", *runs]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "32 examples per replica" in lines[0]
+    assert [line.split()[0] for line in lines[2:13]] == (
+        ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1,024"]
+    )
+    assert "measured" in lines[3]
+    assert lines[12].endswith("on paper")
+
+
+def test_json_has_every_figure(runs: list[str], capsys: Captured) -> None:
+    assert main(["predict", *runs, "--replicas", "4,8", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["num_replicas"] for row in found["steps"]] == [1, 2, 4, 8]
+    assert [row["basis"] for row in found["steps"]] == ["measured"] * 2 + ["predicted"] * 2
+    last = found["steps"][-1]
+    assert last["low_ms"] < last["step_ms"] < last["high_ms"]
+    assert found["all_reduce"]["likely"]["ms_per_byte"] > 0
+
+
+def test_a_described_link_and_another_algorithm(runs: list[str], capsys: Captured) -> None:
+    asked = ["--link", "ethernet-25g", "--algorithm", "tree", "--replicas", "8"]
+    assert main(["predict", *runs, *asked]) == 0
+    text = capsys.readouterr().out
+    assert "by tree over 25 Gigabit Ethernet" in text
+    assert "Its latency is not described" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--replicas", "many"], "--replicas takes whole numbers"),
+        (["--replicas", "5000"], "1 to 1024 replicas, received 5000"),
+        (["--link", "string"], "No link 'string'"),
+        (["--algorithm", "magic"], "no model of the time that 'magic' takes"),
+        (["--batch-per-replica", "64"], "Name two runs with different batches"),
+    ],
+)
+def test_a_wrong_request_is_one_line(
+    runs: list[str], capsys: Captured, options: list[str], problem: str
+) -> None:
+    assert main(["predict", *runs, *options]) == 2
+    told = capsys.readouterr().err
+    assert problem in told
+    assert told.count("\n") == 1
+
+
+def test_replicas_that_share_cores_are_refused(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["predict", str(write_run(tmp_path / "run", replicas=2, steps=60))]) == 2
+    assert "share the cores of one process" in capsys.readouterr().err

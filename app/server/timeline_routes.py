@@ -8,6 +8,7 @@ GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (
                                               `&tracks=0,2`: on these tracks only;
                                               `&by=type`: ops of one type together
 GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (JSON)
+GET /api/runs/{run}/same_op?row=&start=       the span and its copies on other tracks (JSON)
 GET /api/runs/{run}/critical_path?step=       parts of a step's critical path, with rows (JSON)
 """
 
@@ -30,6 +31,7 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.tables.store import load
 from strategy_lab.profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
 from strategy_lab.profiles.timeline.critical_path import PathPart, path_of_step
+from strategy_lab.profiles.timeline.same_op import SameOp, same_op
 from strategy_lab.profiles.timeline.wire import encode_view
 
 
@@ -89,6 +91,18 @@ def _flows(run_id: str, row: int, start_ns: int) -> list[Flow]:
 
 
 @explained
+async def same(request: Request) -> Response:
+    row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
+    found = await asyncio.to_thread(_same, request.path_params["run"], row, start_ns)
+    return JSONResponse([asdict(copy) for copy in found])
+
+
+def _same(run_id: str, row: int, start_ns: int) -> list[SameOp]:
+    laid_out = state.lab().timelines.get(run_id)
+    return same_op(laid_out, row, start_ns) if 0 <= row < laid_out.num_rows else []
+
+
+@explained
 async def critical_path(request: Request) -> Response:
     step = int(_number(request, "step"))
     found = await asyncio.to_thread(_path, request.path_params["run"], step)
@@ -128,5 +142,6 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/search", search),
     Route("/api/runs/{run}/selection", selection),
     Route("/api/runs/{run}/flows", flows),
+    Route("/api/runs/{run}/same_op", same),
     Route("/api/runs/{run}/critical_path", critical_path),
 ]

@@ -101,7 +101,10 @@ def test_a_span_tells_what_it_is_and_where_its_like_are(timeline: Page) -> None:
     expect(root(timeline)).to_have_attribute("data-selected", re.compile("MatMul"))
     details = timeline.locator(".timeline .details")
     expect(details).to_contain_text("/device:CPU:")
-    expect(details).to_contain_text("The same op elsewhere")
+    copies = details.get_by_role("table").get_by_role("row")
+    expect(copies).to_have_count(1 + 4)
+    for replica in range(4):
+        expect(copies.nth(1 + replica)).to_contain_text(f"replica {replica}")
 
 
 def hover_over_a(page: Page, op: str) -> None:

@@ -2,13 +2,7 @@
 
 import { el } from "../shared/dom.js";
 import { joined, number, units } from "../shared/format.js";
-import { shortDevice } from "./draw.js";
-
-export function lengthText(ns) {
-  if (ns >= 1e9) return `${number(ns / 1e9)} s`;
-  if (ns >= 1e6) return `${number(ns / 1e6)} ms`;
-  return ns >= 1e3 ? `${number(ns / 1e3)} µs` : `${number(ns)} ns`;
-}
+import { lengthText, replicaText, trackText } from "./text.js";
 
 // The share arrives as a byte: below half of its unit, something ran all the same.
 const busyText = (covered) => (covered * 100 < 1 ? "below 1 %" : `${Math.round(covered * 100)} %`);
@@ -17,16 +11,13 @@ export function tooltipLines(span, track, category) {
   if (span.index < 0) {
     return [`Many spans, mostly ${category}`, `${busyText(span.covered)} of ${lengthText(span.duration)} busy`, "Zoom in to see each"];
   }
-  return [span.op || span.label, span.op ? span.label : "", `${lengthText(span.duration)} · ${category}`, partsText(span), `${who(track)} · step ${span.step}`].filter(Boolean);
+  return [span.op || span.label, span.op ? span.label : "", `${lengthText(span.duration)} · ${category}`, partsText(span), `${trackText(track)} · step ${span.step}`].filter(Boolean);
 }
-
-const who = (track) => `${track.replica === null ? "shared" : `replica ${track.replica}`} · ${shortDevice(track)}`;
 
 // What a collective consists of; empty if that is unknown, and for other ops.
 const partsText = ({ waited, duration }) => (waited >= 0 ? `${lengthText(waited)} wait for the last replica, ${lengthText(duration - waited)} transfer` : "");
 
-// `twins` are the same op in the same step on other tracks.
-export function detailsOf(span, track, category, twins) {
+export function detailsOf(span, track, category) {
   const rows = [
     ["Op", span.op],
     ["Name", span.label],
@@ -42,17 +33,20 @@ export function detailsOf(span, track, category, twins) {
     ["Source", track.is_marked ? "in-graph timestamps: this worker was not captured" : "full capture"],
   ];
   const list = el("dl", {}, ...rows.flatMap(([term, value]) => [el("dt", { text: term }), el("dd", { text: value })]));
-  if (!twins.length) return el("div", { class: "details" }, list);
-  const same = [{ track, span, own: true }, ...twins].sort((a, b) => (a.track.replica ?? 1e9) - (b.track.replica ?? 1e9));
-  const body = same.map(({ track: t, span: s, own }) =>
-    el(
-      "tr",
-      { class: own ? "own" : "" },
-      el("td", { text: t.replica === null ? "shared" : `replica ${t.replica}` }),
-      el("td", { text: lengthText(s.duration) }),
-      el("td", { text: `${s.start >= span.start ? "+" : "−"}${lengthText(Math.abs(s.start - span.start))}` }),
-    ),
-  );
-  const head = el("tr", {}, ...["The same op elsewhere", "duration", "starts"].map((text) => el("th", { text, scope: "col" })));
-  return el("div", { class: "details" }, list, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
+  return el("div", { class: "details" }, list);
+}
+
+// `copies` are the selected span and the same op on other tracks, in the same step.
+export function sameOpTable(copies, span, trackOf) {
+  const body = copies.map(({ row, start_ns: start, duration_ns: duration, waited_ns: waited }) => {
+    const cells = [
+      replicaText(trackOf(row)),
+      lengthText(duration),
+      `${start >= span.start ? "+" : "−"}${lengthText(Math.abs(start - span.start))}`,
+      partsText({ waited, duration }),
+    ];
+    return el("tr", { class: row === span.row ? "own" : "" }, ...cells.map((text) => el("td", { text })));
+  });
+  const head = ["The same op on each replica", "duration", "starts", ""].map((text) => el("th", { text, scope: "col" }));
+  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
 }

@@ -5,6 +5,7 @@ import { textOn } from "../shared/colour.js";
 import { drawFlows } from "./flows.js";
 import { drawPath } from "./path.js";
 import { drawRange } from "./range.js";
+import { shortDevice } from "./text.js";
 
 const LABEL_FROM_PX = 44;
 const NARROW = 100; // of the tracks' names: no room for their devices beside them
@@ -210,11 +211,4 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
     }
   });
   context.globalAlpha = 1;
-}
-
-// Where there are several workers, the device with its worker; `marks` where no capture saw it.
-export function shortDevice({ device, title, isOne, is_marked: isMarked }) {
-  const short = device.split("/device:").at(-1) || device;
-  const named = isOne ? short : `${title}${short ? ` ${short}` : ""}`;
-  return isMarked ? `${named}, marks` : named;
 }

@@ -2,7 +2,7 @@
 
 import { el } from "../shared/dom.js";
 import { joined, units } from "../shared/format.js";
-import { lengthText } from "./details.js";
+import { lengthText, replicaText } from "./text.js";
 
 const HEAD = 7;
 
@@ -34,10 +34,7 @@ function arrow(context, x1, y1, x2, y2) {
 }
 
 export function flowsOf(flows, trackOf) {
-  const name = (row) => {
-    const track = trackOf(row);
-    return track.replica === null ? "shared" : `replica ${track.replica}`;
-  };
+  const name = (row) => replicaText(trackOf(row));
   const head = ["Linked", "from", "to", "bytes", "waited"].map((text) => el("th", { text, scope: "col" }));
   const body = flows.map((flow) => {
     const cells = [flow.kind, name(flow.from_row), name(flow.to_row), flow.bytes === null ? "size unknown" : joined(units.bytes(flow.bytes)), flow.waited_ns ? lengthText(flow.waited_ns) : "not waited for"];

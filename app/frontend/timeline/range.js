@@ -2,8 +2,7 @@
 
 import { el } from "../shared/dom.js";
 import { fixed, joined, number, units } from "../shared/format.js";
-import { lengthText } from "./details.js";
-import { shortDevice } from "./draw.js";
+import { lengthText, trackText } from "./text.js";
 
 const GROUPINGS = [
   ["op", "each op"],
@@ -127,7 +126,7 @@ export class RangePanel {
         {},
         el("td", {}, find(op || (isEach ? "" : "other"))),
         isEach ? el("td", { class: "name" }, find(name)) : null,
-        el("td", { text: who(view.scene.tracks[track]) }),
+        el("td", { text: trackText(view.scene.tracks[track]) }),
         ...[fixed(count, 0), lengthText(self), lengthText(total)].map((text) => el("td", { class: "number", text })),
         el("td", { class: "number" }, el("div", { class: "bar", "aria-hidden": "true" }, coloured(view.scene.theme.primary, share / largest)), shareText(share)),
       ),
@@ -147,8 +146,6 @@ export class RangePanel {
     this.show(this.range);
   }
 }
-
-const who = (track) => `${track.replica === null ? "shared" : `replica ${track.replica}`}${shortDevice(track) ? ` · ${shortDevice(track)}` : ""}`;
 const shareText = (share) => `${number(share * 100, share < 0.1 ? 2 : 3)} %`;
 
 function coloured(colour, share) {

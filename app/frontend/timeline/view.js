@@ -5,7 +5,7 @@ import { Keys } from "../shared/keys.js";
 import { fitCanvas, readTheme } from "../shared/theme.js";
 import { Address } from "./address.js";
 import { captureWindows, SpanSource } from "./data.js";
-import { detailsOf, tooltipLines } from "./details.js";
+import { detailsOf, sameOpTable, tooltipLines } from "./details.js";
 import { drawTimeline } from "./draw.js";
 import { flowsOf } from "./flows.js";
 import { CriticalPath } from "./path.js";
@@ -348,41 +348,27 @@ export class TimelineView {
     this.root.dataset.selected = span ? span.label : "";
     this.root.dataset.flows = "";
     this.scene.flows = [];
-    if (span) this.showFlows(span);
-    this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category], this.twins(span))] : []));
+    this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category])] : []));
+    if (span) this.showLinks(span);
     this.redraw();
   }
 
-  // The selected op's links to other tracks: arrows, and a table below its details.
-  async showFlows(span) {
+  // The selected op on other tracks, and its links to them: arrows, and a table.
+  async showLinks(span) {
+    const at = { row: span.row, start: Math.round(span.start) };
     try {
-      const flows = await this.source.json("flows", { row: span.row, start: Math.round(span.start) });
-      if (this.scene.selected !== span || !flows.length) return;
+      const [copies, flows] = await Promise.all([this.source.json("same_op", at), this.source.json("flows", at)]);
+      if (this.scene.selected !== span) return;
+      const trackOf = (row) => this.trackOf({ row });
+      if (copies.length > 1) this.panel.firstChild.append(sameOpTable(copies, span, trackOf));
+      if (flows.length) this.panel.append(flowsOf(flows, trackOf));
       this.scene.flows = flows;
       this.scene.flowColour = this.data.phaseColours.wait;
-      this.panel.append(flowsOf(flows, (row) => this.trackOf({ row })));
-      this.root.dataset.flows = String(flows.length);
+      this.root.dataset.flows = flows.length ? String(flows.length) : "";
       this.redraw();
     } catch (error) {
       this.fail(error);
     }
-  }
-
-  // The same op in the same step on other tracks, as far as it is in what was fetched.
-  twins(span) {
-    const { data } = this.scene;
-    const own = this.trackOf(span);
-    const plain = twinName(span.label);
-    const found = [];
-    for (let i = 0; i < data.count; i++) {
-      if (data.step[i] !== span.step || data.index[i] < 0) continue;
-      const [label, op] = this.source.names.get(data.name[i]) ?? ["", ""];
-      if (op !== span.op || twinName(label) !== plain) continue;
-      const other = this.span(i);
-      const track = this.trackOf(other);
-      if (track !== own && !found.some((twin) => twin.track === track)) found.push({ track, span: other });
-    }
-    return found;
   }
 
   // Drawn once per frame. Settled is a view that shows what was asked for, with all its spans.
@@ -410,9 +396,4 @@ export class TimelineView {
     this.resizes.disconnect();
     cancelAnimationFrame(this.frame);
   }
-}
-
-// A replica's copy of a node is named after it: `replica_1/dense/MatMul`, `dense/MatMul_1`.
-function twinName(label) {
-  return label.replace(/\breplica_\d+\b/g, "replica").replace(/_\d+$/, "");
 }

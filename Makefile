@@ -7,7 +7,7 @@
 # make test-mlflow  the export to MLflow, with its server in a venv of its own
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
-# make recordings  the recordings of the Contexts page's demonstrations, recorded anew
+# make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded anew
 # make figures  the README's figures, measured anew
 # make check  style, types, architecture and the fast tests: about two minutes on two cores
 # Each one installs what it needs into .venv first.
@@ -131,6 +131,7 @@ reference: $(VENV)/.runs
 # What the Contexts page shows without TensorFlow.
 recordings: $(VENV)/.runs
 	$(BIN)/python -m strategy_core.contexts.ship
+	$(BIN)/python -m strategy_core.lecture.ship
 
 $(VENV)/.docs: $(VENV)/.runs requirements-docs.lock
 	$(INSTALL) --require-hashes -r requirements-docs.lock

@@ -1,7 +1,7 @@
 """`python -m app`: serve the lab. `strategy-lab ui` becomes this program.
 
 python -m app [--port N] [--host H] [--runs DIR] [--allow-host NAME[:PORT]]... [--no-token]
-              [--open-browser]
+              [--open-browser] [--lecture-port N]
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--open-browser", action="store_true", help="show the lab in a browser")
     parser.add_argument("--no-token", action="store_true", help="let everyone in")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME[:PORT]")
+    parser.add_argument("--lecture-port", type=int, help="for the answers to a lecture's questions")
     return parser.parse_args(argv)
 
 
@@ -44,7 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         allowed = parse_hosts(arguments.allow_host)
         access = Access(arguments.host, arguments.port, token, allowed)
         ahead = [Middleware(ReadAhead)]
-        serve(access, arguments.runs, open_browser=arguments.open_browser, middleware=ahead)
+        serve(
+            access,
+            arguments.runs,
+            open_browser=arguments.open_browser,
+            middleware=ahead,
+            lecture_port=arguments.lecture_port,
+        )
     except LabError as error:
         print(f"strategy-lab: {error}", file=sys.stderr)
         return 2

@@ -26,6 +26,7 @@ from strategy_lab.profiles.user_input.text import whole_or_none
 
 SHOWN = ("Demonstrations", "The first step of a run")
 ALT = "The program, its contexts and values, step by step"
+LECTURE = "Ten questions for a projector; the room answers on its phones."
 # The stepper has what the header and one row of controls leave of the window.
 LAYOUT = """<style>
 [data-testid=stMainBlockContainer] {padding: 3.8rem 1.5rem 0}
@@ -171,6 +172,7 @@ def show_course(controls: DeltaGenerator) -> None:
         for key in keys:
             title = strategy_catalog.row(key[1]).title
             buttons(key, f"{title} " if len(keys) > 1 else "")
+        st.link_button("Give a lecture", "/lecture", help=LECTURE)
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
             show(key)

@@ -106,6 +106,7 @@ async def _lifespan(opening: Opening | None, _app: st.App) -> AsyncIterator[dict
         # Here, since the server ends itself with the signal that it got.
         if opening is not None:
             opening.close()
+        await lab.lectures.close()
         lab.close()
 
 
@@ -115,11 +116,12 @@ def serve(
     *,
     open_browser: bool = False,
     middleware: Sequence[Middleware] = (),
+    lecture_port: int | None = None,
 ) -> None:
     """Serve the lab until Ctrl-C or SIGTERM; raises LabError where it cannot start."""
     access = replace(access, port=free_port(access.host, access.port))
     _make_folder(runs)
-    state.configure(runs, access=access, spare=True)
+    state.configure(runs, access=access, spare=True, lecture_port=lecture_port)
     opening = Opening(addresses(replace(access, token=None))[0], addresses(access)[0])
     print(banner(access, runs), flush=True)
     if open_browser:

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from strategy_lab.app.access.gate import HEALTH
 from strategy_lab.app.live.hub import run_folder
-from strategy_lab.app.server import state, timeline_routes
+from strategy_lab.app.server import lecture_routes, state, timeline_routes
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.profiles import exports
 from strategy_lab.profiles.errors import LabError, RunFolderError
@@ -109,4 +109,5 @@ def build_routes() -> list[BaseRoute]:
         Route("/report/{run}", report),
         Route("/report/{run}/film", film),
         *timeline_routes.ROUTES,
+        *lecture_routes.ROUTES,
     ]

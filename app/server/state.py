@@ -5,13 +5,18 @@ from __future__ import annotations
 import sys
 import threading
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 
 from strategy_core.contexts import child, scratch
 from strategy_core.contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_core.lecture.course import scenes
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.app.access.policy import Access
+from strategy_lab.app.lecture.host import LectureHost
+from strategy_lab.app.lecture.lecture import Lecture
+from strategy_lab.app.lecture.shown import as_recorded, recorded_live
 from strategy_lab.app.live.hub import Hub
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server.context_recordings import ContextRecordings, Key
@@ -50,6 +55,8 @@ class Lab:
     access: Access = LOCAL
     """Who may use it, and from where."""
     spare: bool = False
+    lecture_port: int | None = None
+    """Where a lecture's room listens; None: the first free one."""
     recordings: ContextRecordings = field(default_factory=_make_recordings)
     tried: TriedChanges = field(default_factory=TriedChanges)
     handles: dict[str, RunHandle] = field(default_factory=dict)
@@ -81,6 +88,12 @@ class Lab:
                 self._launcher = Launcher(spare=self.spare, nice=WORKER_NICE)
             return self._launcher
 
+    @cached_property
+    def lectures(self) -> LectureHost:
+        """The lecture of this lab, at its first scene when it is first used."""
+        live = partial(recorded_live, launch=self.launch, runs=self.runs)
+        return LectureHost(Lecture(scenes(), as_recorded, live), self.lecture_port)
+
     def inventory(self) -> Inventory | None:
         """The devices of this machine; None until TensorFlow has named them."""
         return self.launcher.inventory()
@@ -106,11 +119,24 @@ class Lab:
 
 
 def configure(
-    runs: Path, *, access: Access = LOCAL, spare: bool = False, launcher: Launcher | None = None
+    runs: Path,
+    *,
+    access: Access = LOCAL,
+    spare: bool = False,
+    launcher: Launcher | None = None,
+    lecture_port: int | None = None,
 ) -> Lab:
     """Make the lab of this process; called by the server before anything else."""
     runs = runs.resolve()
-    lab = Lab(runs, Hub(runs), Timelines(runs), access=access, spare=spare, _launcher=launcher)
+    lab = Lab(
+        runs,
+        Hub(runs),
+        Timelines(runs),
+        access=access,
+        spare=spare,
+        lecture_port=lecture_port,
+        _launcher=launcher,
+    )
     # On `sys`, not in this module: a second import of this module must find the same lab.
     setattr(sys, _ANCHOR, lab)
     return lab

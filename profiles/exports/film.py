@@ -47,6 +47,11 @@ def _assets() -> tuple[Markup, Markup]:
     return Markup(style), Markup(f'"use strict";\n(() => {{\n{scripts}\n}})();')
 
 
+def film_script() -> str:
+    """Return the script of the page, for the policy of a page that frames it."""
+    return _assets()[1]
+
+
 def step_page(profile: Profile, step: int | None = None) -> str:
     """Return the page of a step by its number, or of the usual one.
 

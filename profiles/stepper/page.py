@@ -39,7 +39,6 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) ->
     `theme` is `light`, `dark` or `auto`; `step` is the step shown first, counted from 1. The
     recording is only data: its texts are shown, never executed.
     """
-    here = files("strategy_lab.profiles.stepper")
     data = dict(recording) | {
         "colours": list(REPLICA_COLOURS),
         "rules": locality_rules(),
@@ -50,10 +49,19 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) ->
         theme=html.escape(theme, quote=True),
         policy=_POLICY,
         title=html.escape(str(recording.get("title", "Contexts"))),
-        style=(here / "stepper.css").read_text(encoding="utf-8"),
-        viewer=(here / "stepper.js").read_text(encoding="utf-8"),
+        style=_asset("stepper.css"),
+        viewer=viewer_script(),
         data=_as_script_data(data),
     )
+
+
+def viewer_script() -> str:
+    """Return the script of the page, for the policy of a page that frames it."""
+    return _asset("stepper.js")
+
+
+def _asset(name: str) -> str:
+    return (files("strategy_lab.profiles.stepper") / name).read_text(encoding="utf-8")
 
 
 def _as_script_data(data: Mapping[str, Any]) -> str:

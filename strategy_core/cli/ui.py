@@ -43,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another address of the lab in browsers: of a proxy, a tunnel or a mapped port "
         "(repeatable)",
     )
+    parser.add_argument(
+        "--lecture-port",
+        type=int,
+        help="port on which phones answer a lecture's questions, on every interface while its room "
+        "is open (default: the first free one from 8600)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         command.append("--no-token")
     for name in args.allow_host:
         command += ["--allow-host", name]
+    if args.lecture_port is not None:
+        command += ["--lecture-port", str(args.lecture_port)]
     os.execve(sys.executable, [*command, "--runs", str(args.runs)], with_own_code(os.environ))
 
 

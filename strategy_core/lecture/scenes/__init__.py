@@ -1,0 +1,1 @@
+"""The scenes of the course, one a file."""

@@ -1,0 +1,34 @@
+"""A lecture of two questions, without recordings."""
+
+from __future__ import annotations
+
+import pytest
+
+from strategy_core.lecture.course import Scene
+from strategy_core.lecture.question import Question
+from strategy_core.lecture.recording import Program
+from strategy_lab.app.lecture.lecture import Lecture
+from strategy_lab.app.lecture.shown import Shown
+from strategy_lab.profiles.errors import LabError
+
+
+def question(name: str) -> Question:
+    return Question(f"{name}?", ("a", "b", "c"), 1, "It is b.", "Because.")
+
+
+SCENES = tuple(
+    Scene(name, name.title(), Program("update"), lambda _: question("x")) for name in ("one", "two")
+)
+
+
+def recorded(scene: Scene) -> Shown:
+    return Shown(question(scene.name), "Recorded.", lambda: "picture")
+
+
+def no_live(_scene: Scene) -> Shown:
+    raise LabError("No process can be started")
+
+
+@pytest.fixture
+def lecture() -> Lecture:
+    return Lecture(SCENES, recorded, no_live)

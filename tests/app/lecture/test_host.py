@@ -1,0 +1,64 @@
+"""The listener: it serves a room while it is open, on one port, and leaves the port free after."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+
+from strategy_lab.app.lecture.host import LectureHost
+from strategy_lab.app.lecture.lecture import Lecture
+from strategy_lab.profiles.errors import LabError
+
+
+def fetch(port: int, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_room_answers_until_it_is_closed_and_a_new_one_has_a_new_code(lecture: Lecture) -> None:
+    async def rooms() -> None:
+        host = LectureHost(lecture)
+        port = await host.open()
+        assert lecture.room is not None
+        first = lecture.room.code
+        assert await asyncio.to_thread(fetch, port, f"/{first}") == 200
+        again = await host.open()
+        assert await asyncio.to_thread(fetch, again, f"/{first}") == 404
+        await host.close()
+        assert lecture.room is None
+        with pytest.raises(OSError):
+            await asyncio.to_thread(fetch, again, f"/{first}")
+
+    asyncio.run(rooms())
+
+
+def test_a_phone_that_waits_does_not_keep_a_room_open(lecture: Lecture) -> None:
+    async def closed() -> int:
+        host = LectureHost(lecture)
+        port = await host.open()
+        assert lecture.room is not None
+        seen = (await lecture.for_device(None))["version"]
+        path = f"/{lecture.room.code}/question?seen={seen}"
+        waiting = asyncio.create_task(asyncio.to_thread(fetch, port, path))
+        while not lecture.num_waiting:
+            await asyncio.sleep(0)
+        await host.close()
+        return await waiting
+
+    assert asyncio.run(closed()) == 404
+
+
+def test_a_port_that_is_taken_is_named(lecture: Lecture) -> None:
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(LabError, match=f"port {port}.*--lecture-port"):
+            asyncio.run(LectureHost(lecture, port).open())

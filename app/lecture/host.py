@@ -56,6 +56,8 @@ class LectureHost:
         )
         self._server = _Server(config)
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0.01)
         self.lecture.room = Room(new_code())
         return int(listening.getsockname()[1])
 

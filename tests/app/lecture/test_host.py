@@ -33,7 +33,7 @@ def test_a_room_answers_until_it_is_closed_and_a_new_one_has_a_new_code(lecture:
         assert await asyncio.to_thread(fetch, again, f"/{first}") == 404
         await host.close()
         assert lecture.room is None
-        with pytest.raises(OSError):
+        with pytest.raises(urllib.error.URLError, match="refused"):
             await asyncio.to_thread(fetch, again, f"/{first}")
 
     asyncio.run(rooms())

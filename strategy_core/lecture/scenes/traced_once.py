@@ -15,7 +15,7 @@ TIMES = {1: "once", 2: "twice", 3: "3 times", 6: "6 times"}
 def ask(recording: Trace) -> Question:
     entered = entries(recording, "enter replica")
     if len(entered) not in TIMES:
-        raise AnalysisError(f"step ran {len(entered)} times, which is none of the choices")
+        raise AnalysisError(f"step ran {len(entered)} times, which is not a choice")
     phases = " and ".join(sorted({entry["phase"] for entry in entered}))
     replicas = len({entry["replica"] for entry in entered})
     return Question(

@@ -29,7 +29,7 @@ def ask(recording: Profile) -> Question:
     others = set(waits) - {LATE["replica"]}
     kinds = (waiting == {LATE["replica"]}, waiting == others, waiting == set(waits), not waiting)
     if not any(kinds):
-        raise AnalysisError("The replicas that wait are none of the choices")
+        raise AnalysisError("No choice names the replicas that wait")
     return Question(
         text=f"Replica {LATE['replica']} of {segment.num_replicas} gets a delay of "
         f"{LATE['ms']} ms in each step. Which replicas wait?",

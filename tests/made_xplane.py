@@ -21,18 +21,18 @@ class MadeLine:
 
 @dataclass
 class MadePlane:
-    """A plane; `kinds` has display name and stats of event names that have some."""
+    """A plane; `kinds` has display name and stats of some event names, whose ids are 1, 2, ..."""
 
     name: str
     lines: Sequence[MadeLine] = ()
     stats: Mapping[str, int | str] = field(default_factory=dict)
-    kinds: Mapping[str, tuple[str, Mapping[str, int | str]]] = field(default_factory=dict)
+    kinds: Mapping[str, tuple[str, Mapping[str, int | str | bytes]]] = field(default_factory=dict)
 
 
 def xspace(planes: Sequence[MadePlane], hosts: Sequence[str] = ()) -> bytes:
     """Return a serialized XSpace."""
-    parts = [_bytes(1, _plane(plane)) for plane in planes]
-    return b"".join([*parts, *(_bytes(4, host.encode()) for host in hosts)])
+    parts = [field_bytes(1, _plane(plane)) for plane in planes]
+    return b"".join([*parts, *(field_bytes(4, host.encode()) for host in hosts)])
 
 
 def started(start_ns: int) -> MadePlane:
@@ -50,50 +50,58 @@ class _Names:
 
 def _plane(plane: MadePlane) -> bytes:
     kinds, stats = _Names(), _Names()
-    lines = [_bytes(3, _line(line, kinds, stats)) for line in plane.lines]
-    own = [_bytes(6, _stat(name, value, stats)) for name, value in plane.stats.items()]
+    for name in plane.kinds:
+        kinds.id(name)
+    lines = [field_bytes(3, _line(line, kinds, stats)) for line in plane.lines]
+    own = [field_bytes(6, _stat(name, value, stats)) for name, value in plane.stats.items()]
     entries = [
-        _bytes(4, _varint(1, number) + _bytes(2, _kind(plane, name, number, stats)))
+        field_bytes(4, field_number(1, number) + field_bytes(2, _kind(plane, name, number, stats)))
         for name, number in kinds.ids.items()
     ]
     named = [
-        _bytes(5, _varint(1, number) + _bytes(2, _varint(1, number) + _bytes(2, name.encode())))
+        field_bytes(
+            5,
+            field_number(1, number)
+            + field_bytes(2, field_number(1, number) + field_bytes(2, name.encode())),
+        )
         for name, number in stats.ids.items()
     ]
-    return b"".join([_bytes(2, plane.name.encode()), *lines, *entries, *named, *own])
+    return b"".join([field_bytes(2, plane.name.encode()), *lines, *entries, *named, *own])
 
 
 def _kind(plane: MadePlane, name: str, number: int, stats: _Names) -> bytes:
     display, values = plane.kinds.get(name, ("", {}))
-    parts = [_varint(1, number), _bytes(2, name.encode())]
-    parts += [_bytes(4, display.encode())] if display else []
-    return b"".join([*parts, *(_bytes(5, _stat(key, v, stats)) for key, v in values.items())])
+    parts = [field_number(1, number), field_bytes(2, name.encode())]
+    parts += [field_bytes(4, display.encode())] if display else []
+    return b"".join([*parts, *(field_bytes(5, _stat(key, v, stats)) for key, v in values.items())])
 
 
 def _line(line: MadeLine, kinds: _Names, stats: _Names) -> bytes:
-    parts = [_varint(1, line.thread), _bytes(2, line.name.encode())]
-    parts += [_varint(3, line.timestamp_ns)] if line.timestamp_ns else []
+    parts = [field_number(1, line.thread), field_bytes(2, line.name.encode())]
+    parts += [field_number(3, line.timestamp_ns)] if line.timestamp_ns else []
     for name, offset_ps, duration_ps, values in line.events:
-        event = [_varint(1, kinds.id(name))]
-        event += [_varint(2, offset_ps)] if offset_ps else []  # proto3 omits zeros
-        event += [_varint(3, duration_ps)] if duration_ps else []
-        event += [_bytes(4, _stat(key, value, stats)) for key, value in values.items()]
-        parts.append(_bytes(4, b"".join(event)))
+        event = [field_number(1, kinds.id(name))]
+        event += [field_number(2, offset_ps)] if offset_ps else []  # proto3 omits zeros
+        event += [field_number(3, duration_ps)] if duration_ps else []
+        event += [field_bytes(4, _stat(key, value, stats)) for key, value in values.items()]
+        parts.append(field_bytes(4, b"".join(event)))
     return b"".join(parts)
 
 
-def _stat(name: str, value: int | str, stats: _Names) -> bytes:
+def _stat(name: str, value: int | str | bytes, stats: _Names) -> bytes:
     """Return a number as an unsigned value, a text as a reference."""
+    if isinstance(value, bytes):
+        return field_number(1, stats.id(name)) + field_bytes(6, value)
     if isinstance(value, str):
-        return _varint(1, stats.id(name)) + _varint(7, stats.id(value))
-    return _varint(1, stats.id(name)) + (_varint(3, value) if value else b"")
+        return field_number(1, stats.id(name)) + field_number(7, stats.id(value))
+    return field_number(1, stats.id(name)) + (field_number(3, value) if value else b"")
 
 
-def _varint(number: int, value: int) -> bytes:
+def field_number(number: int, value: int) -> bytes:
     return _number(number << 3) + _number(value)
 
 
-def _bytes(number: int, value: bytes) -> bytes:
+def field_bytes(number: int, value: bytes) -> bytes:
     return _number(number << 3 | 2) + _number(len(value)) + value
 
 

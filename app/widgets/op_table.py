@@ -12,7 +12,7 @@ from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.tables.columns import of_segment
 from strategy_lab.profiles.tables.store import Profile
 
-SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function")
+SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function", "source_line")
 ANY = "any"
 
 
@@ -45,6 +45,7 @@ def show_op_table(profile: Profile, segment: int) -> None:
             ),
             "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
             "function": column.TextColumn("Function", width="small"),
+            "source_line": column.TextColumn("Made in", width=200),
         },
         hide_index=True,
         lazy=True,

@@ -1,6 +1,7 @@
 """The XSpace message, declared here so that reading one needs no TensorFlow.
 
-Field numbers are those of tsl/profiler/protobuf/xplane.proto, with one deliberate difference:
+Field numbers are those of tsl/profiler/protobuf/xplane.proto, and of xla/service/hlo.proto and
+xla/xla_data.proto for the programs in a profile, with one deliberate difference:
 `XLine.events` is `repeated bytes`, which has the same wire format as `repeated XEvent`. Protobuf
 then only slices the file, and `wire` decodes millions of events at once.
 
@@ -55,6 +56,33 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
         ("stats", 5, "*XStat"),
     ],
     "XStatMetadata": [("id", 1, "int64"), ("name", 2, "bytes")],
+    "HloInstructionProto": [
+        ("name", 1, "bytes"),
+        ("opcode", 2, "bytes"),
+        ("shape", 3, "ShapeProto"),
+        ("metadata", 7, "OpMetadata"),
+        ("id", 35, "int64"),
+        ("operand_ids", 36, "*int64"),
+        ("called_computation_ids", 38, "*int64"),
+    ],
+    "OpMetadata": [
+        ("op_name", 2, "bytes"),
+        ("source_file", 3, "bytes"),
+        ("source_line", 4, "int64"),
+        ("stack_frame_id", 15, "int64"),
+    ],
+    "ShapeProto": [
+        ("element_type", 2, "int64"),
+        ("dimensions", 3, "*int64"),
+        ("tuple_shapes", 4, "*ShapeProto"),
+    ],
+    "StackFrameIndexProto": [
+        ("file_names", 1, "*bytes"),
+        ("file_locations", 3, "*FileLocation"),
+        ("stack_frames", 4, "*StackFrame"),
+    ],
+    "FileLocation": [("file_name_id", 1, "int64"), ("line", 3, "int64")],
+    "StackFrame": [("file_location_id", 1, "int64")],
 }
 """A star means repeated. Names are bytes, because a node's name need not be valid UTF-8."""
 

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.capture.event_names import split_op_name
+from strategy_lab.profiles.imports.device_hlo import Programs, hlo_of_events
 from strategy_lab.profiles.imports.device_lines import lines_of
-from strategy_lab.profiles.imports.event_names import copy_of, device_category
-from strategy_lab.profiles.imports.recording import EventKind, Ints, Line, Plane
-from strategy_lab.profiles.imports.spans import CATEGORIES, WAIT, Spans, Texts
+from strategy_lab.profiles.imports.event_names import copy_of, device_category, ran_as
+from strategy_lab.profiles.imports.recording import EventKind, HloOp, Ints, Line, Plane
+from strategy_lab.profiles.imports.spans import CATEGORIES, COLLECTIVE, WAIT, Numbered, Spans, Texts
 from strategy_lab.profiles.tables.columns import distinct
 
 _SIZE = re.compile(r"\bsize:(\d+)")
+_NO_HLO = HloOp()
 _MODULE_ONLY = "XlaModule:"
 """The `tf_op` of a kernel of a program that XLA compiled: the same for all of them."""
-_HLO_NAME = re.compile(r"%?([\w.\-]+) = ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,38 +28,51 @@ class _Meaning:
     name: str
     op: str
     category: int
+    hlo: HloOp
 
 
-def device_spans(plane: Plane, device: int, texts: Texts) -> list[Spans]:
+def device_spans(
+    plane: Plane, device: int, programs: Programs, texts: Texts, hlo: Numbered[HloOp]
+) -> list[Spans]:
     """Return what the device number `device` of its host ran, and its waits, a line each."""
     lines = lines_of(plane)
-    parts = [_of_line(plane, line, device, texts) for line in lines.executed]
+    parts = [_of_line(plane, line, device, programs, texts, hlo) for line in lines.executed]
     return parts + [_waits(plane, line, device, texts) for line in lines.waits]
 
 
-def _of_line(plane: Plane, line: Line, device: int, texts: Texts) -> Spans:
-    reference = _program_op(plane, line)
-    width = max(int(reference.max(initial=-1)), 0) + 2
-    keys, place = distinct(line.kind * width + reference + 1)
+def _of_line(
+    plane: Plane, line: Line, device: int, programs: Programs, texts: Texts, hlo: Numbered[HloOp]
+) -> Spans:
+    instruction, instructions = hlo_of_events(plane, line, programs)
+    references, reference = distinct(_program_op(plane, line))
+    num_hlo = len(instructions) + 1
+    keys, place = distinct((line.kind * len(references) + reference) * num_hlo + instruction + 1)
     on_line = copy_of(line.name.replace(" ", "")) or ""
-    meanings = [
-        _meaning(plane.kinds[key // width], plane.texts.get(key % width - 1, ""), on_line)
-        for key in keys.tolist()
-    ]
-    names, ops = ([texts.index(getattr(m, key)) for m in meanings] for key in ("name", "op"))
-    categories = [meaning.category for meaning in meanings]
+    meanings = []
+    for key in keys.tolist():
+        rest, ran = divmod(key, num_hlo)
+        kind, text = divmod(rest, len(references))
+        program_op = plane.texts.get(int(references[text]), "")
+        op = instructions[ran - 1] if ran else _NO_HLO
+        meanings.append(_meaning(plane.kinds[kind], program_op, op, on_line))
+    columns = {
+        "name": [texts.index(meaning.name) for meaning in meanings],
+        "op": [texts.index(meaning.op) for meaning in meanings],
+        "category": [meaning.category for meaning in meanings],
+        "hlo": [-1 if meaning.hlo is _NO_HLO else hlo.index(meaning.hlo) for meaning in meanings],
+    }
+    found = {name: np.asarray(column, np.int64)[place] for name, column in columns.items()}
+    sizes = np.asarray([meaning.hlo.collective_bytes for meaning in meanings], np.int64)[place]
     return Spans.of(
         len(line),
         device=device,
-        name=np.asarray(names, np.int64)[place],
-        op=np.asarray(ops, np.int64)[place],
-        category=np.asarray(categories, np.int64)[place],
+        **found,
         start_ns=line.start_ns,
         end_ns=line.end_ns,
         thread=line.thread,
         correlation=line.stat("correlation_id"),
         step_num=line.stat("step_num"),
-        bytes=_moved_bytes(plane, line),
+        bytes=np.where(found["category"] == COLLECTIVE, sizes, _moved_bytes(plane, line)),
     )
 
 
@@ -78,10 +92,12 @@ def _program_op(plane: Plane, line: Line) -> Ints:
     return chosen
 
 
-def _meaning(kind: EventKind, program_op: str, on_line: str) -> _Meaning:
-    hlo_category = str(kind.stats.get("hlo_category", ""))
+def _meaning(kind: EventKind, program_op: str, hlo: HloOp, on_line: str) -> _Meaning:
+    hlo_category = str(kind.stats.get("hlo_category", "")) or hlo.opcode
     ran = ran_as(kind)
     program_op = program_op or str(kind.stats.get("tf_op", ""))
+    if hlo.op_name and program_op in ("", hlo.name):
+        program_op = hlo.op_name
     node = split_op_name(program_op)
     name = node[0] if node else program_op.rstrip(":")
     category = device_category(kind.name, hlo_category)
@@ -89,15 +105,7 @@ def _meaning(kind: EventKind, program_op: str, on_line: str) -> _Meaning:
         category = device_category(program_op)
     if category == "compute" and (copy_of(kind.name) or on_line) not in ("", "DD"):
         category = "transfer"
-    return _Meaning(name or ran, ran, CATEGORIES.index(category))
-
-
-def ran_as(kind: EventKind) -> str:
-    """Return the name of the kernel or the HLO instruction that ran."""
-    match = _HLO_NAME.match(kind.name)
-    if match and " = " in kind.name:
-        return match[1]  # `fusion.2` of `%fusion.2 = f32[8]{0} fusion(...)`
-    return kind.display_name or kind.name or "unnamed"
+    return _Meaning(name or ran, ran, CATEGORIES.index(category), hlo)
 
 
 def _moved_bytes(plane: Plane, line: Line) -> Ints:

@@ -10,6 +10,7 @@ import re
 
 from strategy_lab.profiles.capture.event_names import GET_NEXT, INPUT, split_op_name
 from strategy_lab.profiles.capture.graph import COLLECTIVES, category
+from strategy_lab.profiles.imports.recording import EventKind
 
 _BOOKKEEPING = ("ThreadpoolListener::", "ExecutorState::", "$", "MemoryDeallocation")
 """Thread pools, the executor's own work, and frames of Python's tracer (`$file.py:12 function`)."""
@@ -37,6 +38,7 @@ _OPS = {
 }
 _COPY = re.compile(r"Mem(?:cpy|ory).*?([HDP])(?:to|2)([HDP])", re.IGNORECASE)
 _HLO_COPY = re.compile(r"%?(copy-(?:start|done)|async-copy|send|recv|slice-(?:start|done))\b")
+_HLO_NAME = re.compile(r"%?([\w.\-]+) = ")
 _INFEED = re.compile(r"%?(infeed|outfeed)\b|Infeed|IteratorGetNext")
 _WAIT = re.compile(r"barrier-cores|(?:semaphore|sync|barrier|dependency)-wait")
 _CALLS = (
@@ -73,6 +75,14 @@ def called(name: str) -> str | None:
         if match := pattern.match(name):
             return match[1]
     return None
+
+
+def ran_as(kind: EventKind) -> str:
+    """Return the name of the kernel or the HLO instruction that ran."""
+    match = _HLO_NAME.match(kind.name)
+    if match and " = " in kind.name:
+        return match[1]  # `fusion.2` of `%fusion.2 = f32[8]{0} fusion(...)`
+    return kind.display_name or kind.name or "unnamed"
 
 
 def device_category(name: str, hlo_category: str = "") -> str:

@@ -9,13 +9,14 @@ import numpy as np
 
 from strategy_lab.profiles.imports.collectives import Collectives, bytes_of_hlo, find_collectives
 from strategy_lab.profiles.imports.device_lines import device_of, is_host, lines_of
-from strategy_lab.profiles.imports.device_spans import device_spans, ran_as
+from strategy_lab.profiles.imports.device_spans import device_spans
+from strategy_lab.profiles.imports.event_names import ran_as
 from strategy_lab.profiles.imports.host_spans import host_spans
 from strategy_lab.profiles.imports.launches import launch_times, windows_by_launch
 from strategy_lab.profiles.imports.phases import SplitSteps, host_input, split_steps
-from strategy_lab.profiles.imports.recording import Ints, Plane, Recording
+from strategy_lab.profiles.imports.recording import HloOp, Ints, Plane, Recording
 from strategy_lab.profiles.imports.replicas import Replicas, find_replicas
-from strategy_lab.profiles.imports.spans import INPUT, Spans, Texts
+from strategy_lab.profiles.imports.spans import INPUT, Numbered, Spans, Texts
 from strategy_lab.profiles.imports.steps import Launched, Steps, Windows, find_steps
 
 
@@ -36,6 +37,8 @@ class HostProfile:
     recording: Recording
     devices: tuple[Device, ...]
     texts: Texts
+    hlo: list[HloOp]
+    """Instructions by the numbers in `spans.hlo`."""
     spans: Spans
     steps: Steps
     replicas: Replicas
@@ -65,8 +68,11 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     )
     texts = Texts()
     host_of = host_spans([plane for plane in recording.planes if is_host(plane)], texts)
+    hlo: Numbered[HloOp] = Numbered()
     on_devices_of = [
-        part for i, plane in enumerate(planes) for part in device_spans(plane, i, texts)
+        part
+        for i, plane in enumerate(planes)
+        for part in device_spans(plane, i, recording.programs, texts, hlo)
     ]
     spans = Spans.joined([*on_devices_of, *host_of])
     num_on_devices = sum(map(len, on_devices_of))
@@ -93,6 +99,7 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
         recording,
         devices,
         texts,
+        hlo.all,
         spans,
         steps,
         replicas,

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.imports import tables
 from strategy_lab.profiles.imports.host_profile import HostProfile
+from strategy_lab.profiles.imports.recording import HloOp
 from strategy_lab.profiles.imports.spans import OTHER
 from strategy_lab.profiles.tables.columns import first_of_each
 
@@ -23,11 +24,14 @@ def ran_ops(host: HostProfile, worker: int, first_replica: int, devices: Sequenc
     ) + spans.name[at]
     rows = spans.take(at[first_of_each(key)])
     where = tables.device_of_rows(host, rows)
+    ops = [host.hlo[number] if number >= 0 else HloOp() for number in rows.hlo.tolist()]
     columns = {
         "kind": pa.array(["op"] * len(rows), pa.string()),
         "name": tables.texts(rows.name, host.texts.all),
         "op": tables.texts(rows.op, host.texts.all),
         "device": tables.texts(where, tables.devices_with_replicas(host, devices)),
         "replica": tables.replica_numbers(rows, first_replica),
+        "bytes": pa.array([op.bytes if op.bytes >= 0 else None for op in ops], pa.int64()),
+        "source_line": pa.array([op.source_line or None for op in ops], pa.string()),
     }
     return tables.table("placement", columns, worker)

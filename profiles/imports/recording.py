@@ -15,7 +15,7 @@ Value: TypeAlias = int | float | str
 EPOCH_NS = 10**18
 """Larger times (after 2001) are since the epoch, smaller ones since the capture's start."""
 
-INTEGER_STATS = ("correlation_id", "step_num", "instance_key")
+INTEGER_STATS = ("correlation_id", "step_num", "instance_key", "program_id")
 """Stats of events that are read as numbers."""
 TEXT_STATS = ("tf_op", "name", "hlo_op", "memcpy_details")
 """Stats of events that are read as indices into `Recording.texts`."""
@@ -28,6 +28,22 @@ class EventKind:
     name: str
     display_name: str = ""
     stats: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HloOp:
+    """An instruction of a program that XLA compiled."""
+
+    name: str = ""
+    opcode: str = ""
+    op_name: str = ""
+    """The op of the framework that it comes from; empty if the program does not say."""
+    source_line: str = ""
+    """`file.py:12`, where the framework's op was made."""
+    bytes: int = -1
+    """Size of what it returns; -1 if unknown."""
+    collective_bytes: int = -1
+    """Size of a collective as nccl-tests counts it; -1 if it is none, or if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +92,7 @@ class Recording:
     num_events: int = 0
     num_left_out: int = 0
     """Events that were counted but not kept: bookkeeping of thread pools, Python's own calls."""
+    programs: dict[int, dict[str, HloOp]] = field(default_factory=dict)
+    """The instructions of the programs that devices ran, by the id of the program and by name."""
     problems: list[str] = field(default_factory=list)
     """What could not be read, a sentence each."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -13,21 +14,27 @@ CATEGORIES = ("compute", "collective", "transfer", "input", "wait", "other", "de
 COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(len(CATEGORIES))
 
 
-_SMALL = ("device", "name", "op", "category", "replica", "step")
+_SMALL = ("device", "name", "op", "category", "replica", "step", "hlo")
 
 
-class Texts:
-    """Distinct texts by number."""
+Item = TypeVar("Item", bound=Hashable)
+
+
+class Numbered(Generic[Item]):
+    """Distinct values by number."""
 
     def __init__(self) -> None:
-        self.all: list[str] = []
-        self._index: dict[str, int] = {}
+        self.all: list[Item] = []
+        self._index: dict[Item, int] = {}
 
-    def index(self, text: str) -> int:
-        found = self._index.setdefault(text, len(self.all))
+    def index(self, item: Item) -> int:
+        found = self._index.setdefault(item, len(self.all))
         if found == len(self.all):
-            self.all.append(text)
+            self.all.append(item)
         return found
+
+
+Texts = Numbered[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Spans:
     replica: Ints
     step: Ints
     """Index of the step."""
+    hlo: Ints
+    """The instruction of a compiled program; index into `HostProfile.hlo`."""
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -16,6 +16,7 @@ from strategy_lab.profiles.imports.event_names import is_left_out
 from strategy_lab.profiles.imports.event_shapes import Shapes
 from strategy_lab.profiles.imports.file_pieces import FilePieces
 from strategy_lab.profiles.imports.kind_table import KindTable
+from strategy_lab.profiles.imports.program_plane import read_programs
 from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
 from strategy_lab.profiles.imports.recording import (
     EPOCH_NS,
@@ -24,12 +25,12 @@ from strategy_lab.profiles.imports.recording import (
     Plane,
     Recording,
 )
-from strategy_lab.profiles.imports.xplane_line import LineReader
+from strategy_lab.profiles.imports.xplane_line import LATEST_NS, LineReader
 from strategy_lab.profiles.imports.xplane_names import Place, PlaneNames, read_names
 
 MOST_EVENTS = 10_000_000
 """Events that are kept of one file: as many as a run's table of spans may have."""
-_METADATA_PLANES = ("/host:metadata",)
+_METADATA_PLANE = "/host:metadata"
 _PLANES, _HOSTNAMES = 1, 4
 _NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _STATS = 2, 3, 4, 5, 6
 
@@ -72,7 +73,8 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
         (
             start
             for each in names
-            if isinstance(start := each.own.get("profile_start_time"), int) and start > EPOCH_NS
+            if isinstance(start := each.own.get("profile_start_time"), int)
+            and EPOCH_NS < start < LATEST_NS
         ),
         0,
     )
@@ -80,6 +82,10 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
     order = sorted(range(len(planes)), key=lambda i: not planes[i].name.startswith("/device:"))
     for index in order:
         found.planes.append(_read_plane(buffer, pieces, planes[index], names[index], found))
+    for plane in planes:
+        if plane.name == _METADATA_PLANE:
+            places = plane.parts.get(_EVENT_METADATA, []), plane.parts.get(_STAT_METADATA, [])
+            read_programs(buffer, *places, found)
 
 
 def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
@@ -96,7 +102,7 @@ def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
 
 
 def _names_of(buffer: Buffer, plane: _PlaneParts) -> PlaneNames:
-    if plane.name in _METADATA_PLANES:  # programs, often hundreds of MB
+    if plane.name == _METADATA_PLANE:  # programs, often hundreds of MB
         return PlaneNames()
     wanted = (_EVENT_METADATA, _STAT_METADATA, _STATS)
     return read_names(buffer, *(plane.parts.get(number, []) for number in wanted))

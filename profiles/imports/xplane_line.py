@@ -18,7 +18,7 @@ from strategy_lab.profiles.imports.proto_fields import (
 from strategy_lab.profiles.imports.recording import EPOCH_NS, Line
 
 _ID, _NAME, _TIMESTAMP_NS, _DISPLAY_NAME = 1, 2, 3, 11
-_LATEST_NS = 2**61
+LATEST_NS = 2**61
 """Later times (after 2043) are damage; a length added to one still fits into 64 bits."""
 
 
@@ -81,7 +81,7 @@ class LineReader:
         if kind == VARINT and number == _ID:
             head.thread = signed(first)
         elif kind == VARINT and number == _TIMESTAMP_NS:
-            head.timestamp_ns = first if first < _LATEST_NS else 0
+            head.timestamp_ns = first if first < LATEST_NS else 0
         elif kind == BYTES and number in (_NAME, _DISPLAY_NAME):
             text = self.buffer[first:last].decode("utf-8", "replace")[:1000]
             if number == _NAME:

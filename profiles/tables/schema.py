@@ -238,8 +238,9 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("op", TEXT),
         ("device", TEXT),
         ("replica", REPLICA, "null if it serves all"),
-        ("bytes", BYTES, "size of a variable"),
+        ("bytes", BYTES, "size of a variable, or of what an op returns"),
         ("function", TEXT, "number of the traced graph that has the op"),
+        ("source_line", TEXT, "file and line that made the op; of imported programs of XLA only"),
     ),
     "spans": _columns(
         ("segment", SEGMENT),
@@ -376,7 +377,9 @@ UNIQUE = {
 }
 """Key columns: at most one row of a file has the same values in all of them."""
 
-ADDED = {"replica_steps": ("delay_ms",), "core_steps": ("delay_ms",)}
+DELAYED = ("replica_steps", "core_steps")
+"""Tables with the column `delay_ms`."""
+ADDED = {**dict.fromkeys(DELAYED, ("delay_ms",)), "placement": ("source_line",)}
 """Columns that files of earlier versions do not have."""
 
 MOST_ROWS = {"spans": 10_000_000}

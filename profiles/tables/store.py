@@ -54,7 +54,7 @@ from strategy_lab.profiles.tables.recorded import (
     of_this_run,
     recorded_files,
 )
-from strategy_lab.profiles.tables.schema import ADDED, TABLES
+from strategy_lab.profiles.tables.schema import DELAYED, TABLES
 from strategy_lab.profiles.tables.served_tables import closures_table, served_table
 from strategy_lab.profiles.tables.unmeasured_delay import with_delays
 
@@ -200,7 +200,7 @@ class Profile:
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
             found = self._read(name, self._notes.append)
-            if name in ADDED:
+            if name in DELAYED:
                 found = with_delays(found, self.segments)
             return self._completed(name, found) if name in COMPLETED else found
         if name == "marks":

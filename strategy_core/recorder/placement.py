@@ -115,6 +115,7 @@ def write_placement(
         "replica": [replica_of.get(d) for d in device],
         "bytes": size,
         "function": function,
+        "source_line": [None] * len(rows),
     }
     _write(pa.table(columns, schema=TABLES["placement"]), path)
     return len(rows)

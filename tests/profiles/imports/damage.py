@@ -3,7 +3,8 @@
     python -m tests.profiles.imports.damage [--cases 10000] [--seed 0]
 
 Each case is one of the made profiles, or a recorded one if `shared/xplanes` is beside the checkout,
-with bytes changed, cut, repeated or put in at random places. The same seed gives the same cases.
+with bytes changed, cut, repeated or put in at random places, numbers enlarged, or a part of another
+profile put in. The same seed gives the same cases.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from strategy_lab.profiles.imports.import_run import import_profile
 from tests.profiles.imports.made import gpu_profile, host_profile, tpu_profile
 
 XPLANES = Path(__file__).parents[4] / "shared" / "xplanes"
-LONGEST_S = 60
+RECORDED = Path(__file__).parents[2] / "data" / "imported"
+LONGEST_S = 10
 """A case that takes longer hangs. On a quiet machine the longest take a second."""
 MOST_BYTES = 2 << 30
+_ENLARGED = (b"\xff\x7f", b"\xff" * 4 + b"\x0f", b"\xff" * 8 + b"\x7f", b"\xff" * 9 + b"\x01")
+"""Varints in place of a byte: lengths, ids and times that are much too large."""
 _TRACE = (
     b'{"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/device:GPU:0"}},'
     + b",".join(
@@ -52,6 +56,7 @@ def originals(*, with_recorded: bool = False) -> list[tuple[str, bytes]]:
         ("trace.json", _TRACE),
         ("trace.json.gz", gzip.compress(_TRACE, mtime=0)),
     ]
+    found += [("a.xplane.pb", path.read_bytes()) for path in sorted(RECORDED.glob("*.pb"))]
     if with_recorded and XPLANES.is_dir():
         small = [path for path in sorted(XPLANES.glob("*.pb")) if path.stat().st_size < 300_000]
         found += [("a.xplane.pb", path.read_bytes()) for path in small]
@@ -65,19 +70,23 @@ def cases(seed: int, count: int, *, with_recorded: bool = False) -> Iterator[tup
     for number in range(count):
         name, data = known[number % len(known)]
         for _ in range(rng.choice((1, 1, 1, 2, 8))):
-            data = damaged(data, rng)
+            data = damaged(data, rng.choice(known)[1], rng)
         yield name, data
 
 
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Return the bytes with one kind of damage."""
+def damaged(data: bytes, other: bytes, rng: random.Random) -> bytes:
+    """Return the bytes with one kind of damage; `other` are those of another profile."""
     at = rng.randrange(len(data) + 1)
     until = min(len(data), at + rng.choice((1, 2, 7, 64, 1000)))
     flipped = bytes([data[at] ^ 1 << rng.randrange(8)]) if at < len(data) else b""
     rewritten = data.decode("utf-8", "replace").encode() if rng.random() < 0.1 else data[at:]
+    theirs = rng.randrange(len(other))
     return rng.choice(
         [
             data[:at],
+            data[:at] + rng.choice(_ENLARGED) + data[at + 1 :],
+            data[:at] + other[theirs : theirs + until - at] + data[until:],
+            data[:at] + other[theirs:],
             data[:at] + rng.randbytes(until - at) + data[until:],
             data[:at] + bytes(until - at) + data[until:],
             data[:at] + b"\xff" * (until - at) + data[until:],

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.imports.damage import cases, judge, originals
+from tests.profiles.imports.made import MS
 
 NUM_CASES = 210
 
@@ -27,3 +29,9 @@ def test_a_damaged_profile_becomes_a_run_or_one_sentence(seed: int, tmp_path: Pa
         ended.add(judge(name, data, folder))
         shutil.rmtree(folder)
     assert ended == {"imported", "refused"}
+
+
+def test_a_capture_after_the_year_2043_has_no_begin(tmp_path: Path) -> None:
+    lines = [MadeLine("Stream #1", [("kernel", 0, MS, {})])]
+    data = xspace([MadePlane("/device:GPU:0", lines), started(2**62)])
+    assert judge("a.xplane.pb", data, tmp_path) == "imported"

@@ -30,7 +30,7 @@ def bytes_of(shape: Any) -> int:
 
 
 def collective_bytes(opcode: str, shape: Any, operands: Sequence[Any]) -> int:
-    """Return the size S of a collective as nccl-tests counts it; -1 if it is none.
+    """Return the size S of a collective as nccl-tests counts it; -1 if it is not a collective.
 
     S of a reduce-scatter is its operand, S of the others their result. The start of an all-gather
     or a permutation returns operand and result.

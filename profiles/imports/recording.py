@@ -43,7 +43,7 @@ class HloOp:
     bytes: int = -1
     """Size of what it returns; -1 if unknown."""
     collective_bytes: int = -1
-    """Size of a collective as nccl-tests counts it; -1 if it is none, or if it is unknown."""
+    """Size of a collective as nccl-tests counts it; -1 if it is not a collective, or unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,11 @@ export function tooltipLines(span, track, category) {
 }
 
 // What a collective consists of; empty if that is unknown, and for other ops.
-const partsText = ({ waited, duration }) => (waited >= 0 ? `${lengthText(waited)} wait for the last replica, ${lengthText(duration - waited)} transfer` : "");
+function partsText({ waited, duration }) {
+  if (waited < 0) return "";
+  const wait = waited ? `${lengthText(waited)} wait for the last replica` : "entered last";
+  return `${wait}, ${lengthText(duration - waited)} transfer`;
+}
 
 export function detailsOf(span, track, category) {
   const rows = [

@@ -20,10 +20,12 @@ from strategy_lab.profiles.analysis.compare.metrics import (
     MetricChange,
     changed_metric,
 )
+from strategy_lab.profiles.analysis.compare.other_load import busier_for_one_side
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_spread
 from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
 from strategy_lab.profiles.analysis.compare.xla import compiled_on_one_side, num_compiled
+from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.summary import summarize_segment
 from strategy_lab.profiles.errors import AnalysisError
@@ -62,6 +64,8 @@ class ComparedRun:
     has_spec: bool
     num_compiled: int | None
     """Functions that XLA compiles; None if that is not recorded."""
+    load: MachineLoad | None
+    """How busy the machine was; None if that was not sampled."""
     summary: dict[str, Any] = field(repr=False)
 
 
@@ -202,6 +206,7 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
         global_batch_size=opened.global_batch_size,
         has_spec=run.spec is not None,
         num_compiled=num_compiled(run, opened.segment),
+        load=machine_load(run, opened.segment),
         summary=summarize_segment(run, opened),
     )
 
@@ -288,6 +293,8 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     sides = ([run.num_compiled for run in side] for side in (a, b))
     if compiled := compiled_on_one_side(*sides):
         found.append(compiled)
+    if busier := busier_for_one_side([run.load for run in a], [run.load for run in b]):
+        found.append(busier)
     if not all(run.has_spec for _, run in runs):
         found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found

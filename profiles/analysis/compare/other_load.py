@@ -1,0 +1,37 @@
+"""Did other programs use more of the machine while one side of a comparison trained?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from strategy_lab.profiles.analysis.machine_load import MachineLoad
+
+FROM_SHARE = 0.1
+"""Sides that differ by this share of the machine's cores or more did not have the same machine."""
+
+
+def busier_for_one_side(
+    a: Sequence[MachineLoad | None], b: Sequence[MachineLoad | None]
+) -> str | None:
+    """Return a warning if other programs used clearly more cores during one side.
+
+    None also if a run was not sampled.
+    """
+    loads = [load for load in (*a, *b) if load is not None]
+    if len(loads) < len(a) + len(b):
+        return None
+    ours, theirs = _mean_cores(a), _mean_cores(b)
+    num_cores = max(load.num_cores for load in loads)
+    if abs(ours - theirs) < FROM_SHARE * num_cores:
+        return None
+    (busy, name), (quiet, other) = sorted(((ours, "A"), (theirs, "B")), reverse=True)
+    return (
+        f"Other programs used {busy:.1f} of the machine's {num_cores} CPU cores while {name} "
+        f"trained, and {quiet:.1f} while {other} did: part of the difference may be theirs. Record "
+        "both again in turns (strategy-lab run --repeat 5 --interleave)."
+    )
+
+
+def _mean_cores(side: Sequence[MachineLoad | None]) -> float:
+    return fmean(load.other_cores + load.stolen_cores for load in side if load is not None)

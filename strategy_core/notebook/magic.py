@@ -17,7 +17,7 @@ from IPython.core.magic_arguments import (
 from IPython.display import display
 
 from strategy_core.cli.trace import capture_of
-from strategy_core.tracing.ending import write_ending
+from strategy_core.tracing.ending import write_ending, write_fault
 from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import Settings
@@ -69,7 +69,11 @@ def _magic(shell: Shell) -> Callable[[str, str], None]:
         except LabError as wrong:
             raise UsageError(str(wrong)) from wrong
         print(f"strategy-lab: recording into {folder}")
-        error = _run_recorded(shell, cell, Settings(str(folder.resolve()), os.getpid(), capture))
+        error, fault = _run_recorded(
+            shell, cell, Settings(str(folder.resolve()), os.getpid(), capture)
+        )
+        if fault is not None:
+            print(f"strategy-lab: {fault}")
         if error is not None:
             raise error
         display(profiles.load(folder))
@@ -77,8 +81,13 @@ def _magic(shell: Shell) -> Callable[[str, str], None]:
     return strategy_lab
 
 
-def _run_recorded(shell: Shell, cell: str, settings: Settings) -> BaseException | None:
-    """Run a cell and return its error, which the shell does not show: the caller raises it."""
+def _run_recorded(
+    shell: Shell, cell: str, settings: Settings
+) -> tuple[BaseException | None, str | None]:
+    """Run a cell. Returns its error, which the shell does not show, and why the recording failed.
+
+    The caller raises the error.
+    """
     recorded = session()
     recorded.record_into(settings)
     shows = shell.showtraceback
@@ -89,5 +98,7 @@ def _run_recorded(shell: Shell, cell: str, settings: Settings) -> BaseException 
         shell.showtraceback = shows
     error: BaseException | None = result.error_before_exec or result.error_in_exec
     recorded.safely(lambda: write_ending(recorded, error))
+    is_broken = recorded.faults.is_off
+    fault = write_fault(recorded, recorded.recording) if is_broken else None
     recorded.idle()
-    return error
+    return error, fault

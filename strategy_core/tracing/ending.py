@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,7 @@ def close_recording(session: Session, recording: Recording, error: BaseException
 def write_fault(session: Session, recording: Recording | None) -> str:
     """Write that an error of the lab's own ended the recording. Returns that as a sentence."""
     from strategy_core.tracing.late_ending import append_ending
+    from strategy_lab.profiles.errors import LabError
     from strategy_lab.profiles.run.events import Failed
 
     error = session.faults.error
@@ -65,7 +67,8 @@ def write_fault(session: Session, recording: Recording | None) -> str:
             return said
     except Exception:  # the recorder is the broken part: write past it
         pass
-    append_ending(Path(session.settings.run), os.getpid(), lambda _num_steps: ending)
+    with suppress(OSError, LabError):
+        append_ending(Path(session.settings.run), os.getpid(), lambda _num_steps: ending)
     return said
 
 

@@ -35,7 +35,7 @@ def start() -> None:
     if waiting is not None:
         atexit.register(lambda: _end_waiting(waiting))
         return
-    atexit.register(lambda: session.safely(lambda: _end(session)))
+    atexit.register(lambda: _end_recorded(session))
     session.when_recording = lambda: _end_with_multiprocessing(session)
 
 
@@ -95,6 +95,14 @@ def _end_with_multiprocessing(session: Session) -> None:
 
     if parent_process() is not None:
         util.Finalize(None, lambda: session.safely(lambda: _end(session)), exitpriority=100)
+
+
+def _end_recorded(session: Session) -> None:
+    session.safely(lambda: _end(session))
+    if session.faults.is_off and not session.settings.is_child:
+        from strategy_core.tracing.ending import write_fault
+
+        write_fault(session, session.recording)
 
 
 def _end(session: Session) -> None:

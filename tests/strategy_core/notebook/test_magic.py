@@ -47,10 +47,35 @@ for number, batch in enumerate(batches):
     train_step(batch)
     if number == 6:
         raise ValueError("in step 7")"""
+BROKEN = """%%strategy_lab -o runs/broken
+from strategy_core.tracing.recording import Recording
+whole, num_done = Recording.call_done, 0
+def call_done(recording, *args):
+    global num_done
+    num_done += 1
+    if num_done == 4:
+        raise KeyError("made by the test")
+    whole(recording, *args)
+Recording.call_done = call_done
+for batch in batches: train_step(batch)
+Recording.call_done = whole
+print("the cell went on")"""
+AFTER_BROKEN = "%%strategy_lab -o runs/mended\nfor batch in batches: train_step(batch)"
 WITHOUT_STEPS = "%%strategy_lab -o runs/empty\n1 + 1"
 TAKEN = "%%strategy_lab -o runs/first\n1 + 1"
 UNKNOWN_FIELD = "%%strategy_lab --set capture.nothing=1\n1 + 1"
-CELLS = (SETUP, FIRST, BETWEEN, AGAIN, FAILING, WITHOUT_STEPS, TAKEN, UNKNOWN_FIELD)
+CELLS = (
+    SETUP,
+    FIRST,
+    BETWEEN,
+    AGAIN,
+    FAILING,
+    BROKEN,
+    AFTER_BROKEN,
+    WITHOUT_STEPS,
+    TAKEN,
+    UNKNOWN_FIELD,
+)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +140,20 @@ def test_an_error_is_the_cells_own_and_the_runs(
     failing = profiles.load(folder / "runs" / "failing")
     assert failing.status.state == "failed"
     assert failing.table("steps").num_rows == 7
+
+
+def test_a_recorder_that_fails_ends_the_run_with_the_reason_and_not_the_cell(
+    outputs: dict[str, list[Any]], folder: Path
+) -> None:
+    said = text(outputs[BROKEN])
+    assert "the cell went on" in said
+    reason = "The recording ended early by an error of the lab's own: KeyError: 'made by the test'"
+    assert f"strategy-lab: {reason}" in said
+    broken = profiles.load(folder / "runs" / "broken")
+    assert (broken.status.state, broken.status.message) == ("failed", reason)
+    assert broken.table("steps").num_rows == 3
+    mended = profiles.load(folder / "runs" / "mended")
+    assert (mended.status.state, mended.table("steps").num_rows) == ("finished", 10)
 
 
 def test_a_cell_without_steps_says_so(outputs: dict[str, list[Any]], folder: Path) -> None:

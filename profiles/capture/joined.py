@@ -143,10 +143,11 @@ def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None =
         dtype=np.int64,
     )
     host = columns.events(xspace.OP)
+    eager = _eager_collectives(columns, host, category_of)
     steps = _steps(columns.events(xspace.STEP))
     if calls is not None:
         steps = Steps(*steps_of_calls(steps.number, steps.start_ns, steps.end_ns, calls, host))
-    ops = _op_events(host, node_of, device_of, category_of, steps)
+    ops = _op_events(host, node_of, device_of, category_of, steps, eager)
     ops = _with_accelerators(ops, columns, node_of, category_of, steps, devices)
     unmatched = ops.node < 0
     num_ambiguous = int(np.count_nonzero(ambiguous[ops.name])) if len(ops) else 0
@@ -191,9 +192,14 @@ def _steps(events: Events) -> Steps:
 
 
 def _op_events(
-    events: Events, node_of: Ints, device_of: Ints, category_of: Ints, steps: Steps
+    events: Events,
+    node_of: Ints,
+    device_of: Ints,
+    category_of: Ints,
+    steps: Steps,
+    eager: NDArray[np.bool_],
 ) -> OpEvents:
-    node = node_of[events.name]
+    node = np.where(eager, -1, node_of[events.name])
     return OpEvents(
         events.name,
         node,
@@ -206,6 +212,35 @@ def _op_events(
         events.key,
         np.zeros(len(node), bool),
     )
+
+
+def _eager_collectives(
+    columns: XSpaceColumns, events: Events, category_of: Ints
+) -> NDArray[np.bool_]:
+    """Return which op events are collectives that the program called outside of functions.
+
+    An eager op is named after its type, as the first op of that type in a graph is by default. The
+    executor issues those of a graph, and marks when; eager ones have no such marks.
+    """
+    issued, done = columns.events(xspace.ISSUED), columns.events(xspace.DONE)
+    eager = np.zeros(len(events), bool)
+    if not len(issued) or not len(events):
+        return eager
+    at = np.flatnonzero(category_of[events.name] == COLLECTIVE)
+    name, start_ns = events.name[at], events.start_ns[at]
+    last = Occurrences(issued.name, issued.start_ns).last_until(name, start_ns)
+    ends_ns = dict(
+        zip(
+            zip(done.name.tolist(), done.key.tolist(), strict=True),
+            done.start_ns.tolist(),
+            strict=True,
+        )
+    )
+    for index, begun, began_ns in zip(at.tolist(), last.tolist(), start_ns.tolist(), strict=True):
+        run = (int(issued.name[begun]), int(issued.key[begun]))
+        # Without a mark at its end, the window ended before it did.
+        eager[index] = begun < 0 or ends_ns.get(run, began_ns) < began_ns
+    return eager
 
 
 def _with_accelerators(

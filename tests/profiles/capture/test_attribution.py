@@ -166,6 +166,18 @@ def _collective(lateness: int) -> CaptureBuilder:
     return capture
 
 
+def test_an_eager_collective_is_not_the_one_of_the_graph_with_the_same_name() -> None:
+    graph = _nodes(_node("CollectiveReduceV2", "CollectiveReduceV2", 0, bytes=1000, group_size=2))
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    capture.receive("CollectiveReduceV2", 100, 210, op="CollectiveReduceV2")
+    for begin, instance in ((110, 5), (300, 6)):
+        name = "CollectiveReduceV2:CollectiveReduceV2"
+        capture.add(name, begin, begin + 90, instance_key=instance)
+    (row,) = _tables(capture, graph)["collectives"]
+    assert (row["instance"], row["bytes"]) == (5, 1000)
+
+
 @given(st.integers(0, 600))
 def test_waiting_in_a_collective_ends_when_the_last_one_starts(lateness: int) -> None:
     tables = _tables(_collective(lateness), COLLECTIVE)

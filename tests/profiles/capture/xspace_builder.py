@@ -51,14 +51,21 @@ class CaptureBuilder:
     def step(self, number: int, start_ns: float, end_ns: float) -> None:
         self.add("train", start_ns, end_ns, step_num=number, _r=1)
 
-    def receive(self, node: str, issued_ns: float, done_ns: float, step_id: int = -7) -> None:
+    def receive(
+        self,
+        node: str,
+        issued_ns: float,
+        done_ns: float,
+        step_id: int = -7,
+        op: str = "_Recv",
+    ) -> None:
         for kind, at in (("Start", issued_ns), ("Done", done_ns)):
             self.add(
                 f"ExecutorState::ProcessAsync::{kind}",
                 at,
                 at,
                 name=node,
-                kernel_type="_Recv",
+                kernel_type=op,
                 step_id=step_id,
             )
 

@@ -17,8 +17,10 @@ from strategy_lab.app.lecture.room import Room, RoomError
 from strategy_lab.app.lecture.shown import Shown
 from strategy_lab.profiles.errors import LabError
 
-HOLD_S = 20.0
-"""A page that waits for a change is answered after this long without one."""
+HOLD_PHONE_S = 20.0
+"""A phone that waits for a change is answered after this long without one."""
+HOLD_S = 2.0
+"""The same for the lecturer's page: at its end the lab's server waits for open requests."""
 REVEALED = "The answer is shown already, so this one came too late"
 
 Evaluate = Callable[[Scene], Shown]
@@ -124,15 +126,15 @@ class Lecture:
 
     async def wait(self, seen: int) -> None:
         """Return once there is something newer than version `seen`, or after `HOLD_S`."""
-        await self._wait(lambda: self._version != seen)
+        await self._wait(lambda: self._version != seen, HOLD_S)
 
     async def wait_for_question(self, seen: int) -> None:
         """The same for a phone, which does not show what others answer."""
-        await self._wait(lambda: self._question_version != seen)
+        await self._wait(lambda: self._question_version != seen, HOLD_PHONE_S)
 
-    async def _wait(self, is_new: Callable[[], bool]) -> None:
+    async def _wait(self, is_new: Callable[[], bool], hold_s: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(HOLD_S), self._changed:
+            async with asyncio.timeout(hold_s), self._changed:
                 self.num_waiting += 1
                 try:
                     await self._changed.wait_for(is_new)

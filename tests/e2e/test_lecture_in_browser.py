@@ -1,0 +1,208 @@
+"""A lecture in Chromium: the projector's page and phones, from the question to the next scene."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import PATIENCE_MS
+from tests.e2e.conftest import Server
+from tests.e2e.test_accessibility import FINDINGS
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Page]
+PROJECTOR = {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 844}
+NUM_PHONES = 50
+ANSWERED_WITHIN_S = 1.0
+
+
+@pytest.fixture
+def lecture(open_page: Open, server: Server) -> Iterator[Page]:
+    """The projector's page with an open room, at the first question."""
+    page = open_page(server.address("lecture"), viewport=PROJECTOR)
+    expect(page.get_by_text("/10")).to_be_visible()
+    while not page.get_by_text("1/10", exact=True).is_visible() or is_revealed(page):
+        command(page, "back")
+    page.keyboard.press("o")
+    expect(page.locator(".link")).to_be_visible()
+    yield page
+    page.get_by_role("button", name="Close the room").click()
+    expect(page.locator(".link")).to_have_count(0)
+
+
+@pytest.fixture
+def phone(browser: Browser, lecture: Page) -> Iterator[Open]:
+    """Open the room's link in a browser of its own, which knows nothing of the lab."""
+    contexts = []
+
+    def opened(link: str = "", **options: object) -> Page:
+        context = browser.new_context(viewport=PHONE, **options)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(link or link_of(lecture))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def link_of(lecture: Page) -> str:
+    return f"http://{lecture.locator('.link').inner_text()}"
+
+
+def is_revealed(page: Page) -> bool:
+    return page.locator(".why").count() > 0
+
+
+def command(page: Page, name: str) -> None:
+    """Press a button of the projector's page, and wait until it has done its work."""
+    with page.expect_response(re.compile(f"/api/lecture/{name}$")):
+        page.locator(f"[data-command={name}]").click()
+
+
+def counts(page: Page) -> list[str]:
+    return page.locator(".choices .num").all_inner_texts()
+
+
+def test_phones_answer_and_see_whether_it_was_right(lecture: Page, phone: Open) -> None:
+    first, second = phone(), phone()
+    question = lecture.locator("h1").inner_text()
+    for each in (first, second):
+        expect(each.locator("h1")).to_have_text(question)
+        expect(each.get_by_text("Question 1 of 10")).to_be_visible()
+        assert each.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    first.locator("[data-choice='1']").click()
+    expect(lecture.get_by_text("1 answer ·")).to_be_visible()
+    second.locator("[data-choice='1']").click()
+    expect(lecture.get_by_text("2 answers ·")).to_be_visible()
+    second.locator("[data-choice='3']").click()
+    expect(second.get_by_text("You chose D")).to_be_visible()
+    expect(lecture.locator(".choices .num")).to_have_text(["0", "1", "0", "1"])
+
+    lecture.keyboard.press("ArrowRight")
+    expect(lecture.locator(".choices .right")).to_contain_text("cross-replica context")
+    expect(lecture.locator(".why")).to_be_in_viewport(ratio=0.99)
+    evidence = lecture.locator(".evidence").inner_text()
+    expect(first.get_by_text("Right.", exact=True)).to_be_visible()
+    expect(second.get_by_text("Wrong: it is B.")).to_be_visible()
+    for each in (first, second):
+        expect(each.locator(".evidence")).to_have_text(evidence)
+        expect(each.locator("[data-choice='0']")).to_be_disabled()
+
+    lecture.keyboard.press("p")
+    shown = lecture.frame_locator("iframe")
+    expect(shown.get_by_text("reduce is called in cross-replica context")).to_be_visible()
+    lecture.keyboard.press("Escape")
+    lecture.keyboard.press("ArrowRight")
+    expect(lecture.get_by_text("2/10", exact=True)).to_be_visible()
+    expect(first.get_by_text("Question 2 of 10")).to_be_visible()
+    expect(first.get_by_text("Tap your answer.")).to_be_visible()
+    assert counts(lecture) == ["0", "0", "0"]
+
+
+def test_a_stranger_with_a_wrong_code_sees_no_question(lecture: Page, phone: Open) -> None:
+    right = link_of(lecture)
+    stranger = phone(f"{right.rpartition('/')[0]}/XXXXXX")
+    expect(stranger.get_by_text("No lecture has this address")).to_be_visible()
+    assert lecture.locator("h1").inner_text() not in stranger.content()
+
+
+def test_the_code_opens_nothing_of_the_lab(server: Server, lecture: Page, phone: Open) -> None:
+    code = link_of(lecture).rpartition("/")[2]
+    page = phone()
+    page.goto(f"{server.url}/lecture?token={code}")
+    expect(page.get_by_role("heading", name="Strategy Lab: token needed")).to_be_visible()
+    assert page.request.get(f"{server.url}/api/lecture").status == 401
+
+
+def test_a_phone_says_that_the_lecture_is_over(lecture: Page, phone: Open) -> None:
+    page = phone()
+    expect(page.get_by_text("Tap your answer.")).to_be_visible()
+    command(lecture, "close")
+    expect(page.get_by_role("status")).not_to_have_text("Tap your answer.")
+    lecture.keyboard.press("o")
+    expect(lecture.locator(".link")).to_be_visible()
+
+
+def test_every_scene_fits_a_projector(lecture: Page) -> None:
+    for number in range(1, 11):
+        expect(lecture.get_by_text(f"{number}/10", exact=True)).to_be_visible()
+        for part in (".choices", "footer"):
+            expect(lecture.locator(part)).to_be_in_viewport(ratio=0.99)
+        if lecture.locator("pre").count():
+            expect(lecture.locator(".lit")).to_be_in_viewport()
+        lecture.keyboard.press("ArrowRight")
+        expect(lecture.locator(".why")).to_be_in_viewport(ratio=0.99)
+        expect(lecture.locator(".choices .right")).to_be_in_viewport(ratio=0.99)
+        left = "node => node.scrollHeight - node.clientHeight"
+        assert lecture.locator(".left").evaluate(left) <= 0, f"scene {number} is cut"
+        lecture.keyboard.press("ArrowRight")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_either_page(
+    open_page: Open, server: Server, lecture: Page, phone: Open, scheme: str
+) -> None:
+    options = {"color_scheme": scheme, "bypass_csp": True}
+    pages = [
+        open_page(server.address("lecture"), viewport=PROJECTOR, **options),
+        phone(**options),
+    ]
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    pages[1].locator("[data-choice='0']").click()
+    for revealed in (False, True):
+        if revealed:
+            command(lecture, "forward")
+            expect(pages[0].locator(".why")).to_be_visible()
+            expect(pages[1].locator(".evidence")).to_be_visible()
+        else:
+            expect(pages[0].locator(".choices")).to_be_visible()
+        for page in pages:
+            page.evaluate(axe)
+            assert page.evaluate(FINDINGS) == []
+
+
+def test_a_room_of_phones_answers_at_once(lecture: Page) -> None:
+    host, _, code = link_of(lecture).removeprefix("http://").partition("/")
+    with ThreadPoolExecutor() as beside:  # Playwright's loop runs in this thread
+        took_s = beside.submit(lambda: asyncio.run(_all_answer(host, code))).result()
+    expect(lecture.get_by_text(f"{NUM_PHONES} answers ·")).to_be_visible()
+    print(f"{NUM_PHONES} phones answered within {took_s:.2f} s")
+    assert took_s < ANSWERED_WITHIN_S
+
+
+async def _all_answer(host: str, code: str) -> float:
+    begun = time.monotonic()
+    await asyncio.gather(*(_answer(host, code, number) for number in range(NUM_PHONES)))
+    return time.monotonic() - begun
+
+
+async def _answer(host: str, code: str, number: int) -> None:
+    """Open the page, ask for the question and answer it, each on a connection of its own."""
+    address, _, port = host.partition(":")
+    page = await _send(address, int(port), f"GET /{code}", "")
+    cookie = re.search(r"set-cookie: ([^;]+)", page)
+    assert cookie
+    await _send(address, int(port), f"GET /{code}/question", cookie[1])
+    answered = await _send(address, int(port), f"POST /{code}/answers/0/{number % 4}", cookie[1])
+    assert answered.startswith("HTTP/1.1 200"), answered
+
+
+async def _send(address: str, port: int, what: str, cookie: str) -> str:
+    reader, writer = await asyncio.open_connection(address, port)
+    host = f"{address}:{port}"
+    head = f"{what} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n"
+    writer.write(f"{head}Cookie: {cookie or 'none=x'}\r\nContent-Length: 0\r\n\r\n".encode())
+    found = (await reader.read()).decode()
+    writer.close()
+    return found

@@ -20,6 +20,7 @@ from strategy_lab.app.lecture.shown import as_recorded, recorded_live
 from strategy_lab.app.live.hub import Hub
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server.context_recordings import ContextRecordings, Key
+from strategy_lab.app.server.sweeps import Sweeps
 from strategy_lab.app.server.timelines import Timelines
 from strategy_lab.app.server.tried_changes import TriedChanges
 from strategy_lab.app.server.viewers import is_connected
@@ -59,6 +60,7 @@ class Lab:
     """Where a lecture's room listens; None: the first free one."""
     recordings: ContextRecordings = field(default_factory=_make_recordings)
     tried: TriedChanges = field(default_factory=TriedChanges)
+    sweeps: Sweeps = field(default_factory=Sweeps)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
     _sent: dict[tuple[str, str | None], dict[int, str]] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class Lab:
     def close(self) -> None:
         """Called when the server stops; ends every run that it launched."""
         self.tried.close()
+        self.sweeps.close()
         self.hub.close()
         self.recordings.close()
         if self._launcher is not None:

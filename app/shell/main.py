@@ -28,6 +28,7 @@ PAGES = (
     ("servers", "Servers"),
     ("contexts", "Contexts"),
     ("compare", "Compare"),
+    ("sweep", "Sweep"),
     ("runs", "Runs"),
 )
 

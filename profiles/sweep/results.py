@@ -86,8 +86,11 @@ class Results:
 
     def pareto(self, cost: Cost) -> list[int]:
         """Indices of the configurations that no other one beats in both throughput and cost."""
-        points = {item.index: _point(item, cost) for item in self.table}
-        known = {index: point for index, point in points.items() if point is not None}
+        known = {
+            item.index: (price, item.examples_per_second.middle)
+            for item in self.table
+            if (price := cost_of(item, cost)) is not None and item.examples_per_second
+        }
         return [
             index
             for index, (price, rate) in known.items()
@@ -149,9 +152,8 @@ def _estimate(values: Sequence[float | None]) -> Estimate | None:
     return Estimate(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach))
 
 
-def _point(item: Result, cost: Cost) -> tuple[float, float] | None:
-    rate = item.examples_per_second
-    if rate is None or item.step_ms is None or item.num_replicas is None:
+def cost_of(item: Result, cost: Cost) -> float | None:
+    """What a configuration costs; None if it was not measured."""
+    if item.step_ms is None or item.num_replicas is None:
         return None
-    price = item.step_ms.middle if cost == "step_ms" else float(item.num_replicas)
-    return price, rate.middle
+    return item.step_ms.middle if cost == "step_ms" else float(item.num_replicas)

@@ -79,6 +79,10 @@ class Launcher:
         """Wait until the spare worker is ready; returns whether it is."""
         return self._workers.wait_for_spare(timeout_s)
 
+    def without_spare(self) -> contextlib.AbstractContextManager[None]:
+        """Start no spare worker meanwhile: its imports would slow the steps of a short run."""
+        return self._workers.without_spare()
+
     def launch(
         self, spec: RunSpec, run_folder: str | Path, checkpoint: Path | None = None
     ) -> RunHandle:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from strategy_core.planning.inventory import Inventory
@@ -28,6 +29,7 @@ class WorkerPool:
         self._spare: WorkerProcess | None = None
         self._inventory: Inventory | None = None
         self._is_closed = False
+        self._num_holds = 0
         self.refill()
 
     @property
@@ -74,10 +76,22 @@ class WorkerPool:
         """Start a spare worker if it is missing. Not while a run starts: both imports would take
         longer."""
         with self._lock:
-            if self._is_closed or not self._has_spare:
+            if self._is_closed or not self._has_spare or self._num_holds:
                 return
             if self._spare is None or self._spare.poll() is not None:
                 self._spare = self._spawner.spawn()
+
+    @contextlib.contextmanager
+    def without_spare(self) -> Iterator[None]:
+        """Start no spare worker meanwhile: its imports would slow the steps of a short run."""
+        with self._lock:
+            self._num_holds += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._num_holds -= 1
+            self.refill()
 
     def stop_starting(self) -> None:
         """From here on `take` raises, and `refill` does nothing."""
@@ -95,4 +109,5 @@ class WorkerPool:
 
     @property
     def _may_get_spare(self) -> bool:
-        return self._spare is None and self._has_spare and not self._is_closed
+        has_spare = self._has_spare and not self._num_holds
+        return self._spare is None and has_spare and not self._is_closed

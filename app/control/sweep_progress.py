@@ -1,0 +1,115 @@
+"""Begins a sweep, shows how far it is with the time left, cancels it, and lets it go on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_core.launcher.sweeping import run_spec
+from strategy_core.launcher.tried_change import refuse_beside_a_run
+from strategy_lab.app.forms import trusted_paths
+from strategy_lab.app.server import state
+from strategy_lab.app.server.sweeps import RunningSweep
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.in_progress import run_in_progress
+from strategy_lab.profiles.sweep import record
+from strategy_lab.profiles.sweep.contest import runs_left
+from strategy_lab.profiles.sweep.record import Sweep
+from strategy_lab.profiles.sweep.results import Results, results
+from strategy_lab.profiles.sweep.text import time_left
+
+LOOK_EVERY_S = 0.5
+LOOK_ELSEWHERE_EVERY_S = 2.0
+_REFUSED = "sweep_refused"
+
+
+def begin(sweep: Sweep) -> None:
+    """Make the missing runs of a sweep; raises LabError."""
+    lab = state.lab()
+    refuse_beside_a_run(lab.runs)
+    trusted_paths.require(run_spec(sweep, sweep.reference))
+    lab.sweeps.start(sweep, lab.runs, lambda spec, path: lab.launch(spec, path.name), lab.launcher)
+
+
+def show_progress(sweep: Sweep) -> None:
+    """Draw the progress of a sweep that is made, or the button to go on; nothing if it is over."""
+    running = state.lab().sweeps.find(sweep.name)
+    if running is not None and not running.is_over:
+        st.fragment(_follow, run_every=LOOK_EVERY_S)(running, len(sweep.runs))
+        return
+    if running is not None and running.error is not None:
+        st.error(as_markdown(running.error))
+    found = results(sweep)
+    if found.now.turn is None:
+        return
+    busy = run_in_progress(state.lab().runs)
+    if busy is not None and busy.startswith(f"{sweep.name}-c"):
+        st.fragment(_follow_elsewhere, run_every=LOOK_ELSEWHERE_EVERY_S)(sweep, busy)
+    else:
+        _offer_to_go_on(found)
+
+
+def _follow(running: RunningSweep, num_drawn: int) -> None:
+    """The run that is made now. A finished run draws the whole page again."""
+    sweeping = running.sweeping
+    if running.is_over or len(sweeping.sweep.runs) != num_drawn:
+        st.rerun()
+    found, now = results(sweeping.sweep), sweeping.progress
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(_share(found), text=_text(found))
+        if st.button("Cancel", key="sweep_cancel", disabled=sweeping.is_cancelled):
+            sweeping.cancel()
+            st.rerun(scope="fragment")
+    if sweeping.is_cancelled:
+        st.caption("Ends after the current step.")
+    elif now is not None:
+        step = now.handle.step
+        doing = "starting" if step is None else f"step {step + 1:,}"
+        label = sweeping.sweep.configurations[now.turn.configuration].label
+        st.caption(as_markdown(f"Round {now.turn.round}, {label}: {doing}"))
+
+
+def _text(found: Results) -> str:
+    left = time_left(found)
+    done = units.counted(len(found.sweep.runs), "run")
+    return f"{done} done{f', {left}' if left else ''}"
+
+
+def _share(found: Results) -> float:
+    """The share of the runs that is done if the leaders never separate."""
+    done, left = len(found.sweep.runs), runs_left(found.sweep, found.now)[1]
+    return done / (done + left) if done + left else 1.0
+
+
+def _follow_elsewhere(sweep: Sweep, busy: str) -> None:
+    lab = state.lab()
+    now = record.load(lab.runs, sweep.name)
+    if len(now.runs) != len(sweep.runs) or run_in_progress(lab.runs) is None:
+        st.rerun()
+    st.info(as_markdown(f"Another program makes the runs of this sweep, now {busy}."))
+
+
+def _offer_to_go_on(found: Results) -> None:
+    sweep = found.sweep
+    spec = run_spec(sweep, sweep.reference)
+    for field, path in trusted_paths.paths_of(spec.workload, spec.data).items():
+        trusted_paths.ask(field, path, source="the file of this sweep")
+    done = units.counted(len(sweep.runs), "run")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Go on", key="sweep_resume", type="primary")
+        st.markdown(f"Interrupted after {done}. What was measured is kept.")
+    if pressed:
+        st.session_state[_REFUSED] = _why_not(sweep)
+        if st.session_state[_REFUSED] is None:
+            st.rerun()
+    if refused := st.session_state.get(_REFUSED):
+        st.error(as_markdown(refused))
+
+
+def _why_not(sweep: Sweep) -> str | None:
+    try:
+        begin(sweep)
+    except LabError as error:
+        return str(error)
+    return None

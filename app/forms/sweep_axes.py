@@ -1,0 +1,164 @@
+"""A new sweep: what is trained, which fields vary, and how much it may spend."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.strategy_catalog import offers
+from strategy_core.planning.sweep_axes import Axes, default_axes
+from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.workload_picker import pick_workload
+from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, parse_spec
+from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
+from strategy_lab.profiles.sweep.record import Budget
+
+_MOST_DEVICES = 16
+_BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
+_PACKS = (0, 1, 2, 4, 8)
+_LOOPS = {"custom": "Custom training loop", "fit": "Keras fit"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the form asks for."""
+
+    document: dict[str, Any]
+    """Fields of the spec that do not vary."""
+    axes: Axes
+    budget: Budget
+
+    def base(self) -> RunSpec:
+        """The spec that the others are compared with; raises SpecError."""
+        return parse_spec(self.document)
+
+
+def pick_axes(inventory: Inventory, complaints: Complaints) -> Asked:
+    """Draw the form."""
+    usual = default_axes(RunSpec(), inventory)
+    left, middle, right = st.columns(3, gap="large")
+    with left:
+        st.markdown("## What is trained")
+        document = pick_workload(complaints)
+        complaints.below("devices")
+    with middle:
+        st.markdown("## What varies")
+        axes = _varied(inventory, usual)
+        for field in (*axes, "strategy"):
+            complaints.below(field)
+    with right:
+        st.markdown("## Budget")
+        budget = _budget()
+    if axes["global_batch_size"]:
+        document["global_batch_size"] = axes["global_batch_size"][0]
+    return Asked(document, {field: values for field, values in axes.items() if values}, budget)
+
+
+def fit_or_loop() -> None:
+    """Fill the form with the recipe: one model by both loops (a button's callback)."""
+    st.session_state |= {
+        "sweep_strategy": [RunSpec().strategy],
+        "sweep_devices": [_one_replica_each()],
+        "sweep_batch": [RunSpec().global_batch_size],
+        "sweep_algorithm": ["auto"],
+        "sweep_packs": [1],
+        "sweep_loop": list(_LOOPS),
+    }
+
+
+def _one_replica_each() -> int:
+    return min(4, os.cpu_count() or 1)
+
+
+def _varied(inventory: Inventory, usual: Axes) -> Axes:
+    rows = [offer.row for offer in offers(inventory) if offer.available]
+    strategies = st.multiselect(
+        "Strategies",
+        [row.name for row in rows],
+        default=[name for name in usual["strategy"] if name != "central-storage"],
+        format_func=lambda name: strategy_catalog.row(name).title,
+        key="sweep_strategy",
+    )
+    counts = [number for number in (1, 2, 4, 8, _MOST_DEVICES) if number <= _most(inventory)]
+    devices = st.multiselect(
+        "Replicas",
+        counts,
+        default=usual["devices"],
+        key="sweep_devices",
+        help="A device each; of a strategy in several processes, a worker each.",
+    )
+    batches = st.multiselect(
+        "Global batch sizes",
+        _BATCHES,
+        default=usual["global_batch_size"],
+        key="sweep_batch",
+        help="Of different batches the throughput is compared, not the step time.",
+    )
+    algorithms = st.multiselect(
+        "Cross-device algorithms",
+        CROSS_DEVICE_OPS,
+        default=["auto"],
+        key="sweep_algorithm",
+    )
+    packs = st.multiselect(
+        "Gradient packs",
+        _PACKS,
+        default=[1],
+        key="sweep_packs",
+        help="Of nccl and hierarchical-copy. 0: every gradient by itself.",
+    )
+    loops = st.multiselect(
+        "Loops",
+        list(_LOOPS),
+        default=["custom"],
+        format_func=_LOOPS.__getitem__,
+        key="sweep_loop",
+    )
+    found: Axes = {"strategy": strategies, "devices": devices, "global_batch_size": batches}
+    # A field with its default alone would only make every label longer.
+    if algorithms != ["auto"]:
+        found["cross_device_ops"] = algorithms
+    if packs != [1]:
+        found["num_packs"] = packs
+    if loops != ["custom"]:
+        found["loop"] = loops
+    return found
+
+
+def _most(inventory: Inventory) -> int:
+    return inventory.count("GPU") or _MOST_DEVICES
+
+
+def _budget() -> Budget:
+    usual = Budget()
+    length_s = st.number_input(
+        "Length of a run, s",
+        min_value=0.5,
+        max_value=120.0,
+        value=usual.length_s,
+        step=1.0,
+        key="sweep_seconds",
+        help="Of its steps; starting the process comes on top.",
+    )
+    rounds = st.number_input(
+        "Most runs of a configuration",
+        min_value=1,
+        max_value=MOST_ROUNDS,
+        value=usual.rounds,
+        key="sweep_rounds",
+        help="The leaders are repeated until their intervals separate, or so often.",
+    )
+    minutes = st.number_input(
+        "Most minutes",
+        min_value=0.5,
+        value=None,
+        step=5.0,
+        key="sweep_minutes",
+        placeholder="no limit",
+    )
+    return Budget(length_s, rounds, None if minutes is None else minutes * 60)

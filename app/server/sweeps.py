@@ -1,0 +1,80 @@
+"""Sweeps that this server runs: a thread for the one at a time, which the page looks at."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.sweeping import Launch, Sweeping
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.sweep.record import Sweep, save
+
+
+class RunningSweep:
+    """A sweep while its runs are made. Attributes may be read from any thread."""
+
+    def __init__(self, sweep: Sweep, runs: Path, launch: Launch, launcher: Launcher) -> None:
+        self.sweeping = Sweeping(sweep, runs, launch)
+        self.error: str | None = None
+        """Why it ended before its time."""
+        self._launcher = launcher
+        self._over = threading.Event()
+        threading.Thread(target=self._go, name=sweep.name, daemon=True).start()
+
+    @property
+    def name(self) -> str:
+        return self.sweeping.sweep.name
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it is over; returns whether it is."""
+        return self._over.wait(timeout_s)
+
+    def _go(self) -> None:
+        try:
+            with self._launcher.without_spare():
+                self.sweeping.go()
+        except LabError as error:
+            self.error = str(error)
+        except Exception as error:
+            self.error = f"The lab could not finish this: {error!r}"
+            raise
+        finally:
+            self._over.set()
+
+
+@dataclass
+class Sweeps:
+    """The last sweep of this server. Every sweep is in its file, which the page reads."""
+
+    last: RunningSweep | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, sweep: Sweep, runs: Path, launch: Launch, launcher: Launcher) -> None:
+        """Make the missing runs of a sweep; raises LabError if another one is being made."""
+        with self._lock:
+            if self.active is not None:
+                raise LabError(
+                    f"{self.active.name} is running", advice="Wait until it ends, or cancel it"
+                )
+            save(sweep, runs)
+            self.last = RunningSweep(sweep, runs, launch, launcher)
+
+    def find(self, name: str) -> RunningSweep | None:
+        """Return the sweep of this name if it was the last one."""
+        return self.last if self.last is not None and self.last.name == name else None
+
+    @property
+    def active(self) -> RunningSweep | None:
+        """The one that is not over."""
+        return None if self.last is None or self.last.is_over else self.last
+
+    def close(self) -> None:
+        """Cancel it; its run ends with the launcher."""
+        if self.last is not None:
+            self.last.sweeping.cancel()

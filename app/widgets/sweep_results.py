@@ -1,0 +1,138 @@
+"""What a sweep has found: the answer, the Pareto chart, the table, links and files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from strategy_lab.app.charts.sweep import pareto
+from strategy_lab.app.widgets.copy_as import offer_copy
+from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.sweep.formats import as_csv, as_json
+from strategy_lab.profiles.sweep.formats import as_markdown as as_report
+from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results
+from strategy_lab.profiles.sweep.text import ratio_text, what_was_done, why_text
+
+_COLUMNS = {
+    "configuration": st.column_config.TextColumn("Configuration", width=250, pinned=True),
+    "rate": st.column_config.NumberColumn("Examples/s", format="localized"),
+    "rate_interval": st.column_config.TextColumn("95 % interval"),
+    "step": st.column_config.NumberColumn("Step, ms", format="%.2f"),
+    "step_interval": st.column_config.TextColumn("95 % interval of the step, ms"),
+    "ratio": st.column_config.TextColumn("Times the default"),
+    "runs": st.column_config.NumberColumn("Runs"),
+    "why": st.column_config.TextColumn("Result", width="large"),
+}
+
+
+def show_results(found: Results) -> None:
+    """Draw everything below the sentence; what is not measured yet is missing."""
+    if any(item.runs for item in found.table):
+        _show_chart(found)
+    chosen = _show_table(found)
+    if chosen is not None and chosen.runs:
+        _show_links(found, chosen)
+    st.caption(as_markdown(what_was_done(found)))
+    _show_left_out(found)
+
+
+def show_files(found: Results) -> None:
+    """Three downloads."""
+    name = found.sweep.name
+    with st.container(horizontal=True):
+        for label, data, suffix in (
+            ("JSON", json.dumps(as_json(found), indent=1), "json"),
+            ("CSV", as_csv(found), "csv"),
+            ("Markdown", as_report(found), "md"),
+        ):
+            st.download_button(
+                label, data, f"{name}.{suffix}", key=f"sweep_{suffix}", on_click="ignore"
+            )
+
+
+def _show_chart(found: Results) -> None:
+    cost = st.segmented_control(
+        "Throughput against",
+        list(COST_NAMES),
+        default=_usual_cost(found),
+        required=True,
+        format_func=COST_NAMES.__getitem__,
+        key="sweep_cost",
+    )
+    st.plotly_chart(pareto(found, cost), key="sweep_pareto")
+
+
+def _usual_cost(found: Results) -> Cost:
+    """With one batch, the step time is the throughput once more."""
+    batches = {found.spec(item.index).global_batch_size for item in found.table}
+    return "step_ms" if len(batches) > 1 else "num_replicas"
+
+
+def _show_table(found: Results) -> Result | None:
+    """The table; returns the chosen configuration, by default the fastest."""
+    event = st.dataframe(
+        pd.DataFrame([_row(found, item) for item in found.table], columns=list(_COLUMNS)),
+        column_config=_COLUMNS,
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="single-row",
+        key="sweep_table",
+    )
+    rows: list[int] = event.selection.rows if event else []
+    chosen = next((found.table[row] for row in rows if row < len(found.table)), None)
+    return chosen or found.winner
+
+
+def _show_links(found: Results, item: Result) -> None:
+    which = units.counted(len(item.runs), "run")
+    st.markdown(f"**{as_markdown(item.label)}**: the last of {which}. Choose a row for another.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for page, label in (("overview", "Overview"), ("timeline", "Timeline")):
+            page_link(page, label, run=item.runs[-1])
+        if item.index != found.sweep.reference and found.reference.runs:
+            page_link("compare", "Compare with the default", query=_both(found, item))
+        offer_copy(found.spec(item.index))
+
+
+def _both(found: Results, item: Result) -> dict[str, Any]:
+    query: dict[str, Any] = {}
+    for side, runs in (("a", found.reference.runs), ("b", item.runs)):
+        query |= {side: runs[0], f"more_{side}": list(runs[1:])}
+    return query
+
+
+def _show_left_out(found: Results) -> None:
+    if not found.sweep.left_out:
+        return
+    with st.expander(f"{units.counted(len(found.sweep.left_out), 'combination')} left out"):
+        for item in found.sweep.left_out:
+            st.markdown(f"- **{as_markdown(item.label)}**: {as_markdown(item.reason)}")
+
+
+def _row(found: Results, item: Result) -> dict[str, Any]:
+    ratio = None if item.of_reference is None else ratio_text(item.of_reference)
+    return {
+        "configuration": plain(item.label, 80),
+        "rate": _middle(item.examples_per_second, digits=0),
+        "rate_interval": _interval(item.examples_per_second, ",.0f"),
+        "step": _middle(item.step_ms, digits=3),
+        "step_interval": _interval(item.step_ms, ".2f"),
+        "ratio": "the default" if item.index == found.sweep.reference else ratio,
+        "runs": len(item.runs),
+        "why": plain(why_text(item), 300),
+    }
+
+
+def _middle(estimate: Estimate | None, digits: int) -> float | None:
+    return None if estimate is None else round(estimate.middle, digits)
+
+
+def _interval(estimate: Estimate | None, form: str) -> str | None:
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None
+    return f"{estimate.low:{form}} to {estimate.high:{form}}"

@@ -12,6 +12,7 @@ from strategy_lab.app.charts.sweep import pareto
 from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.formats import as_csv, as_json
 from strategy_lab.profiles.sweep.formats import as_markdown as as_report
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results

@@ -58,9 +58,8 @@ def _follow(running: RunningSweep, num_drawn: int) -> None:
     found, now = results(sweeping.sweep), sweeping.progress
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(_share(found), text=_text(found))
-        if st.button("Cancel", key="sweep_cancel", disabled=sweeping.is_cancelled):
-            sweeping.cancel()
-            st.rerun(scope="fragment")
+        is_off = sweeping.is_cancelled
+        st.button("Cancel", key="sweep_cancel", disabled=is_off, on_click=sweeping.cancel)
     if sweeping.is_cancelled:
         st.caption("Ends after the current step.")
     elif now is not None:

@@ -61,7 +61,7 @@ def pick_axes(inventory: Inventory, complaints: Complaints) -> Asked:
 
 def fit_or_loop() -> None:
     """Fill the form with the recipe: one model by both loops (a button's callback)."""
-    st.session_state |= {
+    recipe = {
         "sweep_strategy": [RunSpec().strategy],
         "sweep_devices": [_one_replica_each()],
         "sweep_batch": [RunSpec().global_batch_size],
@@ -69,6 +69,8 @@ def fit_or_loop() -> None:
         "sweep_packs": [1],
         "sweep_loop": list(_LOOPS),
     }
+    for key, value in recipe.items():
+        st.session_state[key] = value
 
 
 def _one_replica_each() -> int:

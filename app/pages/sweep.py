@@ -25,8 +25,7 @@ from strategy_lab.profiles.sweep.text import headline
 
 NEW = "New sweep"
 _CHOSEN = "sweep"
-_START_S = 5.0
-"""Assumed time of a run beside its steps, until a sweep of this folder has measured it."""
+_START_S = 5.0  # assumed time of a run beside its steps, until a sweep has measured it
 
 
 def page() -> None:

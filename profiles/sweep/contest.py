@@ -25,7 +25,7 @@ from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.record import MeasuredRun, Sweep
 
-MARGINS = {1: 1.5, 2: 1.25}
+MARGINS = {1: 1.6, 2: 1.4}
 """The rounds after which the slower half stops, and how many times as fast the fastest has to be
 than what stops: runs of one spec differ by up to a fifth on a busy machine."""
 LOOKS = (3, 5, 8, 12, 20, 30)
@@ -83,7 +83,6 @@ class Standing:
 def standing(sweep: Sweep) -> Standing:
     """Derive what comes next from the runs that were made."""
     runs = {(run.configuration, run.round): run for run in sweep.runs}
-    logs = throughputs(sweep.runs)
     left = list(range(len(sweep.configurations)))
     stopped: dict[int, str] = {}
     looks = _looks(sweep.budget.rounds)
@@ -98,6 +97,8 @@ def standing(sweep: Sweep) -> Standing:
         failed = {index: runs[index, number].failure for index in left}
         stopped |= {index: f"failed: {why}" for index, why in failed.items() if why is not None}
         left = [index for index in left if failed[index] is None]
+        # Runs of later rounds must not change a decision that was made without them.
+        logs = throughputs([run for run in sweep.runs if run.round <= number])
         if number in MARGINS:
             stopped |= _halve(left, logs, number, keep=sweep.reference)
         elif number in looks:

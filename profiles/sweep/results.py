@@ -23,7 +23,7 @@ from strategy_lab.profiles.sweep.contest import (
 )
 from strategy_lab.profiles.sweep.record import MeasuredRun, Sweep
 
-State = Literal["fastest", "not distinguishable", "slower", "failed", "not run"]
+State = Literal["fastest", "not distinguishable", "not compared", "slower", "failed", "not run"]
 Cost = Literal["step_ms", "num_replicas"]
 COST_NAMES: dict[Cost, str] = {"step_ms": "step time", "num_replicas": "number of replicas"}
 """What throughput is weighed against in a Pareto front."""
@@ -133,7 +133,9 @@ def _state(index: int, best: int | None, now: Standing, runs: Sequence[MeasuredR
         return "slower"
     if not runs:
         return "not run"
-    return "fastest" if index == best else "not distinguishable"
+    if index == best:
+        return "fastest"
+    return "not compared" if now.level is None else "not distinguishable"
 
 
 def _place(item: Result) -> tuple[bool, bool, float]:

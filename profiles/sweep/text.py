@@ -44,13 +44,17 @@ def interval_text(estimate: Estimate | None) -> str:
 def what_was_done(found: Results) -> str:
     """How many runs were made, why the sweep ended, and what the intervals are."""
     sweep, now = found.sweep, found.now
+    if not sweep.runs:
+        return "No run is done."
     num_rounds = max((run.round for run in sweep.runs), default=0)
     text = (
         f"{units.counted(len(sweep.runs), 'run')} in {units.counted(num_rounds, 'round')}, "
         f"{units.seconds(sweep.seconds)}"
     )
     text += f"; ended because {now.ended}." if now.turn is None else "; not complete."
-    if now.level is not None:
+    if now.level is None:
+        text += " Leaders are compared from the third round."
+    else:
         text += (
             f" Leaders are compared over runs of the same rounds; each interval has a level of "
             f"{100 * now.level:.2f} %, so that all of them together hold with 95 %."

@@ -21,6 +21,7 @@ ALL = (
     "servers",
     "contexts",
     "compare",
+    "sweep",
     "runs",
 )
 _FRAME = """

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_lab.profiles.sweep.record import save
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
+from tests.profiles.sweep.made_sweep import made_sweep, played
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -28,6 +30,8 @@ PAGES = {
     "servers": ("servers", {"run": "axe-a"}),
     "contexts": ("contexts", {}),
     "compare": ("compare", {"a": "axe-a", "b": "axe-b"}),
+    "sweep": ("sweep", {"sweep": "sweep-1"}),
+    "new sweep": ("sweep", {"sweep": "New sweep"}),
     "runs": ("runs", {}),
 }
 NAMED = re.compile(r"^Overview: axe-a\b.* · Strategy Lab$")
@@ -43,6 +47,7 @@ def runs(server: Server) -> Server:
     server.write_run("axe-a", steps=60, windows=1, straggler=(2, 30.0))
     server.write_run("axe-b", steps=60, windows=1, seed=4)
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
+    save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration), server.runs)
     return server
 
 

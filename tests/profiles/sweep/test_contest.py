@@ -115,6 +115,22 @@ def test_what_is_left_shrinks_to_nothing() -> None:
     assert seconds_left(whole, standing(whole)) == (0, 0)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_later_runs_change_no_decision(seed: int) -> None:
+    dice = random.Random(seed)
+    means = [dice.uniform(50, 150) for _ in range(8)]
+    whole = played(made_sweep(8), rates(*means, spread=0.2, seed=seed))
+    now = standing(whole)
+    rounds = rounds_of(whole)
+    for index in range(8):
+        took_part = [number for number, runs in enumerate(rounds, 1) if index in runs]
+        assert took_part == list(range(1, len(took_part) + 1))
+        if index in now.left:
+            assert took_part[-1] == len(rounds)
+        elif "the fastest after" in now.stopped[index]:
+            assert f"after {took_part[-1]} run" in now.stopped[index]
+
+
 def test_what_comes_next_follows_from_the_file_alone() -> None:
     sweep = made_sweep(5)
     rate = {(c, n): 100.0 + 7 * c + n for c in range(5) for n in range(1, 9)}

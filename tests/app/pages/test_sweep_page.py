@@ -1,0 +1,106 @@
+"""The page Sweep: the form, a sweep with a pretended worker, and every state of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab.app.server import state
+from strategy_lab.profiles.sweep.record import load, save
+from tests.app.looking import open_page, rerun, text_of
+from tests.patience import PATIENCE_S, wait_until
+from tests.profiles.sweep.made_sweep import made_sweep, played
+from tests.strategy_core.launcher.test_launcher import PRETENDED
+
+pytestmark = pytest.mark.run
+NEW = {"sweep": "New sweep"}
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    """A launcher of workers that pretend."""
+    with Launcher(stop_grace_s=PATIENCE_S, worker_command=PRETENDED) as pretending:
+        yield pretending
+
+
+def test_a_folder_without_sweeps_shows_the_form_and_how_long_it_would_take(lab: Path) -> None:
+    shown = open_page("sweep", lab)
+    assert "8 configurations" in text_of(shown)
+    assert "assumed" in text_of(shown)
+    assert "one\\-device uses a single device" in text_of(shown)
+    assert not shown.button(key="sweep_start").disabled
+
+
+def test_axes_that_leave_nothing_to_compare_disable_start(lab: Path) -> None:
+    page = open_page("sweep", lab)
+    for key in ("sweep_strategy", "sweep_devices", "sweep_batch"):
+        page.multiselect(key=key).set_value([])
+    assert "A sweep needs an axis" in text_of(rerun(page))
+    assert page.button(key="sweep_start").disabled
+
+
+def test_the_recipe_fills_the_form_in(lab: Path) -> None:
+    page = open_page("sweep", lab)
+    next(button for button in page.button if "Keras fit" in button.label).click()
+    shown = rerun(page)
+    assert shown.multiselect(key="sweep_loop").value == ["custom", "fit"]
+    assert "loop fit" in text_of(shown)
+
+
+def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
+    page = open_page("sweep", lab)
+    page.multiselect(key="sweep_strategy").set_value(["mirrored"])
+    page.multiselect(key="sweep_devices").set_value([2, 4])
+    page.multiselect(key="sweep_batch").set_value([256])
+    page.number_input(key="sweep_seconds").set_value(0.5)
+    page.number_input(key="sweep_rounds").set_value(1)
+    page.button(key="sweep_start").click()
+    shown = rerun(rerun(page))
+    running = state.lab().sweeps.active
+    assert running is not None
+    assert shown.button(key="sweep_cancel").label == "Cancel"
+    wait_until(lambda: len(running.sweeping.sweep.runs) >= 1)
+    shown.button(key="sweep_cancel").click()
+    rerun(shown)
+    assert running.wait(PATIENCE_S)
+    again = open_page("sweep", lab, sweep=running.name)
+    assert "Interrupted after" in text_of(again)
+    assert "Fastest so far" in text_of(again), load(lab, running.name).runs
+    again.button(key="sweep_resume").click()
+    rerun(again)
+    resumed = state.lab().sweeps.last
+    assert resumed is not None
+    assert resumed.wait(PATIENCE_S)
+    assert resumed.error is None
+    done = load(lab, running.name)
+    assert len(done.runs) == 2
+    last = rerun(again)
+    assert "Best of 2 configurations" in text_of(last)
+    assert len(last.dataframe[0].value) == 2
+    assert not state.lab().launcher.active
+
+
+def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> None:
+    save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration + turn.round), lab)
+    shown = open_page("sweep", lab, sweep="sweep-1")
+    assert "Best of 4 configurations: <b>batch 256</b>" in text_of(shown)
+    assert shown.get("plotly_chart")
+    assert shown.dataframe[0].value["configuration"].tolist()[0] == "batch 256"
+    labels = [link.proto.label for link in shown.get("page_link")]
+    assert {"Overview", "Timeline", "Compare with the default"} <= set(labels)
+
+
+def test_a_sweep_whose_runs_all_failed_says_why(lab: Path) -> None:
+    save(played(made_sweep(2), lambda _turn: "out of memory"), lab)
+    shown = open_page("sweep", lab, sweep="sweep-1")
+    assert "all 2 failed" in text_of(shown)
+    assert set(shown.dataframe[0].value["why"]) == {"failed: out of memory"}
+    assert not shown.get("plotly_chart")
+
+
+def test_a_damaged_file_is_named(lab: Path) -> None:
+    (lab / "x.sweep.json").write_text("{}")
+    assert "is not a sweep" in text_of(open_page("sweep", lab, sweep="x")).replace("\\", "")

@@ -12,6 +12,7 @@ from strategy_lab.profiles.reporting.palette import GREY, SIDE_COLOURS
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results, cost_of
 
 _WINNER, _FRONT = "#DC6E00", SIDE_COLOURS["A"]
+_ROOM = 1.4
 _UNITS: dict[Cost, str] = {"step_ms": "step time, ms", "num_replicas": "number of replicas"}
 
 
@@ -43,7 +44,8 @@ def pareto(found: Results, cost: Cost) -> go.Figure:
             **_beside(winner, known, cost),
         )
     chart.update_xaxes(rangemode="tozero")
-    chart.update_yaxes(rangemode="tozero")
+    # A wide interval of one configuration does not flatten the others.
+    chart.update_yaxes(range=[0, _ROOM * max(_rate(item).middle for item in known)])
     if cost == "num_replicas":
         chart.update_xaxes(dtick=1 if max(_x(item, cost) for item in known) <= 16 else None)
     return chart

@@ -89,7 +89,7 @@ def _errors(estimates: Sequence[Estimate], colour: str) -> dict[str, Any]:
 
 
 def _beside(winner: Result, known: Sequence[Result], cost: Cost) -> dict[str, Any]:
-    """The winner's name on the side where there is room."""
+    """The winner's name, on the side with more room."""
     is_left = _x(winner, cost) * 2 < max(_x(item, cost) for item in known)
     return {
         "xanchor": "left" if is_left else "right",

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,11 +70,14 @@ class Runner:
         self._folder, self._process = folder, process
         self._done: dict[str, tuple[Ran, Ran]] = {}
         self._num_runs = 0
+        self.crashes: list[Ran] = []
+        """Runs that a signal ended, of either side."""
 
     def both(self, name: str) -> tuple[Ran, Ran]:
         """The program without the lab and under it; run once, and again if a signal ended it.
 
-        TensorFlow 2.21 can crash a process when its profiler stops.
+        TensorFlow 2.21 can crash a process when its profiler stops. What a test hides so is in
+        `crashes`, and each is a warning.
         """
         if name not in self._done or any(ran.code < 0 for ran in self._done[name]):
             self._done[name] = self.run(name, is_traced=False), self.run(name, is_traced=True)
@@ -100,7 +104,13 @@ class Runner:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
-        return Ran(int(self._process.stdout.readline()), folder, run)
+        ran = Ran(int(self._process.stdout.readline()), folder, run)
+        if ran.code < 0:
+            self.crashes.append(ran)
+            warnings.warn(
+                f"{name}, {side}, ended by signal {-ran.code}: {ran.errors}", stacklevel=2
+            )
+        return ran
 
 
 def _program(name: str) -> list[str]:

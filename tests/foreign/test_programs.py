@@ -164,3 +164,13 @@ def test_an_exception_is_the_programs_own_and_the_end_of_its_record(programs: Ru
     assert summary["segments"][0]["steps"]["count"] == 7
     (failure,) = traced.of_kind("failed")
     assert failure["message"].startswith("InvalidArgumentError: ")
+
+
+def test_tracing_crashes_no_program_that_does_not_crash_alone(programs: Runner) -> None:
+    """One crash in all of these runs may be TensorFlow's; a second one is no accident.
+
+    It comes last, when both sides of all programs have run.
+    """
+    num_traced = sum(ran.run is not None for ran in programs.crashes)
+    num_plain = len(programs.crashes) - num_traced
+    assert num_traced <= num_plain + 1, [ran.errors for ran in programs.crashes]

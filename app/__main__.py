@@ -1,7 +1,7 @@
 """`python -m app`: serve the lab. `strategy-lab ui` becomes this program.
 
 python -m app [--port N] [--host H] [--runs DIR] [--allow-host NAME[:PORT]]... [--no-token]
-              [--open-browser] [--lecture-port N]
+              [--open-browser] [--lecture-port N] [--run NAME] [--beside PID]
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-token", action="store_true", help="let everyone in")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME[:PORT]")
     parser.add_argument("--lecture-port", type=int, help="for the answers to a lecture's questions")
+    parser.add_argument("--run", metavar="NAME", help="the run that the browser shows first")
+    parser.add_argument("--beside", type=int, metavar="PID", help="end some time after a process")
     return parser.parse_args(argv)
 
 
@@ -51,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             open_browser=arguments.open_browser,
             middleware=ahead,
             lecture_port=arguments.lecture_port,
+            run=arguments.run,
+            beside=arguments.beside,
         )
     except LabError as error:
         print(f"strategy-lab: {error}", file=sys.stderr)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -20,6 +21,7 @@ from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import Assets
 from strategy_lab.app.server.banner import addresses, banner
+from strategy_lab.app.server.beside import end_after
 from strategy_lab.app.server.browser import Opening
 from strategy_lab.app.server.preload import preload_soon
 from strategy_lab.app.server.routes import build_routes
@@ -117,18 +119,34 @@ def serve(
     open_browser: bool = False,
     middleware: Sequence[Middleware] = (),
     lecture_port: int | None = None,
+    run: str | None = None,
+    beside: int | None = None,
 ) -> None:
-    """Serve the lab until Ctrl-C or SIGTERM; raises LabError where it cannot start."""
+    """Serve the lab until Ctrl-C or SIGTERM; raises LabError where it cannot start.
+
+    The browser opens at the page of `run`. With the process id of a program, `beside`, the server
+    keeps no spare worker, which would slow the program, and ends after it.
+    """
     access = replace(access, port=free_port(access.host, access.port))
     _make_folder(runs)
-    state.configure(runs, access=access, spare=True, lecture_port=lecture_port)
-    opening = Opening(addresses(replace(access, token=None))[0], addresses(access)[0])
+    state.configure(runs, access=access, spare=beside is None, lecture_port=lecture_port)
+    if beside is not None:
+        end_after(beside)
+    opening = Opening(addresses(replace(access, token=None))[0], _first_page(access, run))
     print(banner(access, runs), flush=True)
     if open_browser:
         opening.start()
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
         create_app(access, opening, middleware).run(config=server_options(access.host, access.port))
+
+
+def _first_page(access: Access, run: str | None) -> str:
+    address = addresses(access)[0]
+    if run is None:
+        return address
+    joint = "&" if "?" in address else "/?"
+    return f"{address}{joint}{urlencode({'run': run})}"
 
 
 def _make_folder(runs: Path) -> None:

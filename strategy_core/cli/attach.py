@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from strategy_core.cli._live import open_live_page
 from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing import startup_file
 from strategy_core.tracing.attaching import Attachment, waiting_programs
@@ -66,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
     parser.add_argument(
+        "--live", action="store_true", help="open the page, which follows the recording"
+    )
+    parser.add_argument(
         "--install",
         action="store_true",
         help="have STRATEGY_LAB=1 work in this Python environment, through a .pth file",
@@ -98,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
     }
     attachment = Attachment(args.run_folder, folder, wish)
     print(f"strategy-lab: recording into {folder}", file=sys.stderr, flush=True)
+    if args.live:
+        open_live_page(folder)
     try:
         num_done = attachment.wait(args.within + (args.seconds or 0))
     except KeyboardInterrupt:

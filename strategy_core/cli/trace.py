@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from strategy_core.cli._live import open_live_page
 from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.settings import Settings
@@ -53,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="record nothing until strategy-lab attach says so; the run folder is where it asks",
     )
     parser.add_argument(
+        "--live", action="store_true", help="open the page beside the program, which it follows"
+    )
+    parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
     )
     parser.add_argument(
@@ -72,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     create_run_file(folder, recorded_by=WAITS if args.idle else "record")
     told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
     print(f"strategy-lab: {told}", file=sys.stderr, flush=True)
+    if args.live:
+        open_live_page(folder)
     sys.stdout.flush()
 
     def become_program() -> NoReturn:

@@ -1,4 +1,4 @@
-"""Ends a server that `--live` started beside a program: once nobody needs it any more."""
+"""Ends a server that `--live` started beside a program: once it is not needed any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server beside a program ends when nobody has needed it for a while."""
+"""A server beside a program ends when it was not needed for a while."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ share. With `rate_mbit`, their links are emulated. For each case, 1, 2, 4 and 8 
 turn, and the runs of 1 and 2 predict those of 4 and 8 (also 2 alone, and 2 and 4).
 
 It needs control groups that it may write to (root), and about 3 minutes per case and round.
+
+`--only shared` predicts 4 and 8 virtual CPUs of one process, which share the machine's cores, from 2.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
@@ -28,6 +31,8 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 GROUPS = Path("/sys/fs/cgroup")
 NUM_WORKERS = (1, 2, 4, 8)
 FROM = ((1, 2), (2,), (2, 4))
+SHARED = (("digits-cnn", 64), ("digits-mlp", 64), ("tiny-gpt", 8))
+"""Workloads, and their batch per replica."""
 STEPS = 60
 SHARE = 0.1
 """Of a CPU, for each worker: all together then need less than one."""
@@ -104,6 +109,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, metavar="N", help="of each case")
     parser.add_argument("--case", type=int, metavar="N", help="one case, from 1")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there")
+    parser.add_argument("--only", choices=("workers", "shared"), default="workers")
     asked = parser.parse_args()
     cases: Sequence[Case] = CASES[:1] if asked.quick else CASES
     if asked.case:
@@ -111,10 +117,13 @@ def main() -> None:
     every: list[Prediction] = []
     with tempfile.TemporaryDirectory() as scratch, Launcher() as launcher:
         for number in range(asked.rounds):
+            if asked.only == "shared":
+                every += _shared(launcher, (asked.keep or Path(scratch)) / f"shared-{number}")
+                continue
             for case in cases:
                 folder = (asked.keep or Path(scratch)) / f"{_name(case)}-{number}"
                 runs = _record(launcher, folder, case)
-                every += _predictions(case, runs)
+                every += _predictions(case.title, runs, FROM)
     _print_summary(every)
 
 
@@ -141,6 +150,29 @@ def _name(case: Case) -> str:
     return f"{case.parameters}-{case.batch_per_replica}{rate}"
 
 
+def _shared(launcher: Launcher, folder: Path) -> Iterator[Prediction]:
+    """Virtual CPUs of one process."""
+    for workload, batch in SHARED:
+        runs = {}
+        for num in NUM_WORKERS[1:]:
+            fields = {
+                "devices": f"cpu:{num}",
+                "workload": workload,
+                "global_batch_size": batch * num,
+                "steps": STEPS,
+                "capture": {"every_step": True, "keep_xplane": False},
+            }
+            runs[num] = _run(launcher, fields, folder / f"{workload}-{num}")
+        yield from _predictions(f"{workload}, shared cores", runs, [(2,)])
+
+
+def _run(launcher: Launcher, fields: dict[str, Any], folder: Path) -> profiles.Profile:
+    handle = launcher.launch(RunSpec.model_validate(fields), folder)
+    if not handle.wait(PATIENCE_S) or handle.status != "finished":
+        raise SystemExit(f"a run did not finish: {handle.message}")
+    return profiles.load(folder)
+
+
 def _record(launcher: Launcher, folder: Path, case: Case) -> dict[int, profiles.Profile]:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "limited.py"
@@ -148,28 +180,25 @@ def _record(launcher: Launcher, folder: Path, case: Case) -> dict[int, profiles.
     file.write_text(WORKLOAD.format(parameters=case.parameters, flops=flops, free=FREE_STEPS))
     found = {}
     for num in NUM_WORKERS:
-        spec = RunSpec.model_validate(
-            {
-                "strategy": "multi-worker-mirrored",
-                "workers": num,
-                "workload": str(file),
-                "global_batch_size": case.batch_per_replica * num,
-                "steps": STEPS,
-                "network": {"rate_mbit": case.rate_mbit} if num > 1 else {},
-            }
-        )
-        handle = launcher.launch(spec, folder / str(num))
-        if not handle.wait(PATIENCE_S) or handle.status != "finished":
-            raise SystemExit(f"a run did not finish: {handle.message}")
-        found[num] = profiles.load(folder / str(num))
+        fields = {
+            "strategy": "multi-worker-mirrored",
+            "workers": num,
+            "workload": str(file),
+            "global_batch_size": case.batch_per_replica * num,
+            "steps": STEPS,
+            "network": {"rate_mbit": case.rate_mbit} if num > 1 else {},
+        }
+        found[num] = _run(launcher, fields, folder / str(num))
     return found
 
 
-def _predictions(case: Case, runs: dict[int, profiles.Profile]) -> Iterator[Prediction]:
+def _predictions(
+    title: str, runs: dict[int, profiles.Profile], every_sources: Sequence[tuple[int, ...]]
+) -> Iterator[Prediction]:
     really = {num: step_times(run, 0).median_ms or math.nan for num, run in runs.items()}
     told = ", ".join(f"{num}: {ms:.0f} ms" for num, ms in really.items())
-    print(f"{case.title}; really {told}; load {os.getloadavg()[0]:.0f}", flush=True)
-    for sources in FROM:
+    print(f"{title}; really {told}; load {os.getloadavg()[0]:.0f}", flush=True)
+    for sources in every_sources:
         wanted = [num for num in NUM_WORKERS if num > max(sources)]
         for step in predict_scaling([runs[num] for num in sources], wanted).steps:
             assert step.low_ms is not None

@@ -70,17 +70,19 @@ def _add_line(chart: go.Figure, rows: Sequence[ScaledStep], name: str, dash: str
         mode="lines",
         name=name,
         line={"color": _LINE, "width": 3, "dash": dash},
-        customdata=[[item.step_ms, item.efficiency] for item in rows],
-        hovertemplate="%{x} replicas: %{y:,.0f} examples/s, step %{customdata[0]:,.0f} ms, "
-        f"efficiency %{{customdata[1]:.0%}}, {name}<extra></extra>",
+        customdata=[item.step_ms for item in rows],
+        hovertemplate="%{x} replicas: %{y:,.0f} examples/s, step %{customdata:,.1f} ms, "
+        f"{name}<extra></extra>",
     )
 
 
 def _add_ideal(chart: go.Figure, rows: Sequence[ScaledStep]) -> None:
-    """N times the throughput of one replica: throughput / efficiency."""
+    """N times the throughput of one replica, or that of each on the fewest that are known."""
+    first = rows[0]
+    each = first.examples_per_second / first.num_replicas / (first.efficiency or 1.0)
     chart.add_scatter(
         x=[item.num_replicas for item in rows],
-        y=[item.examples_per_second / item.efficiency for item in rows],
+        y=[each * item.num_replicas for item in rows],
         mode="lines",
         name="ideal",
         line={"color": GREY, "width": 2, "dash": "dot"},

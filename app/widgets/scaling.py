@@ -53,7 +53,7 @@ def _show(found: ScalingPrediction) -> None:
             if item.low_ms is None or item.high_ms is None
             else f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}",
             "rate": item.examples_per_second,
-            "efficiency": 100 * item.efficiency,
+            "efficiency": None if item.efficiency is None else 100 * item.efficiency,
             "basis": item.basis,
         }
         for item in found.rows
@@ -62,6 +62,7 @@ def _show(found: ScalingPrediction) -> None:
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
+        placeholder="–",
         key="scaling_table",
         column_config={
             "replicas": column.NumberColumn("Replicas", format="%d"),

@@ -79,11 +79,17 @@ def last_segment(profile: Profile) -> int:
     return profile.segments[-1].segment
 
 
+def segment_of(profile: Profile, segment: int) -> SegmentOpened:
+    """Return a segment by its number. Raises PredictionError if the run has none."""
+    for opened in profile.segments:
+        if opened.segment == segment:
+            return opened
+    raise PredictionError(f"{profile.name} has no segment {segment}")
+
+
 def recorded_steps(profile: Profile, segment: int) -> RecordedSteps:
     """Return what a segment's steps tell. Raises PredictionError if they do not allow it."""
-    opened = next((item for item in profile.segments if item.segment == segment), None)
-    if opened is None:
-        raise PredictionError(f"{profile.name} has no segment {segment}")
+    opened = segment_of(profile, segment)
     _check(profile, opened)
     steps = step_times(profile, segment)
     wall, compute, reduce, rest = _phases(profile, opened, steps)
@@ -141,12 +147,6 @@ def _check(profile: Profile, segment: SegmentOpened) -> None:
             f"How a step of {segment.strategy} depends on the number of replicas is not modelled",
             advice=f"Record one of {', '.join(MODELLED)}",
         )
-    if segment.num_replicas > segment.num_workers and _on_cpus(segment):
-        raise PredictionError(
-            f"The replicas of {profile.name} share the cores of one process: each more would "
-            "leave less for the others, which its timestamps do not show",
-            advice="Record workers (--strategy multi-worker-mirrored --workers 2)",
-        )
     if segment.global_batch_size is None:
         raise PredictionError(f"The batch size of {profile.name} is not known")
     if injected_delays(segment):
@@ -156,10 +156,6 @@ def _check(profile: Profile, segment: SegmentOpened) -> None:
         )
     if profile.absent_workers(segment):
         raise PredictionError(f"The records of a worker of {profile.name} are missing")
-
-
-def _on_cpus(segment: SegmentOpened) -> bool:
-    return all("CPU" in device for device in segment.replica_devices)
 
 
 def _phases(

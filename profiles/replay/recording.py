@@ -174,6 +174,8 @@ def _by_step(rows: pa.Table) -> dict[int, pa.Table]:
     if "op" in rows.schema.names and "category" in rows.schema.names:
         gaps = is_one_of(rows, "op", RECEIVES)
         rows = rows.filter(pa.array(~gaps))
+    if not rows.num_rows:
+        return {}
     step = ints(rows, "step")
     order = np.lexsort((ints(rows, "start_ns"), step))
     rows, step = rows.take(pa.array(order)), step[order]

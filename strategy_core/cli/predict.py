@@ -93,10 +93,11 @@ def _numbers(text: str) -> list[int]:
 
 def _print(found: ScalingPrediction) -> None:
     link = f" over {found.link}" if found.link else ""
+    size = units.size(found.gradient_bytes)
     print(
         plain(
             f"From {units.listed(found.runs)}: {found.batch_per_replica:g} examples per replica, "
-            f"{units.size(found.gradient_bytes)} of gradients by {found.algorithm}{link}."
+            f"{size} of gradients by {found.algorithm}{link}."
         )
     )
     print(f"{'replicas':>8}  {'step':>9}  {'interval':>20}  {'examples/s':>10}  {'efficiency':>10}")

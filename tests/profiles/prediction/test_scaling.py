@@ -200,3 +200,20 @@ def test_runs_on_as_many_replicas_are_pooled() -> None:
     )
     assert twice.measured[1].step_ms == once.measured[1].step_ms
     assert twice.runs == ("run-1", "run-2", "run-2")
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "problem"),
+    [
+        ({}, {}, "which only a replay predicts: The graph of segment 0 is missing"),
+        ({}, {"link": LINK}, "another link, algorithm or batch"),
+        ({"inject": [{"replica": 1, "ms": 30}]}, {}, "has an injected delay"),
+        ({"strategy": "central-storage"}, {}, "only those of mirrored"),
+    ],
+)
+def test_replicas_that_share_cores_need_a_replay(
+    tmp_path: Path, options: dict[str, Any], asked: dict[str, Any], problem: str
+) -> None:
+    run = profiles.load(write_run(tmp_path / "run", replicas=2, **options))
+    with pytest.raises(PredictionError, match=problem):
+        predict_scaling([run], [4], **asked)

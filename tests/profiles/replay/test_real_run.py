@@ -13,6 +13,7 @@ from strategy_core.cli.main import main
 from strategy_lab import profiles
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.edits import Faster
+from strategy_lab.profiles.replay.recording import _by_step
 from strategy_lab.profiles.replay.replays import Replays, replays
 from strategy_lab.profiles.replay.simulate import own_work, simulate
 from strategy_lab.profiles.replay.step_graph import StepGraph
@@ -86,3 +87,22 @@ def test_the_command_refuses_what_was_not_recorded(
 ) -> None:
     assert main(["what-if", str(finished_run), "--remove-delay"]) == 2
     assert "No injected delay was recorded" in capsys.readouterr().err
+
+
+def test_more_replicas_on_the_same_cores_take_longer(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(finished_run), "--replicas", "8,16,64", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    four, eight, sixteen = found["steps"]
+    assert [four["basis"], eight["basis"], sixteen["basis"]] == ["measured"] + ["predicted"] * 2
+    assert eight["low_ms"] < eight["step_ms"] < eight["high_ms"]
+    assert 1.2 * four["step_ms"] < eight["step_ms"] < 4 * four["step_ms"]
+    assert 1.2 * eight["step_ms"] < sixteen["step_ms"]
+    assert four["efficiency"] is None
+    assert any("are left out" in note for note in found["notes"])
+
+
+def test_a_run_of_one_replica_replays_without_a_collective(known: Replays) -> None:
+    empty = known.recording.tables["collectives"][known.steps[0].graph.step].slice(0, 0)
+    assert _by_step(empty) == {}

@@ -7,7 +7,7 @@ turn, and the runs of 1 and 2 predict those of 4 and 8 (also 2 alone, and 2 and 
 
 It needs control groups that it may write to (root), and about 3 minutes per case and round.
 
-`--only shared` predicts 4 and 8 virtual CPUs of one process, which share the machine's cores, from 2.
+`--only shared` predicts 4 and 8 virtual CPUs of one process, which share its cores, from 2.
 """
 
 from __future__ import annotations

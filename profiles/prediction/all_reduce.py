@@ -3,8 +3,10 @@
     gradients(N) = fixed + messages(N) * latency + moved(N) * time per byte
     small(N)     = fixed + messages(N) * latency
 
-Runs on several numbers of replicas fix the parts: the rest of a step grows by the latency of the
-small one. One number alone does not: then a small all-reduce, such as that of the loss, shows
+Runs on several numbers of replicas fix the parts. The rest of a step then grows by the latency of
+the small one and by waits for late replicas: likely half of the growth is latency.
+
+One number alone does not fix them: then a small all-reduce, such as that of the loss, shows
 `fixed + latency`, and what the gradients take beyond it are bytes. How much of the small one is
 latency stays open: for gRPC as much as `benchmarks.scaling` measured, for other transports anything
 from nothing to all of it.
@@ -94,7 +96,7 @@ def all_reduce_of(
     base, name = several[-1], several[0].algorithm
     notes: tuple[str, ...] = ()
     if len({item.num_replicas for item in several}) > 1:
-        models = [_of_groups(name, several)] * 3
+        models = [_of_groups(name, several, share) for share in (0.5, 0.0, 1.0)]
     else:
         models, notes = _of_one_group(base, _small_ms(recorded, base))
     asked = algorithm or name
@@ -106,10 +108,13 @@ def all_reduce_of(
     )
 
 
-def _of_groups(algorithm: str, several: Sequence[RecordedSteps]) -> CollectiveTime:
+def _of_groups(
+    algorithm: str, several: Sequence[RecordedSteps], latency_share: float
+) -> CollectiveTime:
+    """Fit the model, with a share of the growth of the rest as latency."""
     messages = [cost(algorithm, item.num_replicas, 0.0)[0] for item in several]
     rests = [float(np.median(item.rest_ms)) for item in several]
-    latency_ms = max(float(np.polyfit(messages, rests, 1)[0]), 0.0)
+    latency_ms = latency_share * max(float(np.polyfit(messages, rests, 1)[0]), 0.0)
     # Latency cannot take more than the whole all-reduce does.
     latency_ms = min(
         latency_ms, *(item.all_reduce_ms / num for item, num in zip(several, messages, strict=True))

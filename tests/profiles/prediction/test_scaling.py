@@ -59,7 +59,7 @@ def recorded(num: int, *, steps: int = 400, batch: int = 32, noise: float = 0.03
 def test_the_truth_of_a_made_recording_is_found(sources: tuple[int, ...], number: int) -> None:
     found = predict_from([recorded(num) for num in sources], [number]).steps[0]
     really = recorded(number).step_ms
-    assert found.step_ms == pytest.approx(really, rel=0.05)
+    assert found.step_ms == pytest.approx(really, rel=0.08)
     assert found.low_ms is not None
     assert found.high_ms is not None
     assert found.low_ms < really < found.high_ms

@@ -35,12 +35,12 @@ def page() -> None:
 def show(opened: OpenRun, segment: SegmentOpened) -> None:
     found = opened.ask(cores, segment)
     if found.reason:
-        empty(
-            f"{found.reason}.",
-            "Choose TPUStrategy in the Lab: virtual devices emulate a TPU's cores.",
-            page="lab",
-            link="Open the Lab",
-        )
+        reason = f"{found.reason[0].upper()}{found.reason[1:]}."
+        if opened.profile.is_imported:
+            empty(reason, "The Overview and the Timeline show each core as a replica.")
+        else:
+            next_step = "Choose TPUStrategy in the Lab: virtual devices emulate a TPU's cores."
+            empty(reason, next_step, page="lab", link="Open the Lab")
         return
     show_sentence(sentence(found, segment))
     short = short_names(item.device for item in found.cores)

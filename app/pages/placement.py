@@ -40,7 +40,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         "variables", "no variable was recorded in this segment"
     )
     show_device_map(placed, no_variables)
-    show_variables(placed)
+    if placed.variables:
+        show_variables(placed)
     show_difference(opened, segment)
     show_op_table(opened.profile, segment.segment)
 

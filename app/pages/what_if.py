@@ -44,7 +44,8 @@ def page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     reason = opened.ask(why_no_replay, segment.segment)
     if reason is not None:
-        empty("This run allows no replay.", reason, page="lab", link="Open the Lab")
+        page = "" if opened.profile.is_imported else "lab"
+        empty("This run allows no replay.", reason, page=page, link="Open the Lab")
         show_scaling(opened, segment.segment)
         _show_tries(opened, segment.segment)
         return

@@ -226,9 +226,20 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
             for name, item in times.items()
             if item is not None and item.count
         }
+        if not any(np.isfinite(loss).any() for _, loss in curves.values()):
+            st.markdown(as_markdown(_no_losses(a, b)))
+            return
         st.plotly_chart(losses(curves), key="compare_losses", alt="Loss by step of A and B")
         if a.more or b.more:
             st.caption("Of the first run of each side.")
+
+
+def _no_losses(a: Side, b: Side) -> str:
+    reasons = [
+        f"{side.name}: {side.opened.profile.unknown.get('loss', 'no step recorded a finite loss')}"
+        for side in (a, b)
+    ]
+    return f"The losses are not known. {'; '.join(reasons)}."
 
 
 def _medians(runs: Sequence[ComparedRun]) -> list[RunPoint]:

@@ -8,10 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from strategy_lab.profiles.imports.recording import COLLECTIVE_BYTES
+
 _HOST = "/host:CPU"
 _ON_DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 """Categories of PyTorch's events on a GPU; device and stream are among their arguments."""
 _PYTORCH_STEP = re.compile(r"ProfilerStep#(\d{1,17})$")
+_DTYPE_BYTES = {
+    **dict.fromkeys(("Byte", "Char", "Bool", "Float8_e4m3fn", "Float8_e5m2"), 1),
+    **dict.fromkeys(("Half", "BFloat16", "Short"), 2),
+    **dict.fromkeys(("Float", "Int"), 4),
+    **dict.fromkeys(("Double", "Long"), 8),
+}
+_MOST_ELEMENTS = 2**50
 _LATEST_US = 2**61 / 1e3
 
 
@@ -105,6 +114,8 @@ def _stats(name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
     if "correlation" not in args and step is None:
         return args
     stats = dict(args)
+    if (size := _collective_bytes(args)) is not None:
+        stats[COLLECTIVE_BYTES] = size
     if "correlation" in args:
         stats["correlation_id"] = args["correlation"]
     if "bytes" in args:
@@ -112,6 +123,14 @@ def _stats(name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
     if step is not None:
         stats["step_num"] = step[1]
     return stats
+
+
+def _collective_bytes(args: Mapping[str, Any]) -> int | None:
+    """Return the size of PyTorch's collective; its operand or its result, whichever is larger."""
+    counts = [args.get(f"{side} msg nelems") for side in ("In", "Out")]
+    known = [count for count in counts if isinstance(count, int) and 0 <= count < _MOST_ELEMENTS]
+    size = _DTYPE_BYTES.get(str(args.get("dtype")))
+    return max(known) * size if known and size else None
 
 
 def _us(value: Any) -> float:

@@ -11,7 +11,14 @@ from strategy_lab.profiles.capture.event_names import split_op_name
 from strategy_lab.profiles.imports.device_hlo import Programs, hlo_of_events
 from strategy_lab.profiles.imports.device_lines import lines_of
 from strategy_lab.profiles.imports.event_names import copy_of, device_category, ran_as
-from strategy_lab.profiles.imports.recording import EventKind, HloOp, Ints, Line, Plane
+from strategy_lab.profiles.imports.recording import (
+    COLLECTIVE_BYTES,
+    EventKind,
+    HloOp,
+    Ints,
+    Line,
+    Plane,
+)
 from strategy_lab.profiles.imports.spans import CATEGORIES, COLLECTIVE, WAIT, Numbered, Spans, Texts
 from strategy_lab.profiles.tables.columns import distinct
 
@@ -63,6 +70,8 @@ def _of_line(
     }
     found = {name: np.asarray(column, np.int64)[place] for name, column in columns.items()}
     sizes = np.asarray([meaning.hlo.collective_bytes for meaning in meanings], np.int64)[place]
+    told = line.stat(COLLECTIVE_BYTES)
+    sizes = np.where((told >= 0) & (told < 2**61), told, sizes)
     return Spans.of(
         len(line),
         device=device,

@@ -15,7 +15,9 @@ Value: TypeAlias = int | float | str
 EPOCH_NS = 10**18
 """Larger times (after 2001) are since the epoch, smaller ones since the capture's start."""
 
-INTEGER_STATS = ("correlation_id", "step_num", "instance_key", "program_id")
+COLLECTIVE_BYTES = "collective_bytes"
+"""Size of a collective as nccl-tests counts it; only a Chrome trace of PyTorch tells it."""
+INTEGER_STATS = ("correlation_id", "step_num", "instance_key", "program_id", COLLECTIVE_BYTES)
 """Stats of events that are read as numbers."""
 TEXT_STATS = ("tf_op", "name", "hlo_op", "memcpy_details")
 """Stats of events that are read as indices into `Recording.texts`."""

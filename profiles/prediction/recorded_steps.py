@@ -137,6 +137,11 @@ def _together(items: Sequence[RecordedSteps]) -> RecordedSteps:
 
 
 def _check(profile: Profile, segment: SegmentOpened) -> None:
+    if profile.is_imported:
+        raise PredictionError(
+            "An imported profile records neither its strategy nor its batch size, on which the "
+            "step of more replicas depends"
+        )
     if has_coordinator(segment):
         raise PredictionError(
             f"{profile.name} used parameter servers: its workers do not wait for each other, and "

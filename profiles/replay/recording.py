@@ -81,6 +81,11 @@ def _read(profile: Profile, segment: int) -> Recording:
             f"There is no segment {segment} to replay: the run recorded {len(profile.segments)}",
             advice="Choose a segment that the run has",
         )
+    if profile.is_imported:
+        raise ReplayError(
+            "An imported profile has no graph of its program: which op waits for which other is "
+            "not recorded"
+        )
     _check_kind(opened)
     bounds = _bounds(profile, segment)
     if len(bounds) < FEWEST_STEPS:

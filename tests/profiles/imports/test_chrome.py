@@ -77,6 +77,17 @@ def test_a_trace_of_pytorch_has_its_gpus_and_its_steps(tmp_path: Path) -> None:
     assert {row["compute_ms"] for row in profile.table("replica_steps").to_pylist()} == {0.3}
 
 
+def test_a_collective_of_pytorch_has_its_size(tmp_path: Path) -> None:
+    gathered = {"dtype": "BFloat16", "In msg nelems": 1000, "Out msg nelems": 4000}
+    known = {"device": 0, "stream": 7, "correlation": 1, "Group size": 4} | gathered
+    kernel = {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather_RING_LL()"}
+    step = {"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 90, "name": "ProfilerStep#3"}
+    events = [step, kernel | {"pid": 0, "tid": 7, "ts": 10, "dur": 20, "args": known}]
+    profile = opened(tmp_path, json.dumps({"traceEvents": events}))
+    (row,) = profile.table("collectives").to_pylist()
+    assert (row["op"], row["bytes"], row["bytes_source"]) == ("all-gather", 8000, "derived")
+
+
 def test_a_begin_and_an_end_are_one_event(tmp_path: Path) -> None:
     pair = [
         {"ph": "B", "pid": 1, "tid": 1, "ts": 5.0, "name": "a:MatMul"},

@@ -1,0 +1,44 @@
+"""What the pages show of an imported profile, or why they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab.profiles.imports.import_run import import_profile
+from tests.app.looking import open_page, text_of
+
+TPU = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum.xplane.pb"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("runs")
+    for name in ("one", "two"):
+        import_profile(TPU, runs / name)
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("overview", "A profile does not record the loss"),
+        ("communication", "5.37 GB"),
+        ("placement", "A profile does not record variables"),
+        ("cores", "A profile does not say which cores are one replica"),
+        ("what_if", "An imported profile has no graph of its program"),
+        ("film", ""),
+        ("timeline", ""),
+        ("contexts", ""),
+        ("runs", ""),
+    ],
+)
+def test_a_page_shows_an_imported_profile_or_says_why_not(page: str, said: str, runs: Path) -> None:
+    assert said in text_of(open_page(page, runs, run="one"))
+
+
+def test_losses_that_no_profile_has_are_not_drawn(runs: Path) -> None:
+    compared = text_of(open_page("compare", runs, a="one", b="two"))
+    said = "The losses are not known. A: a profile does not record the loss"
+    assert said in compared.replace("\\", "")

@@ -102,6 +102,11 @@ def test_phones_answer_and_see_whether_it_was_right(lecture: Page, phone: Open) 
     lecture.keyboard.press("p")
     shown = lecture.frame_locator("iframe")
     expect(shown.get_by_text("reduce is called in cross-replica context")).to_be_visible()
+    frame = lecture.locator("iframe").element_handle()
+    assert frame
+    with lecture.expect_response(re.compile("/api/lecture[?]seen=")):
+        pass  # a poll without news leaves the frame where it is
+    assert frame.evaluate("node => node.isConnected")
     lecture.keyboard.press("Escape")
     lecture.keyboard.press("ArrowRight")
     expect(lecture.get_by_text("2/10", exact=True)).to_be_visible()

@@ -31,7 +31,8 @@ async function follow() {
   for (;;) {
     try {
       const found = await ask(`question${drawn ? `?seen=${drawn.version}` : ""}`);
-      if (drawn && (drawn.scene !== found.scene || drawn.is_revealed !== found.is_revealed)) problem = "";
+      if (found.version === drawn?.version && !problem) continue;
+      problem = "";
       draw(found);
     } catch (failed) {
       problem = failed.message;

@@ -28,8 +28,9 @@ async function follow() {
   for (;;) {
     try {
       const found = await ask(`api/lecture${drawn ? `?seen=${drawn.version}` : ""}`);
+      const isNew = error || found.version !== drawn?.version; // a frame that is drawn again starts again
       error = "";
-      if (!drawn || found.version >= drawn.version) draw(found);
+      if (isNew) draw(found);
     } catch (failed) {
       error = `The lab does not answer: ${failed.message}`;
       if (drawn) draw(drawn);
@@ -46,7 +47,8 @@ function draw(found) {
   const focused = document.activeElement?.dataset?.command;
   page.replaceChildren(head(), el("h1", { text: found.text }), el("div", { class: "body" }, left(), picture()), foot());
   if (found.is_revealed) page.lastChild.before(el("p", { class: "why", text: found.why }));
-  page.querySelector(".lit")?.scrollIntoView({ block: "center" });
+  const lit = page.querySelector(".lit");
+  if (lit) lit.parentNode.parentNode.scrollTop = lit.offsetTop - lit.parentNode.offsetTop - lit.parentNode.parentNode.clientHeight / 2;
   page.querySelector(`[data-command="${focused}"]`)?.focus();
 }
 

@@ -83,8 +83,8 @@ class Standing:
 def standing(sweep: Sweep) -> Standing:
     """Derive what comes next from the runs that were made."""
     runs = {(run.configuration, run.round): run for run in sweep.runs}
-    left = list(range(len(sweep.configurations)))
-    stopped: dict[int, str] = {}
+    stopped = {item.configuration: item.reason for item in sweep.pruned}
+    left = [index for index in range(len(sweep.configurations)) if index not in stopped]
     looks = _looks(sweep.budget.rounds)
     level: float | None = None
     for number in range(1, sweep.budget.rounds + 1):
@@ -165,6 +165,8 @@ def seconds_left(sweep: Sweep, now: Standing) -> tuple[float, float] | None:
 def _order(sweep: Sweep, left: Sequence[int], number: int) -> list[int]:
     order = list(left)
     random.Random(f"{sweep.seed}:{number}").shuffle(order)
+    if number == 1 and sweep.prunes:  # the runs from which more replicas may be predicted
+        order.sort(key=lambda index: sweep.configurations[index].num_replicas or 0)
     return order
 
 

@@ -31,12 +31,22 @@ class Configuration(msgspec.Struct, frozen=True):
     """What distinguishes it from the others: `mirrored cpu:4 batch 128`."""
     changes: dict[str, Any]
     """New values of RunSpec fields by dotted path."""
+    num_replicas: int | None = None
+    """As planned; None if that is not known."""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
     """A combination that is not run."""
 
     label: str
+    reason: str
+
+
+class Pruned(msgspec.Struct, frozen=True):
+    """A configuration that did not run because a prediction says that it cannot win."""
+
+    configuration: int
+    """Its index."""
     reason: str
 
 
@@ -93,6 +103,9 @@ class Sweep(msgspec.Struct, frozen=True):
     seed: int
     """Of the order of runs within a round."""
     runs: list[MeasuredRun] = []
+    prunes: bool = True
+    """Whether predictions may leave configurations out."""
+    pruned: list[Pruned] = []
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -165,7 +178,8 @@ def _read(file: Path) -> Sweep:
 
 
 def _indices(sweep: Sweep) -> Iterator[int]:
-    return (run.configuration for run in sweep.runs)
+    yield from (run.configuration for run in sweep.runs)
+    yield from (item.configuration for item in sweep.pruned)
 
 
 _DECODER = msgspec.json.Decoder(Sweep)

@@ -23,7 +23,9 @@ from strategy_lab.profiles.sweep.contest import (
 )
 from strategy_lab.profiles.sweep.record import MeasuredRun, Sweep
 
-State = Literal["fastest", "not distinguishable", "not compared", "slower", "failed", "not run"]
+State = Literal[
+    "fastest", "not distinguishable", "not compared", "slower", "failed", "pruned", "not run"
+]
 Cost = Literal["step_ms", "num_replicas"]
 COST_NAMES: dict[Cost, str] = {"step_ms": "step time", "num_replicas": "number of replicas"}
 """What throughput is weighed against in a Pareto front."""
@@ -130,7 +132,7 @@ def _state(index: int, best: int | None, now: Standing, runs: Sequence[MeasuredR
     if now.stopped.get(index, "").startswith("failed"):
         return "failed"
     if index in now.stopped:
-        return "slower"
+        return "slower" if runs else "pruned"
     if not runs:
         return "not run"
     if index == best:

@@ -72,6 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="start no run after this time (default: no limit)",
     )
+    parser.add_argument(
+        "--no-prune",
+        action="store_true",
+        help="run configurations, too, of which a prediction says that they cannot win",
+    )
     parser.add_argument("--resume", metavar="NAME", help="go on with a sweep that was interrupted")
     parser.add_argument("--show", metavar="NAME", help="only show what a sweep has found")
     parser.add_argument("--dry-run", action="store_true", help="list the configurations, run none")
@@ -118,7 +123,7 @@ def _new(args: argparse.Namespace) -> Sweep:
     if args.minutes is not None and not args.minutes > 0:
         raise SpecError(f"--minutes {args.minutes:g} leaves no time", advice="Give more")
     axes = axes or default_axes(base, inventory)
-    return new_sweep(base, axes, inventory, args.runs, budget)
+    return new_sweep(base, axes, inventory, args.runs, budget, prunes=not args.no_prune)
 
 
 def _tell_plan(sweep: Sweep) -> None:

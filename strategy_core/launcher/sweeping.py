@@ -20,6 +20,7 @@ from typing import Protocol
 import msgspec
 
 from strategy_core.launcher.repetition import put_aside
+from strategy_core.launcher.sweep_pruning import why_pruned
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.sweep_axes import Axes, combine
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment
@@ -28,7 +29,7 @@ from strategy_lab.profiles.run.new_name import numbered_name, plain_name
 from strategy_lab.profiles.run.tags import LONGEST_TAG, set_tags
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS, Turn
-from strategy_lab.profiles.sweep.record import Budget, MeasuredRun, Sweep, save
+from strategy_lab.profiles.sweep.record import Budget, MeasuredRun, Pruned, Sweep, save
 from strategy_lab.profiles.sweep.results import Results, results
 from strategy_lab.profiles.tables.store import load
 
@@ -70,7 +71,15 @@ class Progress:
     handle: Handle
 
 
-def new_sweep(base: RunSpec, axes: Axes, inventory: Inventory, runs: Path, budget: Budget) -> Sweep:
+def new_sweep(
+    base: RunSpec,
+    axes: Axes,
+    inventory: Inventory,
+    runs: Path,
+    budget: Budget,
+    *,
+    prunes: bool = True,
+) -> Sweep:
     """Plan a sweep under a name that the folder does not have yet; raises SpecError."""
     check_budget(budget)
     base = base.with_changes({"reconfigure": []})
@@ -85,6 +94,7 @@ def new_sweep(base: RunSpec, axes: Axes, inventory: Inventory, runs: Path, budge
         left_out=found.left_out,
         budget=budget,
         seed=secrets.randbelow(2**31),
+        prunes=prunes,
     )
 
 
@@ -141,6 +151,12 @@ class Sweeping:
             found = results(self.sweep)
             if found.now.turn is None or self.is_cancelled:
                 return found
+            reason = why_pruned(self.sweep, found.now.turn, self._runs)
+            if reason is not None:
+                pruned = [*self.sweep.pruned, Pruned(found.now.turn.configuration, reason)]
+                self.sweep = msgspec.structs.replace(self.sweep, pruned=pruned)
+                save(self.sweep, self._runs)
+                continue
             made = self._make(found.now.turn)
             if made is None:
                 return found

@@ -122,12 +122,13 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
         if same is not None:
             left_out.append(LeftOut(label, same))
             continue
-        kept.append((Configuration(label, changes), spec, planned))
+        kept.append((Configuration(label, changes, planned.num_replicas), spec, planned))
     reference = _place_of(base, kept, inventory)
     if reference is None:
         reference = len(kept)
         planned = plan(base, inventory)
-        kept.append((Configuration(_base_label(base, axes, planned), {}), base, planned))
+        label = _base_label(base, axes, planned)
+        kept.append((Configuration(label, {}, planned.num_replicas), base, planned))
     if len(kept) > MOST_CONFIGURATIONS:
         raise SpecError(
             f"{len(kept)} configurations are more than the {MOST_CONFIGURATIONS} of a sweep",

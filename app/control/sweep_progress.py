@@ -13,6 +13,7 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.in_progress import run_in_progress
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.sweep import record
 from strategy_lab.profiles.sweep.contest import runs_left
 from strategy_lab.profiles.sweep.record import Sweep
@@ -28,8 +29,14 @@ def begin(sweep: Sweep) -> None:
     """Make the missing runs of a sweep; raises LabError."""
     lab = state.lab()
     refuse_beside_a_run(lab.runs)
-    trusted_paths.require(run_spec(sweep, sweep.reference))
+    for spec in _specs(sweep):
+        trusted_paths.require(spec)
     lab.sweeps.start(sweep, lab.runs, lambda spec, path: lab.launch(spec, path.name), lab.launcher)
+
+
+def _specs(sweep: Sweep) -> list[RunSpec]:
+    """The spec of every configuration: the file of a sweep may have come from elsewhere."""
+    return [run_spec(sweep, index) for index in range(len(sweep.configurations))]
 
 
 def show_progress(sweep: Sweep) -> None:
@@ -91,8 +98,12 @@ def _follow_elsewhere(sweep: Sweep, busy: str) -> None:
 
 def _offer_to_go_on(found: Results) -> None:
     sweep = found.sweep
-    spec = run_spec(sweep, sweep.reference)
-    for field, path in trusted_paths.paths_of(spec.workload, spec.data).items():
+    paths = {
+        item
+        for spec in _specs(sweep)
+        for item in trusted_paths.paths_of(spec.workload, spec.data).items()
+    }
+    for field, path in sorted(paths):
         trusted_paths.ask(field, path, source="the file of this sweep")
     done = units.counted(len(sweep.runs), "run")
     with st.container(horizontal=True, vertical_alignment="center"):

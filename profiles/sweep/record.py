@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.errors import RunFolderError, SpecError
+from strategy_lab.profiles.spec.run_spec import parse_spec
 from strategy_lab.profiles.user_input.files import find_file
 from strategy_lab.profiles.user_input.text import first_line, shown
 
@@ -141,7 +142,13 @@ def load(runs: Path, name: str) -> Sweep:
             f"{runs} has no sweep {shown(name)}",
             advice=f"Its sweeps: {', '.join(known) or 'none'}",
         )
-    return _read(sweep_file(runs, name))
+    sweep = _read(sweep_file(runs, name))
+    if sweep.name != name:
+        raise RunFolderError(
+            f"{sweep_file(runs, name)} is the file of {shown(sweep.name)}",
+            advice="Give it back its name",
+        )
+    return sweep
 
 
 def names(runs: Path) -> Iterator[str]:
@@ -174,7 +181,20 @@ def _read(file: Path) -> Sweep:
         raise RunFolderError(
             f"{file} names configurations that it does not have", advice="Sweep again"
         )
+    _check_specs(sweep, file)
     return sweep
+
+
+def _check_specs(sweep: Sweep, file: Path) -> None:
+    """Raise RunFolderError if a configuration is no valid RunSpec in this version."""
+    try:
+        base = parse_spec(sweep.base)
+        for configuration in sweep.configurations:
+            base.with_changes(configuration.changes)
+    except SpecError as error:
+        raise RunFolderError(
+            f"{file} has a configuration that is not valid: {error.problem}", advice="Sweep again"
+        ) from None
 
 
 def _indices(sweep: Sweep) -> Iterator[int]:

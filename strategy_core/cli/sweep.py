@@ -16,7 +16,7 @@ from strategy_core.launcher.sweeping import LONGEST, Sweeping, new_sweep
 from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_core.planning.inventory import probe
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
-from strategy_lab.profiles.errors import RunFolderError, SpecError
+from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
 from strategy_lab.profiles.sweep.record import Budget, Sweep, load
@@ -119,9 +119,8 @@ def _new(args: argparse.Namespace) -> Sweep:
     axes = read_axes(args.vary)
     if args.recipe is not None:
         axes = RECIPES[args.recipe] | axes
-    budget = Budget(args.seconds, args.rounds, args.minutes and args.minutes * 60)
-    if args.minutes is not None and not args.minutes > 0:
-        raise SpecError(f"--minutes {args.minutes:g} leaves no time", advice="Give more")
+    seconds = None if args.minutes is None else args.minutes * 60
+    budget = Budget(args.seconds, args.rounds, seconds)
     axes = axes or default_axes(base, inventory)
     return new_sweep(base, axes, inventory, args.runs, budget, prunes=not args.no_prune)
 

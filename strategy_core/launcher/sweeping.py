@@ -9,6 +9,7 @@ or killed goes on with the run that it was at.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 import time
@@ -196,13 +197,12 @@ class Sweeping:
             is_long = length_s >= budget.length_s and (
                 (step or 0) + 1 >= FEWEST_STEPS or length_s >= LONGEST * budget.length_s
             )
-            if not is_stopped and (is_long or self.is_cancelled):
-                if not is_long:
-                    handle.stop()
-                    handle.wait(None)
-                    return False
-                handle.stop()
-                is_stopped = True
+            if is_stopped or not (is_long or self.is_cancelled):
+                continue
+            handle.stop()
+            is_stopped = is_long
+            if not is_long:
+                handle.wait(None)
         return is_stopped or handle.status != "stopped"
 
     def _failed(self, turn: Turn, folder: Path, began: float, why: str) -> MeasuredRun:
@@ -223,7 +223,7 @@ def run_spec(sweep: Sweep, configuration: int) -> RunSpec:
 
 
 def run_name(sweep: Sweep, turn: Turn) -> str:
-    """`sweep-digits-cnn-1-mirrored-cpu-4-2`: the sweep, the configuration, the round."""
+    """`sweep-digits-cnn-1-c2-mirrored-4-devices-1`: sweep, configuration from 1, round."""
     label = plain_name(sweep.configurations[turn.configuration].label, _FITS_IN_A_NAME)
     return f"{sweep.name}-c{turn.configuration + 1}-{label}-{turn.round}"
 
@@ -257,7 +257,5 @@ def put_aside_unfinished(folder: Path) -> None:
 
 def tag_run(folder: Path, tag: str) -> None:
     """Tag a run with its sweep, by which the Runs page groups; its run.json may be missing."""
-    try:
+    with contextlib.suppress(LabError):
         set_tags(folder, [tag[:LONGEST_TAG]])
-    except LabError:
-        return

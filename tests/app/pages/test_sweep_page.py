@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.app.server import state
-from strategy_lab.profiles.sweep.record import load, save
+from strategy_lab.profiles.sweep.record import Configuration, load, save
 from tests.app.looking import open_page, rerun, text_of
 from tests.patience import PATIENCE_S, wait_until
 from tests.profiles.sweep.made_sweep import made_sweep, played
@@ -99,6 +100,20 @@ def test_a_sweep_whose_runs_all_failed_says_why(lab: Path) -> None:
     assert "all 2 failed" in text_of(shown)
     assert set(shown.dataframe[0].value["why"]) == {"failed: out of memory"}
     assert not shown.get("plotly_chart")
+
+
+def test_a_file_of_code_in_a_sweep_has_to_be_confirmed(lab: Path) -> None:
+    program = lab / "theirs.py"
+    program.write_text("raise SystemExit")
+    sweep = made_sweep(2)
+    changes = {"workload": str(program), "global_batch_size": 128}
+    configurations = [sweep.configurations[0], Configuration("batch 128", changes)]
+    save(msgspec.structs.replace(sweep, configurations=configurations), lab)
+    page = open_page("sweep", lab, sweep="sweep-1")
+    assert "came with the file of this sweep" in text_of(page)
+    page.button(key="sweep_resume").click()
+    assert "is not confirmed" in text_of(rerun(page))
+    assert state.lab().sweeps.last is None
 
 
 def test_a_damaged_file_is_named(lab: Path) -> None:

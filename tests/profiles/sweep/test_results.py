@@ -13,7 +13,7 @@ import pytest
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.sweep import record
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
-from strategy_lab.profiles.sweep.record import LeftOut, Sweep
+from strategy_lab.profiles.sweep.record import Configuration, LeftOut, Sweep
 from strategy_lab.profiles.sweep.results import results
 from strategy_lab.profiles.sweep.text import headline, time_left, what_was_done
 from tests.profiles.sweep.made_sweep import made_sweep, played
@@ -111,6 +111,14 @@ def test_a_sweep_that_is_not_there_and_a_wrong_index_are_refused(
 ) -> None:
     with pytest.raises(LabError, match="has no sweep 'y'"):
         record.load(tmp_path, "y")
+    record.save(done, tmp_path)
+    (tmp_path / "sweep-1.sweep.json").rename(tmp_path / "z.sweep.json")
+    with pytest.raises(LabError, match="is the file of 'sweep-1'"):
+        record.load(tmp_path, "z")
+    wrong = [Configuration("x", {"nonsense": 1})] * 4
+    record.save(msgspec.structs.replace(done, configurations=wrong), tmp_path)
+    with pytest.raises(LabError, match="has a configuration that is not valid"):
+        record.load(tmp_path, "sweep-1")
     record.save(msgspec.structs.replace(done, reference=9), tmp_path)
     with pytest.raises(LabError, match="configurations that it does not have"):
         record.load(tmp_path, "sweep-1")

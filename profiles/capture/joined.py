@@ -229,17 +229,15 @@ def _eager_collectives(
     at = np.flatnonzero(category_of[events.name] == COLLECTIVE)
     name, start_ns = events.name[at], events.start_ns[at]
     last = Occurrences(issued.name, issued.start_ns).last_until(name, start_ns)
-    ends_ns = dict(
-        zip(
-            zip(done.name.tolist(), done.key.tolist(), strict=True),
-            done.start_ns.tolist(),
-            strict=True,
-        )
-    )
+    ends_ns: dict[tuple[int, int], int] = {}  # of a loop, after its last round
+    for node, run, end_ns in zip(
+        done.name.tolist(), done.key.tolist(), done.start_ns.tolist(), strict=True
+    ):
+        ends_ns[node, run] = max(end_ns, ends_ns.get((node, run), 0))
     for index, begun, began_ns in zip(at.tolist(), last.tolist(), start_ns.tolist(), strict=True):
-        run = (int(issued.name[begun]), int(issued.key[begun]))
         # Without a mark at its end, the window ended before it did.
-        eager[index] = begun < 0 or ends_ns.get(run, began_ns) < began_ns
+        end_ns = ends_ns.get((int(issued.name[begun]), int(issued.key[begun])), began_ns)
+        eager[index] = begun < 0 or end_ns < began_ns
     return eager
 
 

@@ -178,6 +178,17 @@ def test_an_eager_collective_is_not_the_one_of_the_graph_with_the_same_name() ->
     assert (row["instance"], row["bytes"]) == (5, 1000)
 
 
+def test_every_round_of_a_loop_in_a_graph_has_its_collective() -> None:
+    graph = _nodes(_node("reduce", "CollectiveReduceV2", 0, bytes=1000, group_size=2))
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    for begin, instance in ((500, 6), (100, 5)):  # lines are not in order of time
+        capture.receive("reduce", begin, begin + 110, op="CollectiveReduceV2")
+        capture.add("reduce:CollectiveReduceV2", begin + 10, begin + 100, instance_key=instance)
+    rows = _tables(capture, graph)["collectives"]
+    assert sorted(row["instance"] for row in rows) == [5, 6]
+
+
 @given(st.integers(0, 600))
 def test_waiting_in_a_collective_ends_when_the_last_one_starts(lateness: int) -> None:
     tables = _tables(_collective(lateness), COLLECTIVE)

@@ -29,7 +29,10 @@ def copies(host: HostProfile, devices: Sequence[str], numbers: Ints) -> dict[str
     ends = _ends(host)
     is_copy = np.asarray([index in ends for index in range(len(host.texts.all))], bool)
     at = np.flatnonzero((spans.category == TRANSFER) & (spans.step >= 0) & (spans.device >= 0))
-    at = at[is_copy[spans.op[at]] & ((spans.bytes[at] >= 0) | (spans.correlation[at] >= 0))]
+    # A TPU core's own line has no copies, only their begin and the waits for them.
+    has_own = np.asarray([device.kind != "TPU" for device in host.devices], bool)[spans.device[at]]
+    is_sent = (spans.bytes[at] >= 0) | (has_own & (spans.correlation[at] >= 0))
+    at = at[is_copy[spans.op[at]] & is_sent]
     rows = spans.take(at)
     found = [ends.get(int(op), "") for op in rows.op]
     host_name = devices[-1]

@@ -11,6 +11,7 @@ from strategy_lab.profiles.capture.event_names import split_op_name
 from strategy_lab.profiles.imports.device_hlo import Programs, hlo_of_events
 from strategy_lab.profiles.imports.device_lines import lines_of
 from strategy_lab.profiles.imports.event_names import copy_of, device_category, ran_as
+from strategy_lab.profiles.imports.launches import launch_of_events
 from strategy_lab.profiles.imports.recording import (
     COLLECTIVE_BYTES,
     EventKind,
@@ -43,7 +44,12 @@ def device_spans(
 ) -> list[Spans]:
     """Return what the device number `device` of its host ran, and its waits, a line each."""
     lines = lines_of(plane)
-    parts = [_of_line(plane, line, device, programs, texts, hlo) for line in lines.executed]
+    parts = [
+        _of_line(plane, line, device, programs, texts, hlo).with_columns(
+            correlation=launch_of_events(line, lines.modules)
+        )
+        for line in lines.executed
+    ]
     return parts + [_waits(plane, line, device, texts) for line in lines.waits]
 
 
@@ -79,7 +85,6 @@ def _of_line(
         start_ns=line.start_ns,
         end_ns=line.end_ns,
         thread=line.thread,
-        correlation=line.stat("correlation_id"),
         step_num=line.stat("step_num"),
         bytes=np.where(found["category"] == COLLECTIVE, sizes, _moved_bytes(plane, line)),
     )

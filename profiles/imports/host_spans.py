@@ -8,7 +8,8 @@ import numpy as np
 
 from strategy_lab.profiles.capture.event_names import split_op_name
 from strategy_lab.profiles.imports.event_names import host_category
-from strategy_lab.profiles.imports.recording import Plane
+from strategy_lab.profiles.imports.launches import link_id
+from strategy_lab.profiles.imports.recording import PRODUCER, Ints, Line, Plane
 from strategy_lab.profiles.imports.spans import CATEGORIES, OTHER, Spans, Texts
 
 
@@ -33,7 +34,7 @@ def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
                 start_ns=line.start_ns,
                 end_ns=line.end_ns,
                 thread=line.thread,
-                correlation=line.stat("correlation_id"),
+                correlation=_launch(line),
                 step_num=line.stat("step_num"),
                 instance=line.stat("instance_key"),
             )
@@ -41,3 +42,11 @@ def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
             if len(line)
         ]
     return parts
+
+
+def _launch(line: Line) -> Ints:
+    """Return what joins a call with the events of devices that it launched."""
+    known = line.stat("correlation_id")
+    if PRODUCER not in line.stats:
+        return known
+    return np.where(known > 0, known, link_id(line.stats[PRODUCER]))

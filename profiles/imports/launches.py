@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from strategy_lab.profiles.imports.recording import Ints
+from strategy_lab.profiles.imports.recording import CONSUMER, Ints, Line
 from strategy_lab.profiles.imports.spans import Spans
 from strategy_lab.profiles.imports.steps import Steps, Windows
 
+_POSITIVE = 2**62 - 1
 _MOST_UNKNOWN = 0.1
 """Share of a device's events whose launch may be unknown before its steps are not told by them."""
+
+
+def link_id(stat: Ints) -> Ints:
+    """Return the ids of producers and consumers, which may be any number, as positive ones."""
+    return np.where(stat == -1, -1, stat & _POSITIVE)
+
+
+def launch_of_events(line: Line, modules: Sequence[Line]) -> Ints:
+    """Return what joins a device's events with the calls that launched them; -1 if unknown.
+
+    A GPU's event has its own id, a TPU core's that of the program's execution in which it began.
+    """
+    found = line.stat("correlation_id")
+    for module in modules:
+        if CONSUMER in module.stats:
+            order = np.argsort(module.start_ns, kind="stable")
+            windows = Windows(module.start_ns[order], module.end_ns[order])
+            execution = windows.of(line.start_ns)
+            own = np.append(link_id(module.stats[CONSUMER])[order], -1)[execution]
+            found = np.where(found > 0, found, own)
+    return found
 
 
 def launch_times(on_devices: Spans, host: Spans) -> Ints:

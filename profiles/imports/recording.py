@@ -19,6 +19,10 @@ COLLECTIVE_BYTES = "collective_bytes"
 """Size of a collective as nccl-tests counts it; only a Chrome trace of PyTorch tells it."""
 INTEGER_STATS = ("correlation_id", "step_num", "instance_key", "program_id", COLLECTIVE_BYTES)
 """Stats of events that are read as numbers."""
+PRODUCER, CONSUMER = "_p", "_c"
+"""Stats of a call on the host and of the execution of a program that it started, with one value.
+Both are read only if a device has consumers.
+"""
 TEXT_STATS = ("tf_op", "name", "hlo_op", "memcpy_details")
 """Stats of events that are read as indices into `Recording.texts`."""
 

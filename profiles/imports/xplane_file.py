@@ -19,8 +19,10 @@ from strategy_lab.profiles.imports.kind_table import KindTable
 from strategy_lab.profiles.imports.program_plane import read_programs
 from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
 from strategy_lab.profiles.imports.recording import (
+    CONSUMER,
     EPOCH_NS,
     INTEGER_STATS,
+    PRODUCER,
     TEXT_STATS,
     Plane,
     Recording,
@@ -88,6 +90,10 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
             read_programs(buffer, *places, found)
 
 
+def _has_consumers(found: Recording) -> bool:
+    return any(CONSUMER in line.stats for plane in found.planes for line in plane.lines)
+
+
 def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
     plane = _PlaneParts()
     try:
@@ -114,9 +120,10 @@ def _read_plane(
     kind_ids = sorted(names.kinds)
     kinds = [names.kinds[key] for key in kind_ids]
     plane = Plane(parts.name, kinds, [], names.own, names.stats)
-    wanted = {
-        key: name for key, name in names.stats.items() if name in (*INTEGER_STATS, *TEXT_STATS)
-    }
+    links = CONSUMER if parts.name.startswith("/device:") else PRODUCER
+    is_linked = links == CONSUMER or _has_consumers(found)
+    known = (*INTEGER_STATS, *TEXT_STATS, *([links] if is_linked else []))
+    wanted = {key: name for key, name in names.stats.items() if name in known}
     decoder = EventDecoder(
         wanted, KindTable(kind_ids, [is_left_out(kind.name) for kind in kinds]).find, Shapes(wanted)
     )

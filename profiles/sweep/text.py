@@ -20,7 +20,7 @@ def headline(found: Results) -> str:
     best = "Best" if found.now.turn is None else "Fastest so far"
     text = f"{best} of {units.counted(num, 'configuration')}: {winner.label}, {rate} examples/s"
     if winner.index == found.sweep.reference:
-        text += ", which is the default"
+        text += f", which is the default{_next(found)}"
     elif winner.of_reference is not None:
         text += f", {ratio_text(winner.of_reference)} the default ({found.reference.label})"
     return f"{text}{_not_told_apart(found)}."
@@ -76,6 +76,14 @@ def time_left(found: Results) -> str:
 def why_text(item: Result) -> str:
     """A configuration's place in words, for a table."""
     return item.why or item.state
+
+
+def _next(found: Results) -> str:
+    """How fast the next configuration is, if the default is the fastest."""
+    slower = next((item for item in found.table if item.state == "slower"), None)
+    if slower is None or slower.of_reference is None or found.rivals:
+        return ""
+    return f"; {slower.label} has {ratio_text(slower.of_reference)} its throughput"
 
 
 def _not_told_apart(found: Results) -> str:

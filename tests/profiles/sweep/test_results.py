@@ -63,6 +63,15 @@ def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
     assert time_left(results(sweep)) == ""
 
 
+def test_if_the_default_wins_the_next_one_is_named() -> None:
+    means = {0: 150.0, 1: 100.0}
+    sweep = played(
+        made_sweep(2), lambda turn: means[turn.configuration] * (1 + 0.01 * (turn.round % 2))
+    )
+    said = headline(results(sweep))
+    assert "which is the default; batch 128 has 0.67 times (0.67 to 0.67) its throughput." in said
+
+
 def test_a_sweep_without_a_run_and_one_that_failed_say_so() -> None:
     assert headline(results(made_sweep(2))) == "Nothing is measured yet."
     failed = played(made_sweep(2), lambda _turn: "broken")

@@ -43,6 +43,8 @@ def read_program(buffer: Buffer, begin: int, end: int, wanted: Set[bytes]) -> di
 class _Computation:
     root: int = -1
     instructions: list[Place] = field(default_factory=list)
+    sizes: dict[int, int] = field(default_factory=dict)
+    """Bytes of the instructions' results by their ids; filled when the first is asked for."""
 
 
 class _Program:
@@ -53,6 +55,7 @@ class _Program:
         self._computations: dict[int, _Computation] = {}
         self._frames_at: Place = (0, 0)
         self._num_instructions = 0
+        self._roots: dict[int, Any] = {}
 
     def read(self, begin: int, end: int) -> None:
         for number, kind, first, last in fields(self._buffer, begin, end):
@@ -116,6 +119,11 @@ class _Program:
 
     def _root_metadata(self, computation: int) -> Any:
         """Return what a computation's result comes from: a fusion may have no origin itself."""
+        if computation not in self._roots:
+            self._roots[computation] = self._find_root_metadata(computation)
+        return self._roots[computation]
+
+    def _find_root_metadata(self, computation: int) -> Any:
         called = self._computations.get(computation)
         if called is None:
             return None
@@ -126,9 +134,12 @@ class _Program:
                 return instruction.metadata
         return None
 
-    def _operands(self, ids: Set[int], computation: _Computation) -> list[Any]:
-        parsed = map(self._parsed, computation.instructions)
-        return [each.shape for each in parsed if each is not None and each.id in ids]
+    def _operands(self, ids: Set[int], computation: _Computation) -> list[int]:
+        sizes = computation.sizes
+        if not sizes:
+            parsed = map(self._parsed, computation.instructions)
+            sizes.update((each.id, bytes_of(each.shape)) for each in parsed if each is not None)
+        return [sizes.get(each, -1) for each in ids]
 
     def _source_line(self, metadata: Any) -> str:
         if metadata.source_file:

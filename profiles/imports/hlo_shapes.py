@@ -29,8 +29,10 @@ def bytes_of(shape: Any) -> int:
     return min(sum(sizes), _LARGEST) if sizes else -1
 
 
-def collective_bytes(opcode: str, shape: Any, operands: Sequence[Any]) -> int:
+def collective_bytes(opcode: str, shape: Any, operands: Sequence[int]) -> int:
     """Return the size S of a collective as nccl-tests counts it; -1 if it is not a collective.
+
+    `operands` are the sizes of what it takes.
 
     S of a reduce-scatter is its operand, S of the others their result. The start of an all-gather
     or a permutation returns operand and result.
@@ -39,8 +41,7 @@ def collective_bytes(opcode: str, shape: Any, operands: Sequence[Any]) -> int:
     if op is None or opcode.endswith("-done"):
         return -1
     if op == "reduce-scatter":
-        sizes = [bytes_of(operand) for operand in operands]
-        return sum(sizes) if sizes and min(sizes) >= 0 else -1
+        return min(sum(operands), _LARGEST) if min(operands, default=-1) >= 0 else -1
     is_pair = opcode in ("all-gather-start", "collective-permute-start")
     if is_pair and len(shape.tuple_shapes) > 1:
         return bytes_of(shape.tuple_shapes[1])

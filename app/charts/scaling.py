@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -11,14 +12,13 @@ from strategy_lab.profiles.prediction.scaling import ScaledStep, ScalingPredicti
 from strategy_lab.profiles.reporting.palette import GREY, PHASE_COLOURS, SIDE_COLOURS
 
 _LINE, _POINT = PHASE_COLOURS["compute"], SIDE_COLOURS["B"]
-_FONT = 16
+_FONT = 15
 
 
 def throughput_curve(found: ScalingPrediction) -> go.Figure:
     """Examples per second over replicas, both logarithmic: ideal scaling is a straight line."""
-    chart = figure(
-        height=420, x_title="replicas", y_title="examples per second", font={"size": _FONT}
-    )
+    chart = figure(height=420, x_title="replicas", y_title="examples per second")
+    text = {"tickfont": {"size": _FONT}, "title_font": {"size": _FONT}}
     rows = found.rows
     _add_band(chart, found)
     # The line runs on from the last measured point.
@@ -38,8 +38,12 @@ def throughput_curve(found: ScalingPrediction) -> go.Figure:
             hovertemplate="%{x} replicas: %{y:,.0f} examples/s, measured<extra></extra>",
         )
     numbers = [item.num_replicas for item in rows]
-    chart.update_xaxes(type="log", tickvals=numbers, ticktext=[f"{each:,}" for each in numbers])
-    chart.update_yaxes(type="log", dtick=1, tickformat=",.0f")
+    room = 0.06 * max(math.log10(numbers[-1] / numbers[0]), 0.5)
+    ends = [math.log10(numbers[0]) - room, math.log10(numbers[-1]) + room]
+    ticks = [f"{each:,}" for each in numbers]
+    chart.update_xaxes(type="log", tickvals=numbers, ticktext=ticks, range=ends, **text)
+    chart.update_yaxes(type="log", dtick=1, tickformat=",.0f", **text)
+    chart.update_layout(legend_font={"size": _FONT})
     return chart
 
 
@@ -55,6 +59,7 @@ def _add_band(chart: go.Figure, found: ScalingPrediction) -> None:
     chart.add_scatter(
         x=[*numbers, *reversed(numbers)],
         y=[*most, *reversed(least)],
+        mode="lines",
         fill="toself",
         fillcolor=alpha(_LINE, 0.2),
         line={"width": 0},

@@ -30,7 +30,7 @@ from strategy_lab.profiles.tables.columns import Floats
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
-ERROR_PER_DOUBLING = 0.07
+ERROR_PER_DOUBLING = 0.14
 """Nine of ten predictions of `benchmarks.scaling --only shared` are off by less, per doubling."""
 _REPLAYED = ("mirrored", "one-device", "default")
 _MOST_STEPS = 8

@@ -1,6 +1,6 @@
-"""Send commands to a launcher on another host through files in the run's folder.
+"""Send commands through files in the run's folder: to a launcher on another host, or a program.
 
-The launcher polls the folder. Each command is a separate file, written under a temporary name and
+The launcher, or the program that waits for `strategy-lab attach`, polls the folder. Each command is a separate file, written under a temporary name and
 then linked to the next free number, which the `answer` event repeats. This needs no lock: `os.link`
 fails if the number exists, so two simultaneous writers get different numbers.
 """
@@ -32,11 +32,12 @@ class LeftCommand:
     number: int
     command: str = ""
     changes: dict[str, Any] = field(default_factory=dict)
-    """For `reconfigure`: new values by dotted RunSpec path."""
+    """For `reconfigure`: new values by dotted RunSpec path. For `record`: the run folder to record
+    into (`run`), `steps`, `seconds` and `capture`."""
 
 
 def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = None) -> int:
-    """Write a command, `reconfigure` or `stop`, for the launcher of `run`, and return its number.
+    """Write a command, `reconfigure`, `stop` or `record`, for `run`, and return its number.
 
     Raises RunFolderError if the folder cannot be written.
     """

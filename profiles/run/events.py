@@ -422,7 +422,7 @@ class CommandAnswered(Recorded, frozen=True, tag="answer"):
     number: Count
     """The command's number."""
     command: Name
-    """`reconfigure`, `stop` or `run`."""
+    """`reconfigure`, `stop`, `run` or, of a program that waits, `record`."""
     status: Literal["applied", "rejected"]
     """Whether it is in force."""
     step: Step | None = None

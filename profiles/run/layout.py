@@ -4,7 +4,8 @@ RUN/
   run.json                          the spec and the run's identity, written whole, once
   launcher.jsonl                    events of the launcher
   launcher-1.jsonl                  of worker 1's, where every task of a cluster has its own
-  commands/000001.json              what a launcher on another host is asked to do, one file each
+  commands/000001.json              what a launcher on another host, or a program that waits, is
+                                    asked to do, one file each
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
     placement-000.parquet           one per segment

@@ -1,8 +1,9 @@
 """Send commands through files in the run's folder: to a launcher on another host, or a program.
 
-The launcher, or the program that waits for `strategy-lab attach`, polls the folder. Each command is a separate file, written under a temporary name and
-then linked to the next free number, which the `answer` event repeats. This needs no lock: `os.link`
-fails if the number exists, so two simultaneous writers get different numbers.
+The launcher, or the program that waits for `strategy-lab attach`, polls the folder. Each command is
+a separate file, written under a temporary name and then linked to the next free number, which the
+`answer` event repeats. This needs no lock: `os.link` fails if the number exists, so two
+simultaneous writers get different numbers.
 """
 
 from __future__ import annotations

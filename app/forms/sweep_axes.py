@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, parse_spec
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.record import Budget
+from strategy_lab.profiles.user_input.text import whole_or_none
 
 _MOST_DEVICES = 16
 _BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
@@ -59,11 +59,11 @@ def pick_axes(inventory: Inventory, complaints: Complaints) -> Asked:
     return Asked(document, {field: values for field, values in axes.items() if values}, budget)
 
 
-def fit_or_loop() -> None:
+def fit_or_loop(inventory: Inventory) -> None:
     """Fill the form with the recipe: one model by both loops (a button's callback)."""
     recipe = {
         "sweep_strategy": [RunSpec().strategy],
-        "sweep_devices": [_one_replica_each()],
+        "sweep_devices": default_axes(RunSpec(), inventory)["devices"][-1:],
         "sweep_batch": [RunSpec().global_batch_size],
         "sweep_algorithm": ["auto"],
         "sweep_packs": [1],
@@ -71,10 +71,6 @@ def fit_or_loop() -> None:
     }
     for key, value in recipe.items():
         st.session_state[key] = value
-
-
-def _one_replica_each() -> int:
-    return min(4, os.cpu_count() or 1)
 
 
 def _varied(inventory: Inventory, usual: Axes) -> Axes:
@@ -99,8 +95,11 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
         _BATCHES,
         default=usual["global_batch_size"],
         key="sweep_batch",
-        help="Of different batches the throughput is compared, not the step time.",
+        accept_new_options=True,
+        help="Choose, or type others. Of different batches the throughput is compared, not the "
+        "step time.",
     )
+    batches = [whole_or_none(str(typed)) or typed for typed in batches]
     algorithms = st.multiselect(
         "Cross-device algorithms",
         CROSS_DEVICE_OPS,

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from strategy_core.launcher.sweeping import new_sweep
+from strategy_core.planning.inventory import Inventory
 from strategy_lab.app.control.sweep_progress import begin, show_progress
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.forms.field_errors import Complaints
@@ -75,7 +76,7 @@ def _with_bold(sentence: str, found: Results) -> str:
 
 def _configure(known: list[str]) -> None:
     lab, complaints = state.lab(), Complaints()
-    inventory = lab.inventory()
+    inventory = lab.inventory() or state.HOST_ONLY
     st.markdown(
         "Runs every combination for a few seconds, stops slow ones early, and repeats the leaders "
         "until their intervals separate."
@@ -83,14 +84,19 @@ def _configure(known: list[str]) -> None:
     buttons = st.container(horizontal=True, vertical_alignment="center")
     plan = st.container()
     complaints.below("")
-    asked = pick_axes(inventory or state.HOST_ONLY, complaints)
-    sweep = _planned(asked, complaints)
+    asked = pick_axes(inventory, complaints)
+    sweep = _planned(asked, inventory, complaints)
     busy = lab.active_run()
     waits = trusted_paths.waits_for_person(asked.document["workload"], asked.document["data"])
     with buttons:
         is_off = sweep is None or waits or busy is not None
         pressed = st.button("Start", type="primary", key="sweep_start", disabled=is_off)
-        st.button("Keras fit against own loop", on_click=fit_or_loop, help="Fills the form in.")
+        st.button(
+            "Keras fit against own loop",
+            on_click=fit_or_loop,
+            args=(inventory,),
+            help="Fills the form in.",
+        )
     with plan:
         if busy:
             st.caption(f"{as_markdown(busy)} is running. Stop it, or wait until it ends.")
@@ -103,11 +109,10 @@ def _configure(known: list[str]) -> None:
             complaints.show(error)
 
 
-def _planned(asked: Asked, complaints: Complaints) -> Sweep | None:
-    lab = state.lab()
+def _planned(asked: Asked, inventory: Inventory, complaints: Complaints) -> Sweep | None:
     try:
-        inventory = lab.inventory() or state.HOST_ONLY
-        return new_sweep(asked.base(), asked.axes, inventory, lab.runs, asked.budget)
+        runs = state.lab().runs
+        return new_sweep(asked.base(), asked.axes, inventory, runs, asked.budget)
     except LabError as error:
         complaints.show(error)
         return None

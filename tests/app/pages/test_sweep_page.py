@@ -43,6 +43,14 @@ def test_axes_that_leave_nothing_to_compare_disable_start(lab: Path) -> None:
     assert page.button(key="sweep_start").disabled
 
 
+def test_a_batch_that_was_typed_is_a_number_or_refused(lab: Path) -> None:
+    page = open_page("sweep", lab)
+    page.multiselect(key="sweep_batch").set_value([64, "96"])
+    assert "batch 96" in text_of(rerun(page))
+    page.multiselect(key="sweep_batch").set_value(["many"])
+    assert "global\\_batch\\_size" in text_of(rerun(page))
+
+
 def test_the_recipe_fills_the_form_in(lab: Path) -> None:
     page = open_page("sweep", lab)
     next(button for button in page.button if "Keras fit" in button.label).click()

@@ -59,7 +59,13 @@ class Lecture:
 
     async def shown(self) -> Shown:
         """The question of the current scene, with its evidence."""
-        at = self.at
+        while True:
+            at = self.at
+            found = await self._scene(at)
+            if at == self.at:  # or the lecture went on while it was computed
+                return found
+
+    async def _scene(self, at: int) -> Shown:
         if at not in self._shown:  # pages that ask at the same time share one computation
             work = asyncio.to_thread(self._recorded, self.scenes[at])
             self._shown[at] = asyncio.ensure_future(work)
@@ -83,11 +89,12 @@ class Lecture:
 
     async def answer(self, device: str, scene: int, choice: int) -> None:
         """Keep an answer from the room; raises RoomError if it cannot count."""
+        num_choices = len((await self.shown()).question.choices)
         if self.room is None or scene != self.at:
             raise RoomError("The lecture has moved on", advice="Answer the question shown now")
         if self.is_revealed:
             raise RoomError(REVEALED)
-        if not 0 <= choice < len((await self.shown()).question.choices):
+        if not 0 <= choice < num_choices:
             raise RoomError("The question has no such choice")
         self.room.answer(device, scene, choice)
         await self.note_change(of_question=False)
@@ -100,7 +107,7 @@ class Lecture:
             await self.note_change()
 
     async def _record(self, at: int) -> None:
-        asked = (await self.shown()).question.choices
+        asked = (await self._scene(at)).question.choices
         try:
             found = await asyncio.to_thread(self._live, self.scenes[at])
             if found.question.choices != asked:
@@ -156,7 +163,6 @@ class Lecture:
             "run": shown.run,
             "live": self.live,
             "links": self.links,
-            "devices": room.num_devices if room else 0,
             "is_guarded": bool(room and room.is_guarded),
             "counts": room.counts(self.at, number) if room else None,
             **(self._answered(shown.question) if self.is_revealed else {}),

@@ -25,7 +25,8 @@ class RateLimit:
         now = self._clock()
         left, counted_s = self._buckets.pop(client, (self._burst, now))
         left = min(self._burst, left + (now - counted_s) * self._per_second)
-        self._buckets[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        is_allowed = left >= 1
+        self._buckets[client] = (left - is_allowed, now)
         while len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        return left >= 1
+        return is_allowed

@@ -5,10 +5,14 @@ const page = document.getElementById("page");
 const here = location.pathname.replace(/\/+$/, "");
 let drawn = null;
 let problem = "";
+let isOver = false;
 
 async function ask(path, options) {
   const answer = await fetch(`${here}/${path}`, options);
-  if (answer.status === 404) throw new Error("The lecture is over, or this is not its address.");
+  if (answer.status === 404) {
+    isOver = true;
+    throw new Error("The lecture is over, or this is not its address.");
+  }
   if (answer.status === 429) throw new Error("Too many taps. Wait a moment.");
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);
@@ -28,7 +32,7 @@ async function choose(index) {
 }
 
 async function follow() {
-  for (;;) {
+  while (!isOver) { // an address that asks again counts as one that guesses codes
     try {
       const found = await ask(`question${drawn ? `?seen=${drawn.version}` : ""}`);
       if (found.version === drawn?.version && !problem) continue;

@@ -133,6 +133,7 @@ function foot() {
   const isLast = drawn.scene + 1 === drawn.count && drawn.is_revealed;
   return el("footer", {},
     el("span", { class: error ? "origin error" : "origin", role: "status", text: said.filter(Boolean).join(" · ") }),
+    drawn.run ? el("a", { href: `overview?run=${encodeURIComponent(drawn.run)}`, target: "_blank", text: "This run in the lab" }) : null,
     button("back", "← Back", { disabled: !drawn.scene && !drawn.is_revealed }),
     button("forward", drawn.is_revealed ? "Next →" : "Reveal →", { disabled: isLast }),
     button("run", "Run it now (r)", { disabled: drawn.is_revealed }),

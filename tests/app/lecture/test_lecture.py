@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -92,6 +94,28 @@ def test_an_answer_is_news_for_the_lecturer_and_not_for_phones(lecture: Lecture)
         return found
 
     assert asyncio.run(waited()) == (True, False)
+
+
+def test_a_page_that_asks_while_the_lecture_goes_on_gets_the_new_scene() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(scene: Scene) -> Shown:
+        if scene.name == "one":
+            begun.set()
+            may_end.wait()
+        return recorded(scene)
+
+    async def asked() -> dict[str, Any]:
+        lecture = Lecture(SCENES, slow, slow)
+        page = asyncio.create_task(lecture.for_lecturer())
+        await asyncio.to_thread(begun.wait)
+        await lecture.forward()
+        await lecture.forward()
+        may_end.set()
+        return await page
+
+    found = asyncio.run(asked())
+    assert (found["scene"], found["text"]) == (1, "two?")
 
 
 def test_pages_that_ask_at_once_share_one_computation() -> None:

@@ -31,8 +31,8 @@ from strategy_lab.profiles.prediction.link import Link
 from strategy_lab.profiles.prediction.recorded_steps import RecordedSteps
 
 GRPC_SHARES = (0.0, 0.1, 0.25)
-"""Latency of a message over the time of a small all-reduce of two workers (gRPC, TensorFlow 2.21):
-the least, the likely and the most that was measured."""
+"""Latency of a message over the time of a small all-reduce of two workers, with gRPC of TensorFlow
+2.21: least, likely, most. 0.05 to 0.15 were measured; the ends leave a margin."""
 OTHER_SHARES = (0.0, 0.25, 0.5)
 """Two messages take nothing, half, or all of it."""
 _TCP_SHARE = 1.05
@@ -49,7 +49,7 @@ class AllReduce:
     longest: CollectiveTime
     gradient_bytes: float
     num_recorded: int
-    """Replicas of the run that the rest of a step comes from."""
+    """Replicas of the run that the rest of a step comes from, with its small all-reduce."""
     is_changed: bool
     """Whether it is not as recorded: another link or another algorithm."""
     notes: tuple[str, ...] = ()
@@ -80,25 +80,31 @@ def _more_ms(model: CollectiveTime, num_replicas: int, num_recorded: int) -> flo
 
 
 def all_reduce_of(
-    recorded: Sequence[RecordedSteps], link: Link | None, algorithm: str | None
+    recorded: Sequence[RecordedSteps],
+    base: RecordedSteps,
+    link: Link | None,
+    algorithm: str | None,
 ) -> AllReduce:
-    """Return the model from runs, over another link or by another algorithm if one is named."""
+    """Return the model from runs, over another link or by another algorithm if one is named.
+
+    `base` is the run that the rest of a step comes from.
+    """
     several = sorted(
         (item for item in recorded if item.num_replicas > 1), key=lambda item: item.num_replicas
     )
     if link is not None:
-        return _over(link, several, recorded[0].gradient_bytes, algorithm)
+        return _over(link, several, base, algorithm)
     if not several:
         raise PredictionError(
             "The runs have one replica, so no all-reduce was recorded",
             advice="Add a run of two replicas, or describe the link (--link)",
         )
-    base, name = several[-1], several[0].algorithm
+    name = several[0].algorithm
     notes: tuple[str, ...] = ()
     if len({item.num_replicas for item in several}) > 1:
         models = [_of_groups(name, several, share) for share in (0.5, 0.0, 1.0)]
     else:
-        models, notes = _of_one_group(base, _small_ms(recorded, base))
+        models, notes = _of_one_group(several[0], _small_ms(recorded, several[0]))
     asked = algorithm or name
     cost(asked, 2, 1.0)
     likely, least, longest = (replace(model, algorithm=asked) for model in models)
@@ -170,7 +176,7 @@ _OPEN = (
 
 
 def _over(
-    link: Link, several: Sequence[RecordedSteps], num_bytes: float, algorithm: str | None
+    link: Link, several: Sequence[RecordedSteps], base: RecordedSteps, algorithm: str | None
 ) -> AllReduce:
     """What the link allows; at the longest with all that the recorded all-reduce took besides."""
     name = algorithm or (several[0].algorithm if several else RING)
@@ -179,11 +185,19 @@ def _over(
     model = CollectiveTime(name, 0.0, latency_ms, 1e-6 / link.bandwidth_gbps, 0.0, 0)
     software_ms = 0.0
     for item in several:
-        moved = cost(item.algorithm, item.num_replicas, num_bytes)[1]
+        moved = cost(item.algorithm, item.num_replicas, item.gradient_bytes)[1]
         software_ms = max(software_ms, item.all_reduce_ms - moved * item.wire_ms_per_byte)
     notes = [f"{link.name}: what the link allows; the software that drives it takes longer"]
     if link.latency_us is None:
         notes.append("Its latency is not described and counts as 0")
     longest = replace(model, fixed_ms=software_ms)
-    num_recorded = several[-1].num_replicas if several else 1
-    return AllReduce(name, model, model, longest, num_bytes, num_recorded, True, tuple(notes))
+    return AllReduce(
+        name,
+        model,
+        model,
+        longest,
+        base.gradient_bytes,
+        base.num_replicas,
+        True,
+        tuple(notes),
+    )

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.prediction.errors import PredictionError
-from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.run.topology import has_coordinator
@@ -92,13 +91,9 @@ def recorded_steps(profile: Profile, segment: int) -> RecordedSteps:
     opened = segment_of(profile, segment)
     _check(profile, opened)
     steps = step_times(profile, segment)
+    _check_number(profile, "timed steps", int(steps.timed.sum()))
     wall, compute, reduce, rest = _phases(profile, opened, steps)
-    if len(wall) < FEWEST_STEPS:
-        raise PredictionError(
-            f"{profile.name} has {units.counted(len(wall), 'step')} with the timestamps of all "
-            f"replicas, and a prediction needs {FEWEST_STEPS}",
-            advice="Record more steps",
-        )
+    _check_number(profile, "steps with the timestamps of all replicas", len(wall))
     num_bytes = float(opened.parameter_bytes or np.nan)
     if np.isnan(num_bytes):
         raise PredictionError(f"The size of the gradients of {profile.name} is not known")
@@ -161,6 +156,14 @@ def _check(profile: Profile, segment: SegmentOpened) -> None:
         )
     if profile.absent_workers(segment):
         raise PredictionError(f"The records of a worker of {profile.name} are missing")
+
+
+def _check_number(profile: Profile, what: str, number: int) -> None:
+    if number < FEWEST_STEPS:
+        raise PredictionError(
+            f"{profile.name} has {number} {what}, and a prediction needs {FEWEST_STEPS}",
+            advice="Record more steps",
+        )
 
 
 def _phases(

@@ -46,7 +46,7 @@ CHECKED_TIMES = 4
 """The benchmark checks predictions of up to so many times the recorded replicas."""
 ERROR_PER_DOUBLING = 0.1
 """Nine of ten predictions of `benchmarks.scaling` are off by less, per doubling."""
-MOST_SHARING = 32
+MOST_SHARING = 16
 """Most replicas of one process: a replay takes time for the ops of each."""
 _DRAWS, _MEDIANS, _SEED = 400, 200, 1
 
@@ -182,7 +182,7 @@ def predict_from(
     names = tuple(item.run for item in recorded)
     recorded = pooled(recorded)
     own = own_work_of(recorded, batch_per_replica, link)
-    reduced = all_reduce_of(recorded, link, algorithm)
+    reduced = all_reduce_of(recorded, own.base, link, algorithm)
     model = _Model(own, reduced)
     is_changed = own.is_changed or reduced.is_changed
     batch = own.batch_per_replica
@@ -200,7 +200,7 @@ def predict_from(
     steps = []
     for number in sorted({*num_replicas} - {*known}):
         middle, interval = model.step_ms(number)
-        basis: Basis = "on paper" if number > most or link is not None else "predicted"
+        basis: Basis = "on paper" if number > most or is_changed else "predicted"
         took = reduced.ms(number)
         steps.append(_row(number, basis, middle, interval, took, batch, one_ms))
     return ScalingPrediction(

@@ -177,7 +177,7 @@ def test_recorded_runs_predict_a_recorded_run(tmp_path: Path) -> None:
     [
         ({"inject": [{"replica": 1, "ms": 30}]}, "has an injected delay"),
         ({"marks": False}, "no timestamps of their replicas"),
-        ({"steps": 5}, "a prediction needs 8"),
+        ({"steps": 5}, "has 4 timed steps, and a prediction needs 8"),
     ],
 )
 def test_recordings_that_do_not_allow_it_are_refused(

@@ -68,7 +68,6 @@ class Progress:
     """The run that is made now."""
 
     turn: Turn
-    folder: Path
     handle: Handle
 
 
@@ -174,7 +173,7 @@ class Sweeping:
             handle = self._launch(run_spec(self.sweep, turn.configuration), folder)
         except SpecError as error:
             return self._failed(turn, folder, began, str(error))
-        self.progress = Progress(turn, folder, handle)
+        self.progress = Progress(turn, handle)
         try:
             is_whole = self._watch(handle)
         finally:

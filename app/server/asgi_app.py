@@ -108,7 +108,7 @@ async def _lifespan(opening: Opening | None, _app: st.App) -> AsyncIterator[dict
         # Here, since the server ends itself with the signal that it got.
         if opening is not None:
             opening.close()
-        await lab.lectures.close()
+        await lab.end_lecture()
         lab.close()
 
 

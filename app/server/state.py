@@ -12,6 +12,7 @@ from strategy_core.contexts import child, scratch
 from strategy_core.contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.lecture.course import scenes
+from strategy_core.lecture.recording import remove_unpacked
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.app.access.policy import Access
 from strategy_lab.app.lecture.host import LectureHost
@@ -96,6 +97,12 @@ class Lab:
         """The lecture of this lab, at its first scene when it is first used."""
         live = partial(recorded_live, launch=self.launch, runs=self.runs)
         return LectureHost(Lecture(scenes(), as_recorded, live), self.lecture_port)
+
+    async def end_lecture(self) -> None:
+        """Close the lecture's room, if there was a lecture, and remove its files."""
+        if "lectures" in vars(self):
+            await self.lectures.close()
+            remove_unpacked()
 
     def inventory(self) -> Inventory | None:
         """The devices of this machine; None until TensorFlow has named them."""

@@ -58,7 +58,7 @@ class Run:
 
 
 class _Unpacked:
-    """The recorded runs, unpacked in a folder that goes with the process."""
+    """The recorded runs, unpacked in a folder that goes with this object."""
 
     def __init__(self) -> None:
         self._held = tempfile.TemporaryDirectory(prefix="strategy-lab-lecture-")
@@ -71,6 +71,12 @@ class _Unpacked:
 _unpacked = cache(_Unpacked)
 _UNPACKING = threading.Lock()
 """`cache` calls its function twice where two threads ask at once."""
+
+
+def remove_unpacked() -> None:
+    """Remove the folder of the unpacked runs. A process that ends by a signal has to call it."""
+    with _UNPACKING:
+        _unpacked.cache_clear()
 
 
 _FAST = {"capture": {"overhead_budget": 0.2, "keep_xplane": False}, "steps": 40}

@@ -53,7 +53,8 @@ function draw(found) {
 }
 
 function head() {
-  const link = drawn.links[0]?.replace("http://", "");
+  const address = drawn.links.length ? new URL(drawn.links[0]) : null;
+  const link = address && `${address.host}${address.pathname}`;
   return el("header", {},
     el("span", { class: "place", text: `${drawn.scene + 1}/${drawn.count}` }),
     el("span", { class: "title", text: drawn.title }),

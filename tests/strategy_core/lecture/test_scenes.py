@@ -13,7 +13,7 @@ import pytest
 
 from strategy_core.lecture.course import scenes
 from strategy_core.lecture.question import Question
-from strategy_core.lecture.recording import RUNS, Program
+from strategy_core.lecture.recording import RUNS, Program, remove_unpacked
 from strategy_core.lecture.scenes import without_the_straggler
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import AnalysisError
@@ -148,6 +148,15 @@ def test_a_run_without_a_straggler_does_not_answer(tmp_path: Path, name: str) ->
 def test_a_variable_on_each_device_is_a_copy(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=1)
     assert right(SCENES["central_variables"].ask(profiles.load(run))) == "a copy on each device"
+
+
+def test_the_folder_of_the_recorded_runs_can_be_removed() -> None:
+    first: Any = RUNS[0].recorded()
+    assert first.path.is_dir()
+    remove_unpacked()
+    assert not first.path.exists()
+    again: Any = RUNS[0].recorded()
+    assert again.path.is_dir()
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)

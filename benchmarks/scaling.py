@@ -13,6 +13,7 @@ It needs control groups that it may write to (root), and about 3 minutes per cas
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import statistics
@@ -124,13 +125,13 @@ def main() -> None:
                 folder = (asked.keep or Path(scratch)) / f"{_name(case)}-{number}"
                 runs = _record(launcher, folder, case)
                 every += _predictions(case.title, runs, FROM)
+    _remove_groups()
     _print_summary(every)
 
 
 def limit_this_process(worker: int) -> None:
     """Move this process into a control group with its share of a CPU (version 1 or 2)."""
-    is_v2 = (GROUPS / "cgroup.controllers").exists()
-    top = GROUPS / "strategy-lab" if is_v2 else GROUPS / "cpu" / "strategy-lab"
+    is_v2, top = _top_group()
     group = top / str(worker)
     group.mkdir(parents=True, exist_ok=True)
     quota = round(SHARE * PERIOD_US)
@@ -143,6 +144,19 @@ def limit_this_process(worker: int) -> None:
         (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
         (group / "cpu.cfs_quota_us").write_text(str(quota))
     (group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def _top_group() -> tuple[bool, Path]:
+    """Return whether control groups are of version 2, and the folder of this benchmark's own."""
+    is_v2 = (GROUPS / "cgroup.controllers").exists()
+    return is_v2, GROUPS / "strategy-lab" if is_v2 else GROUPS / "cpu" / "strategy-lab"
+
+
+def _remove_groups() -> None:
+    _, top = _top_group()
+    for group in [*top.glob("[0-9]*"), top]:
+        with contextlib.suppress(OSError):  # there is none, or a process is still ending
+            group.rmdir()
 
 
 def _name(case: Case) -> str:

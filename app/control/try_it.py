@@ -103,7 +103,7 @@ def _start(opened: OpenRun, segment: int, changes: Mapping[str, Any], num_pairs:
         )
         for spec in tried.plan.specs:
             trusted_paths.require(spec)
-        lab.tried.start(tried, lab.launch)
+        lab.tried.start(tried, lab.launch, lab.launcher)
     except LabError as error:
         return str(error)
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from strategy_core.launcher.launcher import RunHandle
+from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.launcher.repetition import Outcome, Repetition
 from strategy_core.launcher.tried_change import TriedChange, check_end
 from strategy_lab.profiles.errors import LabError
@@ -28,7 +28,7 @@ class _CancelledError(Exception):
 class TryingOut:
     """One change while it is tried, and its result. Attributes may be read from any thread."""
 
-    def __init__(self, tried: TriedChange, launch: Launch) -> None:
+    def __init__(self, tried: TriedChange, launch: Launch, launcher: Launcher) -> None:
         self.tried = tried
         self.num_done = 0
         """Runs that are over."""
@@ -39,6 +39,7 @@ class TryingOut:
         self.error: str | None = None
         """Why there is no result."""
         self._launch = launch
+        self._launcher = launcher
         self._handle: RunHandle | None = None
         self._cancelled = threading.Event()
         self._over = threading.Event()
@@ -83,7 +84,8 @@ class TryingOut:
 
     def _go(self) -> None:
         try:
-            outcome = Repetition(self.tried.plan, self._record).go(self.tried.num_pairs)
+            with self._launcher.without_spare():
+                outcome = Repetition(self.tried.plan, self._record).go(self.tried.num_pairs)
             self.outcome = outcome
             if not self.is_cancelled:
                 self.found = self.tried.agreement(outcome)
@@ -119,7 +121,7 @@ class TriedChanges:
     _known: dict[tuple[str, int, str], TryingOut] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, tried: TriedChange, launch: Launch) -> TryingOut:
+    def start(self, tried: TriedChange, launch: Launch, launcher: Launcher) -> TryingOut:
         """Start trying a change; raises LabError if another one is being tried."""
         with self._lock:
             busy = self.active
@@ -130,7 +132,7 @@ class TriedChanges:
                 )
             key = _key(tried.run, tried.segment, tried.changes)
             self._known.pop(key, None)
-            begun = self._known[key] = TryingOut(tried, launch)
+            begun = self._known[key] = TryingOut(tried, launch, launcher)
             for oldest in list(self._known)[:-MOST_KEPT]:
                 del self._known[oldest]
             return begun

@@ -35,7 +35,7 @@ async function follow() {
   while (!isOver) { // an address that asks again counts as one that guesses codes
     try {
       const found = await ask(`question${drawn ? `?seen=${drawn.version}` : ""}`);
-      if (found.version === drawn?.version && !problem) continue;
+      if (drawn && found.version <= drawn.version && !problem) continue;
       problem = "";
       draw(found);
     } catch (failed) {

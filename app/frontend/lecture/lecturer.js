@@ -28,7 +28,8 @@ async function follow() {
   for (;;) {
     try {
       const found = await ask(`api/lecture${drawn ? `?seen=${drawn.version}` : ""}`);
-      const isNew = error || found.version !== drawn?.version; // a frame that is drawn again starts again
+      // A command's answer may have overtaken this one. After an error the lab may have been started anew.
+      const isNew = error || !drawn || found.version > drawn.version;
       error = "";
       if (isNew) draw(found);
     } catch (failed) {

@@ -28,7 +28,7 @@ async function follow() {
   for (;;) {
     try {
       const found = await ask(`api/lecture${drawn ? `?seen=${drawn.version}` : ""}`);
-      // A command's answer may have overtaken this one. After an error the lab may have been started anew.
+      // A command's answer may have overtaken this one. After an error the lab may have been restarted.
       const isNew = error || !drawn || found.version > drawn.version;
       error = "";
       if (isNew) draw(found);

@@ -71,7 +71,7 @@ class _Hooks:
         session = self._session
         here = session.here
         is_inner = here.is_fetching or session.is_in_call or here.scheduled is not None
-        if session.is_off or is_inner or not tf.executing_eagerly():
+        if session.is_off or session.is_idle or is_inner or not tf.executing_eagerly():
             return method
         return functools.partial(_fetch, session, iterator, method)
 

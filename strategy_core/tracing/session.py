@@ -51,6 +51,11 @@ class Session:
         """Called once the recording has begun."""
         self.is_idle = False
         """Whether the program is watched, and not recorded: a notebook between recorded cells."""
+        self.leaves_out_next = False
+        """Whether the next call may use a batch that was taken, unseen, while the session was idle.
+
+        Without its batch the size of the segment's batches would be unknown.
+        """
         self.num_idle_steps = 0
         """Steps that were not recorded because the session was idle."""
         self.is_due: Callable[[Recording], bool] = lambda _recording: False
@@ -141,7 +146,8 @@ class Session:
         """Before an outermost call."""
         call = Call(unit)
         unit.num_calls += 1
-        if self._recording is None and unit.trains and self._claim(call.thread):
+        is_left_out = self._is_left_out(unit)
+        if self._recording is None and unit.trains and not is_left_out and self._claim(call.thread):
             self._recorder().known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
@@ -151,6 +157,12 @@ class Session:
         self.here.call = call
         self._open_calls.append(call)
         return call
+
+    def _is_left_out(self, unit: Unit) -> bool:
+        if not (self.leaves_out_next and unit.trains):
+            return False
+        self.leaves_out_next = False
+        return unit.num_calls > 1 and not self._fetched
 
     @guarded
     def end_call(self, call: Call, result: Any, error: BaseException | None) -> None:

@@ -145,6 +145,7 @@ class Waiting:
             self._session.is_due = request.is_over
             settings = Settings(str(request.run), self._pid, capture, waits=True)
             self._session.record_into(settings)
+            self._session.leaves_out_next = True
 
     def _is_done(self, request: Request) -> bool:
         """Whether no further step comes into the recording."""

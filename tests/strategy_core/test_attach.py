@@ -99,6 +99,7 @@ class TestRecordedSteps:
         (segment,) = summary["segments"]
         assert (segment["strategy"], segment["num_replicas"]) == ("mirrored", 2)
         assert segment["steps"]["count"] == 10
+        assert segment["global_batch_size"] == 16
         is_eager = WAYS[number] == "eager"  # without functions there is no graph
         assert all(row["compute_ms"] or is_eager for row in segment["replicas"])
         assert is_eager or segment["collectives"]

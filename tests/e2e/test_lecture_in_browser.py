@@ -28,9 +28,11 @@ ANSWERED_WITHIN_S = 1.0
 def lecture(open_page: Open, server: Server) -> Iterator[Page]:
     """The projector's page with an open room, at the first question."""
     page = open_page(server.address("lecture"), viewport=PROJECTOR)
-    expect(page.get_by_text("/10")).to_be_visible()
-    while not page.get_by_text("1/10", exact=True).is_visible() or is_revealed(page):
-        command(page, "back")
+    state = page.request.get(server.address("api/lecture")).json()
+    while state["scene"] or state["is_revealed"]:
+        state = page.request.post(server.address("api/lecture/back")).json()
+    expect(page.get_by_text("1/10", exact=True)).to_be_visible()
+    expect(page.locator(".why")).to_have_count(0)
     page.keyboard.press("o")
     expect(page.locator(".link")).to_be_visible()
     yield page
@@ -58,10 +60,6 @@ def phone(browser: Browser, lecture: Page) -> Iterator[Open]:
 
 def link_of(lecture: Page) -> str:
     return f"http://{lecture.locator('.link').inner_text()}"
-
-
-def is_revealed(page: Page) -> bool:
-    return page.locator(".why").count() > 0
 
 
 def command(page: Page, name: str) -> None:

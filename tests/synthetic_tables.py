@@ -76,6 +76,8 @@ def write_placement(path: Path, made: Segment) -> int:
             name = f"{prefix}train_step/replica_{replica}/{op}_{index}"
             function = "__inference_train_step_1"
             rows.append({**common, "kind": "op", "name": name, "op": op, "function": function})
+        if replica and made.recipe.strategy == "central-storage":
+            continue  # the first device holds the only copy of the variables
         for name, share in _VARIABLES:
             size = int(total * share)
             op = "MirroredVariable" if len(made.devices) > 1 else "Variable"

@@ -78,7 +78,7 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
     strategies = st.multiselect(
         "Strategies",
         [row.name for row in rows],
-        default=[name for name in usual["strategy"] if name != "central-storage"],
+        default=usual["strategy"],
         format_func=lambda name: strategy_catalog.row(name).title,
         key="sweep_strategy",
     )

@@ -16,6 +16,7 @@ from strategy_core.lecture.question import Question
 from strategy_lab.app.lecture.room import Room, RoomError
 from strategy_lab.app.lecture.shown import Shown
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
 
 HOLD_PHONE_S = 20.0
 """A phone that waits for a change is answered after this long without one."""
@@ -191,7 +192,9 @@ class Lecture:
             "right": question.right,
             "evidence": question.evidence,
             "why": question.why,
-            "bars": [asdict(bar) for bar in question.bars],
+            "bars": [
+                asdict(bar) | {"colour": PHASE_COLOURS.get(bar.phase)} for bar in question.bars
+            ],
         }
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.prediction.errors import PredictionError
+from strategy_lab.profiles.prediction.variable_copies import check_variable_copies
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.run.topology import has_coordinator
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 FEWEST_STEPS = 8
 _SMALL = 0.01
 """A collective of at most this share of the gradients' bytes shows the latency."""
-MODELLED = ("mirrored", "multi-worker-mirrored", "tpu", "one-device", "default")
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,7 @@ def _check(profile: Profile, segment: SegmentOpened) -> None:
             f"{profile.name} used parameter servers: its workers do not wait for each other, and "
             "how its servers share their links is not modelled"
         )
-    if segment.strategy not in MODELLED:
-        raise PredictionError(
-            f"How a step of {segment.strategy} depends on the number of replicas is not modelled",
-            advice=f"Record one of {', '.join(MODELLED)}",
-        )
+    check_variable_copies(profile, segment)
     if segment.global_batch_size is None:
         raise PredictionError(f"The batch size of {profile.name} is not known")
     if injected_delays(segment):

@@ -18,6 +18,7 @@ from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.prediction.collective_time import cost
 from strategy_lab.profiles.prediction.errors import PredictionError
 from strategy_lab.profiles.prediction.recorded_steps import segment_of
+from strategy_lab.profiles.prediction.variable_copies import check_variable_copies
 from strategy_lab.profiles.replay.more_replicas import with_replicas
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replay, Replays, replays
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 ERROR_PER_DOUBLING = 0.14
 """Nine of ten predictions of `benchmarks.scaling --only shared` are off by less, per doubling."""
-_REPLAYED = ("mirrored", "one-device", "default")
 _MOST_STEPS = 8
 _DRAWS, _SEED = 1000, 1
 
@@ -125,12 +125,14 @@ def shared_cores_of(runs: Sequence[Profile], segments: Sequence[int]) -> SharedC
 
 def _check(runs: Sequence[Profile], opened: Sequence[SegmentOpened]) -> None:
     for profile, item in zip(runs, opened, strict=True):
-        if item.num_workers > 1 or item.strategy not in _REPLAYED:
+        if item.num_workers > 1 or item.core_devices:
+            kind = "workers" if item.num_workers > 1 else "emulated TPU cores"
             raise PredictionError(
-                f"{profile.name} is {item.strategy} on {item.size}: of replicas that share the "
-                f"cores of one process, only those of {' and '.join(_REPLAYED)} are predicted",
+                f"{profile.name} is {item.strategy} on {item.size}: a replay predicts replicas of "
+                f"one process, and no {kind}",
                 advice="Name runs of one strategy",
             )
+        check_variable_copies(profile, item)
         if injected_delays(item):
             raise PredictionError(
                 f"{profile.name} has an injected delay: which of more replicas would have one is "

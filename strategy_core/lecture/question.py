@@ -16,6 +16,8 @@ class Bar:
     label: str
     value: float
     text: str
+    phase: str = ""
+    """The phase of the step that it measures, which gives its colour; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)

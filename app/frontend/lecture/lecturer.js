@@ -99,6 +99,7 @@ function bars() {
   return el("div", { class: "bars" }, ...drawn.bars.flatMap((bar) => {
     const length = el("i");
     length.style.width = `${(100 * bar.value) / most}%`;
+    if (bar.colour) length.style.background = bar.colour;
     return [el("span", { text: bar.label }), el("span", {}, length), el("span", { class: "value", text: bar.text })];
   }));
 }

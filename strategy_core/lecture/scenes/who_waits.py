@@ -45,7 +45,7 @@ def ask(recording: Profile) -> Question:
         why="An all-reduce ends once the last replica has entered it. The others are done with "
         "their work and wait inside the call.",
         bars=tuple(
-            Bar(f"replica {replica} waits", wait_ms, units.milliseconds(wait_ms))
+            Bar(f"replica {replica} waits", wait_ms, units.milliseconds(wait_ms), "wait")
             for replica, wait_ms in waits.items()
         ),
     )

@@ -29,7 +29,7 @@ def launcher() -> Iterator[Launcher]:
 
 def test_a_folder_without_sweeps_shows_the_form_and_how_long_it_would_take(lab: Path) -> None:
     shown = open_page("sweep", lab)
-    assert "8 configurations" in text_of(shown)
+    assert "14 configurations" in text_of(shown)
     assert "assumed" in text_of(shown)
     assert "one\\-device uses a single device" in text_of(shown)
     assert not shown.button(key="sweep_start").disabled

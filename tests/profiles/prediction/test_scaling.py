@@ -207,7 +207,7 @@ def test_runs_on_as_many_replicas_are_pooled() -> None:
         ({}, {}, "which only a replay predicts: The graph of segment 0 is missing"),
         ({}, {"link": LINK}, "another link, algorithm or batch"),
         ({"inject": [{"replica": 1, "ms": 30}]}, {}, "has an injected delay"),
-        ({"strategy": "central-storage"}, {}, "only those of mirrored"),
+        ({"strategy": "central-storage"}, {}, "1 replica of run had no copy of the variables"),
     ],
 )
 def test_replicas_that_share_cores_need_a_replay(

@@ -20,8 +20,8 @@ from strategy_core.launcher.resource_use import (
 
 PARENT = """
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-print(child.pid, flush=True)
+code = "import os; print(os.getpid(), flush=True); input()"
+child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
 input()
 child.kill()
 """

@@ -162,7 +162,7 @@ class Session:
         if not (self.leaves_out_next and unit.trains):
             return False
         self.leaves_out_next = False
-        return unit.num_calls > 1 and not self._fetched
+        return not self._fetched
 
     @guarded
     def end_call(self, call: Call, result: Any, error: BaseException | None) -> None:
@@ -246,7 +246,7 @@ class Session:
             return
         call.unit.trains = True
         self.first_call(call.unit)
-        if self._claim(call.thread):
+        if not self._is_left_out(call.unit) and self._claim(call.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
 
     def first_call(self, owner: Any) -> None:

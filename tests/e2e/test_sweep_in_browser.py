@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,12 +14,19 @@ from strategy_lab import profiles
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.sweep.record import Budget, load, save
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1200)]
 ALL_RUNS_MS = 600_000
 """Two runs, each in a process of its own."""
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A lab with a folder of its own: no sweep is made while a run of another test goes on."""
+    with served(tmp_path_factory.mktemp("sweeping")) as started:
+        yield started
 
 
 def test_a_sweep_goes_on_to_its_answer(server: Server, open_page: Callable[..., Page]) -> None:

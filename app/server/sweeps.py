@@ -8,44 +8,25 @@ from pathlib import Path
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.sweeping import Launch, Sweeping
+from strategy_lab.app.server.background import Background
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.sweep.record import Sweep, save
 
 
-class RunningSweep:
-    """A sweep while its runs are made. Attributes may be read from any thread."""
+class RunningSweep(Background):
+    """A sweep while its runs are made."""
 
     def __init__(self, sweep: Sweep, runs: Path, launch: Launch, launcher: Launcher) -> None:
+        super().__init__(launcher)
         self.sweeping = Sweeping(sweep, runs, launch)
-        self.error: str | None = None
-        """Why it ended before its time."""
-        self._launcher = launcher
-        self._over = threading.Event()
-        threading.Thread(target=self._go, name=sweep.name, daemon=True).start()
+        self.begin(sweep.name)
 
     @property
     def name(self) -> str:
         return self.sweeping.sweep.name
 
-    @property
-    def is_over(self) -> bool:
-        return self._over.is_set()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Wait until it is over; returns whether it is."""
-        return self._over.wait(timeout_s)
-
-    def _go(self) -> None:
-        try:
-            with self._launcher.without_spare():
-                self.sweeping.go()
-        except LabError as error:
-            self.error = str(error)
-        except Exception as error:
-            self.error = f"The lab could not finish this: {error!r}"
-            raise
-        finally:
-            self._over.set()
+    def work(self) -> None:
+        self.sweeping.go()
 
 
 @dataclass

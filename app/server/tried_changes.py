@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.launcher.repetition import Outcome, Repetition
 from strategy_core.launcher.tried_change import TriedChange, check_end
+from strategy_lab.app.server.background import Background
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.agreement import Agreement
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -25,10 +27,11 @@ class _CancelledError(Exception):
     """The person ended it between two runs."""
 
 
-class TryingOut:
-    """One change while it is tried, and its result. Attributes may be read from any thread."""
+class TryingOut(Background):
+    """One change while it is tried, and its result."""
 
     def __init__(self, tried: TriedChange, launch: Launch, launcher: Launcher) -> None:
+        super().__init__(launcher)
         self.tried = tried
         self.num_done = 0
         """Runs that are over."""
@@ -36,21 +39,10 @@ class TryingOut:
         """Which side runs now: `a` without the change, `b` with it."""
         self.found: Agreement | None = None
         self.outcome: Outcome | None = None
-        self.error: str | None = None
-        """Why there is no result."""
         self._launch = launch
-        self._launcher = launcher
         self._handle: RunHandle | None = None
         self._cancelled = threading.Event()
-        self._over = threading.Event()
-        self._thread = threading.Thread(
-            target=self._go, name=f"try {tried.plan.folder.name}", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def is_over(self) -> bool:
-        return self._over.is_set()
+        self.begin(f"try {tried.plan.folder.name}")
 
     @property
     def is_cancelled(self) -> bool:
@@ -78,26 +70,11 @@ class TryingOut:
         """End it: the current run after its step, the others are not started."""
         self._cancelled.set()
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait until it is over; returns whether it is."""
-        return self._over.wait(timeout_s)
-
-    def _go(self) -> None:
-        try:
-            with self._launcher.without_spare():
-                outcome = Repetition(self.tried.plan, self._record).go(self.tried.num_pairs)
-            self.outcome = outcome
+    def work(self) -> None:
+        with contextlib.suppress(_CancelledError):
+            self.outcome = Repetition(self.tried.plan, self._record).go(self.tried.num_pairs)
             if not self.is_cancelled:
-                self.found = self.tried.agreement(outcome)
-        except _CancelledError:
-            pass
-        except LabError as error:
-            self.error = str(error)
-        except Exception as error:
-            self.error = f"The lab could not finish this: {error!r}"
-            raise
-        finally:
-            self._over.set()
+                self.found = self.tried.agreement(self.outcome)
 
     def _record(self, spec: RunSpec, folder: Path) -> None:
         if self.is_cancelled:

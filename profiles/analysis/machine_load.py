@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FULL_SHARE = 0.9
 """From this share of its CPUs on, a machine counts as fully used."""
+NOTABLE_SHARE = 0.1
+"""From this share of its CPUs on, what others use is worth a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,13 @@ class MachineLoad:
     """Given to other virtual machines by the hypervisor."""
 
     @property
+    def taken_cores(self) -> float:
+        """Used by other programs and by other virtual machines."""
+        return self.other_cores + self.stolen_cores
+
+    @property
     def is_full(self) -> bool:
-        used = self.run_cores + self.other_cores + self.stolen_cores
-        return used >= FULL_SHARE * self.num_cores
+        return self.run_cores + self.taken_cores >= FULL_SHARE * self.num_cores
 
 
 def machine_load(profile: Profile, segment: int) -> MachineLoad | None:
@@ -66,4 +72,4 @@ def machine_load(profile: Profile, segment: int) -> MachineLoad | None:
         own = lowest == worker
         used = (float(cores[own].mean()) for cores in (run, other, stolen))
         found.append(MachineLoad(int(own.sum()), int(num[own].max()), *used))
-    return max(found, key=lambda load: load.other_cores + load.stolen_cores)
+    return max(found, key=lambda load: load.taken_cores)

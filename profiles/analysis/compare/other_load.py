@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from strategy_lab.profiles.analysis.machine_load import MachineLoad
-
-FROM_SHARE = 0.1
-"""Sides that differ by this share of the machine's cores or more did not have the same machine."""
+from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad
 
 
 def busier_for_one_side(
@@ -23,7 +20,7 @@ def busier_for_one_side(
         return None
     ours, theirs = _mean_cores(a), _mean_cores(b)
     num_cores = max(load.num_cores for load in loads)
-    if abs(ours - theirs) < FROM_SHARE * num_cores:
+    if abs(ours - theirs) < NOTABLE_SHARE * num_cores:
         return None
     (busy, name), (quiet, other) = sorted(((ours, "A"), (theirs, "B")), reverse=True)
     return (
@@ -34,4 +31,4 @@ def busier_for_one_side(
 
 
 def _mean_cores(side: Sequence[MachineLoad | None]) -> float:
-    return fmean(load.other_cores + load.stolen_cores for load in side if load is not None)
+    return fmean(load.taken_cores for load in side if load is not None)

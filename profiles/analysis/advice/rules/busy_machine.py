@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE
 
 KEY = "busy-machine"
-FROM_SHARE = 0.1
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             ("programs outside of this run used", load.other_cores),
             ("other virtual machines got", load.stolen_cores),
         )
-        if cores >= FROM_SHARE * load.num_cores
+        if cores >= NOTABLE_SHARE * load.num_cores
     ]
     if not others:
         return

@@ -22,9 +22,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.advice.rules.busy_machine import FROM_SHARE
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
-from strategy_lab.profiles.analysis.machine_load import MachineLoad
+from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad
 from strategy_lab.profiles.reporting import units
 
 KEY = "unsteady"
@@ -53,8 +52,8 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _advice(load: MachineLoad | None) -> str:
     if load is None:
         return "Check whether other programs use this machine, and compare runs with care."
-    others = load.other_cores + load.stolen_cores
-    if others >= FROM_SHARE * load.num_cores:
+    others = load.taken_cores
+    if others >= NOTABLE_SHARE * load.num_cores:
         return (
             f"Others used {others:.1f} of the machine's {load.num_cores} CPU cores "
             "meanwhile. End other programs, and compare runs with care."

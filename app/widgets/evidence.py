@@ -15,7 +15,7 @@ from strategy_lab.app.widgets.segments import segment_marks
 from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from strategy_lab.profiles.analysis.machine_load import MachineLoad
+from strategy_lab.profiles.analysis.machine_load import NAMED_CORES, MachineLoad
 from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
@@ -135,7 +135,11 @@ def show_machine_load(load: MachineLoad | None) -> None:
     """Say who used the machine's cores while the segment trained, if that was sampled."""
     if load is None:
         return
-    stolen = f", other virtual machines {load.stolen_cores:.1f}" if load.stolen_cores > 0.05 else ""
+    stolen = (
+        f", other virtual machines {load.stolen_cores:.1f}"
+        if load.stolen_cores >= NAMED_CORES
+        else ""
+    )
     st.caption(
         f"CPU: of {units.counted(load.num_cores, 'core')} the run used {load.run_cores:.1f}, "
         f"other programs {load.other_cores:.1f}{stolen} (means of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ FULL_SHARE = 0.9
 """From this share of its CPUs on, a machine counts as fully used."""
 NOTABLE_SHARE = 0.1
 """From this share of its CPUs on, what others use is worth a sentence."""
+NAMED_CORES = 0.05
+"""From so many cores on, other virtual machines are named beside other programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,13 @@ class MachineLoad:
     @property
     def is_full(self) -> bool:
         return self.run_cores + self.taken_cores >= FULL_SHARE * self.num_cores
+
+
+def takers(loads: Iterable[MachineLoad]) -> str:
+    """Return who used the `taken_cores` of these loads, as the subject of a sentence."""
+    if any(load.stolen_cores >= NAMED_CORES for load in loads):
+        return "Other programs and other virtual machines"
+    return "Other programs"
 
 
 def machine_load(profile: Profile, segment: int) -> MachineLoad | None:

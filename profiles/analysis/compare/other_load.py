@@ -1,19 +1,20 @@
-"""Did other programs use more of the machine while one side of a comparison trained?"""
+"""Did others use more of the machine while one side of a comparison trained?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
 
-from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad
+from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, takers
 
 
 def busier_for_one_side(
     a: Sequence[MachineLoad | None], b: Sequence[MachineLoad | None]
 ) -> str | None:
-    """Return a warning if other programs used clearly more cores during one side.
+    """Return a warning if others used clearly more cores during one side.
 
-    None also if a run was not sampled.
+    Others are programs outside of the run, and other virtual machines. None also if a run was not
+    sampled.
     """
     loads = [load for load in (*a, *b) if load is not None]
     if len(loads) < len(a) + len(b):
@@ -24,7 +25,7 @@ def busier_for_one_side(
         return None
     (busy, name), (quiet, other) = sorted(((ours, "A"), (theirs, "B")), reverse=True)
     return (
-        f"Other programs used {busy:.1f} of the machine's {num_cores} CPU cores while {name} "
+        f"{takers(loads)} used {busy:.1f} of the machine's {num_cores} CPU cores while {name} "
         f"trained, and {quiet:.1f} while {other} did: part of the difference may be theirs. Record "
         "both again in turns (strategy-lab run --repeat 5 --interleave)."
     )

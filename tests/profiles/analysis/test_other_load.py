@@ -25,7 +25,11 @@ def load(other: float, stolen: float = 0.0) -> MachineLoad:
     ("a", "b", "begins"),
     [
         ([load(0.1)], [load(1.2)], "Other programs used 1.2 of the machine's 4 CPU cores while B"),
-        ([load(0.1, 0.9)], [load(0.2)], "Other programs used 1.0 of the machine's 4 CPU cores"),
+        (
+            [load(0.1, 0.9)],
+            [load(0.2)],
+            "Other programs and other virtual machines used 1.0 of the machine's 4 CPU cores",
+        ),
         ([load(2.0), load(0.0)], [load(0.2)], "Other programs used 1.0"),
         ([load(1.0)], [load(1.2)], None),
         ([None], [load(3.0)], None),

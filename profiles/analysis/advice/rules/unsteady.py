@@ -7,13 +7,13 @@ more.
 
 ## Why is this slow
 
-Something slows some steps down, often another program on the machine. A median hides it; a
-comparison suffers from it.
+Something slows some steps down, often another program on the machine, or another virtual machine
+on the same hardware. A median hides it; a comparison suffers from it.
 
 ## What to do
 
-If other programs used the machine's cores, end them. Otherwise look at a slow step on the timeline.
-Compare runs with care either way.
+If other programs used the machine's cores, end them; if other virtual machines did, measure on
+another machine. Otherwise look at a slow step on the timeline. Compare runs with care either way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
-from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad
+from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, takers
 from strategy_lab.profiles.reporting import units
 
 KEY = "unsteady"
@@ -55,10 +55,11 @@ def _advice(load: MachineLoad | None) -> str:
     others = load.taken_cores
     if others >= NOTABLE_SHARE * load.num_cores:
         return (
-            f"Others used {others:.1f} of the machine's {load.num_cores} CPU cores "
-            "meanwhile. End other programs, and compare runs with care."
+            f"{takers([load])} used {others:.1f} of the machine's {load.num_cores} CPU cores "
+            "meanwhile. End the other programs, or measure on another machine, and compare runs "
+            "with care."
         )
     return (
-        f"Other programs used only {others:.1f} of the machine's {load.num_cores} CPU "
+        f"{takers([load])} used only {others:.1f} of the machine's {load.num_cores} CPU "
         "cores, so the cause is in the run: compare a slow step with a usual one on the timeline."
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import json
 import resource
 import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz import ledger
 from tests.fuzz.case import Cases
 from tests.fuzz.pool import Pool
 from tests.fuzz.runs import write_runs
@@ -20,12 +22,20 @@ from tests.fuzz.runs import write_runs
 _LARGEST_BYTES = 8 << 30
 """Of a worker's addresses: what asks for more is told so instead of taking the machine's memory."""
 
+_CASES_PER_RECORD = 200
+"""Cases that a kill may lose."""
+
 
 def main(argv: list[str] | None = None) -> int:
     """0 where no case showed a fault."""
     args = _parse(argv)
     if args.worker_of:
         return _work(args)
+    if args.total:
+        print(
+            "\n".join(ledger.describe([done for file in args.total for done in ledger.read(file)]))
+        )
+        return 0
     if args.replay:
         saved = json.loads(args.replay.read_text())
         args.seed, args.case = saved["seed"], saved["number"]
@@ -40,7 +50,10 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="go on from this case")
+    parser.add_argument("--first", type=int, help="begin with this case")
+    parser.add_argument("--minutes", type=float, help="stop after this time")
+    parser.add_argument("--ledger", type=Path, help="add to this file, and go on where it ends")
+    parser.add_argument("--total", type=Path, nargs="+", help="add up these files, and do no case")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     parser.add_argument("--case", type=int, help="this case alone, asked of every reader")
@@ -58,6 +71,7 @@ def _work(args: argparse.Namespace) -> int:
     out = sys.stdout
     runs = {path.name: path for path in sorted(args.runs.iterdir())}
     cases = Cases(args.seed, runs, args.scratch)
+    gc.freeze()  # what stays is not searched for cycles after every case
 
     def say(message: dict[str, Any]) -> None:
         print(json.dumps(message), file=out, flush=True)
@@ -82,31 +96,46 @@ def _again(seed: int, number: int, root: Path, keep: Path | None) -> int:
 
 
 def _many(args: argparse.Namespace, root: Path) -> int:
-    last = args.first + args.cases
-    pool = Pool(args.seed, args.first, last, args.processes, root / "runs", root / "scratch")
-    began, done = time.monotonic(), 0
-    outcomes: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
-    for result in pool.results():
-        done += 1
-        outcomes.update(result["outcomes"].values())
-        if result["faults"]:
-            _save(result, args.failures)
-            faults.update(f"{fault['kind']} in {fault['target']}" for fault in result["faults"])
-        if done % 500 == 0:
-            print(f"{done} cases, {sum(faults.values())} faults", file=sys.stderr, flush=True)
-    took_s = time.monotonic() - began
-    asked = sum(outcomes.values())
-    print(
-        f"{done} cases from seed {args.seed} in {took_s:.0f} s: {asked} readings, "
-        f"{outcomes['answered']} answered, {outcomes['refused']} refused in a sentence, "
-        f"{sum(faults.values())} faults"
-    )
-    for name, count in faults.most_common():
+    """Cases until all are done or the time is over; what was done is on record."""
+    first = args.first
+    if first is None:
+        first = ledger.next_case(ledger.read(args.ledger), args.seed) if args.ledger else 0
+    last = first + args.cases
+    pool = Pool(args.seed, first, last, args.processes, root / "runs", root / "scratch")
+    commit = ledger.commit_of(Path(__file__).parent)
+    whole = ledger.Round(args.seed, first, first)
+    part = ledger.Round(args.seed, first, first, commit)
+    ended: dict[int, dict[str, Any]] = {}
+    began = part_began = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        for result in pool.results():
+            ended[result["number"]] = result
+            while whole.last in ended:  # processes end cases in another order
+                counted = ended.pop(whole.last)
+                now = time.monotonic()
+                whole.add(counted, now - began)
+                part.add(counted, now - part_began)
+                if counted["faults"]:
+                    _save(counted, args.failures)
+                if (part.last - part.first) == _CASES_PER_RECORD:
+                    print(f"case {whole.last}: {whole}", file=sys.stderr, flush=True)
+                    _record(args.ledger, part)
+                    part, part_began = ledger.Round(args.seed, part.last, part.last, commit), now
+            if args.minutes is not None and time.monotonic() - began > 60 * args.minutes:
+                break
+    pool.stop()
+    _record(args.ledger, part)
+    print(f"Seed {args.seed}, cases {first} to {whole.last - 1}, in {whole.took_s:.0f} s: {whole}")
+    for name, count in whole.faults.most_common():
         print(f"  {count} {name}")
-    if faults:
+    if whole.faults:
         print(f"Each is in {args.failures}: python -m tests.fuzz --replay FILE")
-    return 1 if faults else 0
+    return 1 if whole.faults else 0
+
+
+def _record(file: Path | None, done: ledger.Round) -> None:
+    if file is not None:
+        ledger.append(file, done)
 
 
 def _save(result: dict[str, Any], failures: Path) -> None:

@@ -20,14 +20,17 @@ from strategy_lab.profiles.errors import LabError
 from tests.fuzz.file_mutations import mutate_bytes, mutate_files
 from tests.fuzz.json_mutations import mutate_json
 from tests.fuzz.judge import silent_differences
+from tests.fuzz.loads import Loads
 from tests.fuzz.mutation import Mutation
 from tests.fuzz.parquet_mutations import mutate_parquet
 from tests.fuzz.requests import ask, request
-from tests.fuzz.targets import TARGETS, summary
+from tests.fuzz.targets import CHEAP, EXPENSIVE, QUICK, TARGETS, summary
 
 SHARE_OF_REQUESTS = 0.15
-NUM_TARGETS = 3
-"""Of every case, besides the summary: all of them would take ten times as long."""
+SHARE_OF_EXPENSIVE = 0.2
+"""Of the damaged runs, to be read by an expensive reader, too."""
+SHARE_OF_FRESH = 0.1
+"""Of the damaged runs, to be loaded anew by each reader, as by command lines."""
 MAX_BYTES = 2 << 30
 Watch = Callable[[str], None]
 """Is told what begins, so that a watchdog knows what hangs."""
@@ -66,7 +69,11 @@ class Cases:
         self._seed = seed
         self._runs = runs
         self._scratch = scratch
-        self._sound = {name: summary(path) for name, path in runs.items()}
+        self._loads = Loads()
+        for path in runs.values():
+            self._loads.keep(path)
+        with self._loads.shared():
+            self._sound = {name: summary(path) for name, path in runs.items()}
 
     def run(
         self, number: int, watch: Watch = lambda _target: None, *, every_target: bool = False
@@ -85,11 +92,13 @@ class Cases:
         name, mutations = self.make(rng)
         result.made = [f"run: {name}", *(mutation.text for mutation in mutations)]
         run = self._scratch / "run"
-        self._summarise(name, mutations, run, result, watch)
-        names = list(TARGETS)
-        for target in names if every_target else rng.sample(names, NUM_TARGETS):
-            with _guarded(result, target, watch):
-                TARGETS[target](run, self._runs[name])
+        targets = list(TARGETS) if every_target else _readers(rng)
+        is_fresh = rng.random() < SHARE_OF_FRESH
+        with contextlib.nullcontext() if is_fresh else self._loads.shared():
+            self._summarise(name, mutations, run, result, watch)
+            for target in targets:
+                with _guarded(result, target, watch):
+                    TARGETS[target](run, self._runs[name])
         return result
 
     def make(self, rng: random.Random) -> tuple[str, list[Mutation]]:
@@ -112,6 +121,13 @@ class Cases:
                     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
                     text = "; ".join(found[:5]) + more
                     result.faults.append(Fault("summary", "silent", text))
+
+
+def _readers(rng: random.Random) -> list[str]:
+    """The quick readers, one of the cheap ones, and for some cases one of the expensive ones."""
+    expensive = rng.choice(EXPENSIVE)
+    chosen = [*QUICK, rng.choice(CHEAP)]
+    return [*chosen, expensive] if rng.random() < SHARE_OF_EXPENSIVE else chosen
 
 
 def _mutate(run: Path, others: Path, rng: random.Random) -> Mutation:

@@ -17,7 +17,7 @@ import psutil
 
 HANG_CPU_S = 10.0
 HANG_WALL_S = 60.0
-"""A busy machine may hold a reader up: it hangs after so much of its own time, or after this."""
+"""Without the time in which the process waited for a processor: a busy machine may hold it up."""
 MAX_BYTES = 2 << 30
 _LOOK_EVERY_S = 0.5
 Message = dict[str, Any]
@@ -41,6 +41,7 @@ class Pool:
         self._seed, self._runs, self._scratch = seed, runs, scratch
         self._shares = [_Share(first + i, last, processes) for i in range(processes)]
         self._messages: queue.Queue[Message | None] = queue.Queue()
+        self._workers: dict[int, _Worker] = {}
 
     def results(self) -> Iterator[Message]:
         """Every case once, in the order in which they end."""
@@ -58,10 +59,17 @@ class Pool:
             else:
                 yield message
 
+    def stop(self) -> None:
+        """End the processes."""
+        for share in self._shares:
+            share.next_case = share.last_case
+        for worker in self._workers.values():
+            worker.kill()
+
     def _drive(self, number: int, share: _Share) -> None:
         """Start the share's process, and a new one after each case that ended it."""
         while share.next_case < share.last_case:
-            worker = _Worker(self._command(number, share))
+            worker = self._workers[number] = _Worker(self._command(number, share))
             fault = worker.watch(self._take(share))
             if fault is not None:
                 case = {"seed": self._seed, "number": share.next_case, "made": worker.made}
@@ -107,21 +115,25 @@ class _Worker:
             self._lines.put(line)
         self._lines.put(None)
 
+    def kill(self) -> None:
+        self._process.kill()
+
     def watch(self, take: Any) -> Message | None:
         """Until it ends: None where it did all its cases, else the fault that ended it."""
-        began, cpu = time.monotonic(), self._cpu_s()
+        began, cpu, held_up = time.monotonic(), self._cpu_s(), self._held_up_s()
         while True:
             try:
                 line = self._lines.get(timeout=_LOOK_EVERY_S)
             except queue.Empty:
-                reason = self._reason(time.monotonic() - began, self._cpu_s() - cpu)
+                wall_s = time.monotonic() - began - (self._held_up_s() - held_up)
+                reason = self._reason(wall_s, self._cpu_s() - cpu)
                 if reason is not None:
                     return self._end(*reason)
                 continue
             if line is None:
                 return self._ended()
             message = json.loads(line)
-            began, cpu = time.monotonic(), self._cpu_s()
+            began, cpu, held_up = time.monotonic(), self._cpu_s(), self._held_up_s()
             if "target" in message:
                 self._target = message["target"]
             else:
@@ -133,6 +145,13 @@ class _Worker:
         except psutil.Error:
             return 0.0
         return float(times.user + times.system)
+
+    def _held_up_s(self) -> float:
+        """How long the process has waited for a processor; 0 where the system does not say."""
+        try:
+            return int(Path(f"/proc/{self._process.pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):
+            return 0.0
 
     def _reason(self, wall_s: float, cpu_s: float) -> tuple[str, str] | None:
         try:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import parse_spec
 from strategy_lab.profiles.user_input.text import TextError, parse_json, parse_yaml
+from tests.fuzz import ledger
 from tests.fuzz.case import Cases
 from tests.fuzz.judge import silent_differences
 from tests.fuzz.runs import write_runs
@@ -83,3 +84,24 @@ def test_another_number_without_a_note_is_a_fault() -> None:
     assert not silent_differences(sound, summary(None), (), ())
     assert not silent_differences(sound, summary(18.0), (), ("a line was left out",))
     assert not silent_differences(sound, summary(18.0, "incomplete"), (), ())
+
+
+def test_rounds_go_on_where_the_last_ended_and_add_up(tmp_path: Path) -> None:
+    file = tmp_path / "rounds.jsonl"
+    fault = {"kind": "hang", "target": "sql"}
+    for first, faults in ((0, []), (2, [fault])):
+        assert ledger.next_case(ledger.read(file), 5) == first
+        done = ledger.Round(5, first, first, "abc")
+        done.add({"outcomes": {"summary": "answered"}, "faults": []}, 30.0)
+        done.add({"outcomes": {"sql": "refused"}, "faults": faults}, 60.0)
+        ledger.append(file, done)
+    rounds = ledger.read(file)
+    said = "4 cases: 4 readings, 2 answered, 2 refused in a sentence, 1 faults"
+    assert ledger.describe(rounds) == [
+        f"abc: {said}",
+        f"in all {said} in 2 minutes",
+        "  1 hang in sql",
+    ]
+    assert ledger.next_case(rounds, 6) == 0
+    with pytest.raises(ValueError, match="twice"):
+        ledger.describe([*rounds, rounds[0]])

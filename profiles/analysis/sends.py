@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
-from strategy_lab.profiles.tables.sql import run_query
+from strategy_lab.profiles.tables.columns import Ints, ints, of_segment
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -28,40 +32,46 @@ class Send:
     bytes_source: str | None
 
 
-_SENDS = """
-    select tensor, send_device, recv_device, count(*) as num, avg(bytes) as bytes,
-           avg(duration_ms) filter (step in ({typical})) as duration_ms,
-           any_value(source) as source,
-           any_value(bytes_source) as bytes_source
-    from transfers where segment = {segment}
-    group by tensor, send_device, recv_device
-    order by num * coalesce(avg(bytes), 0) desc, num desc, tensor, send_device, recv_device
-"""
-_STEPS = "select count(distinct step) as num from {table} where segment = {segment}"
+_WAY = ("tensor", "send_device", "recv_device")
 
 
 def sends(profile: Profile, segment: int) -> tuple[Send, ...]:
     """The sends of a segment's captured steps, the largest traffic first."""
-    steps = typical_captured_steps(profile, segment).tolist()
-    typical = ", ".join(map(str, steps)) or "null"
-    query = _SENDS.format(segment=int(segment), typical=typical)
-    rows = run_query(profile, query).to_pylist()
-    if not rows:
+    rows = of_segment(profile.table("transfers"), segment)
+    if not rows.num_rows:
         return ()
-    num_steps = max(
-        int(run_query(profile, _STEPS.format(table=table, segment=int(segment)))["num"][0].as_py())
-        for table in ("replica_steps", "transfers")
-    )
-    return tuple(
+    captured = (rows, of_segment(profile.table("replica_steps"), segment))
+    num_steps = max(len(np.unique(ints(table, "step"))) for table in captured)
+    found = [
         Send(
             tensor=row["tensor"] or "",
             send_device=row["send_device"] or "",
             recv_device=row["recv_device"] or "",
-            per_step=row["num"] / num_steps,
-            bytes=row["bytes"],
-            duration_ms=row["duration_ms"],
-            source=row["source"],
-            bytes_source=row["bytes_source"],
+            per_step=row["count_all"] / num_steps,
+            bytes=row["bytes_mean"],
+            duration_ms=row["duration_ms_mean"],
+            source=row["source_first"],
+            bytes_source=row["bytes_source_first"],
         )
-        for row in rows
-    )
+        for row in _by_way(rows, typical_captured_steps(profile, segment))
+    ]
+    return tuple(sorted(found, key=_by_traffic))
+
+
+def _by_way(rows: pa.Table, typical: Ints) -> list[dict[str, Any]]:
+    """The sums of the rows by tensor and devices; the duration is that of the typical steps."""
+    of_typical = pc.is_in(rows["step"], pa.array(typical, rows.schema.field("step").type))
+    columns = {name: rows[name].cast(pa.string()) for name in (*_WAY, "source", "bytes_source")}
+    columns["bytes"] = rows["bytes"]
+    columns["duration_ms"] = pc.if_else(of_typical, rows["duration_ms"], None)
+    sums = [([], "count_all"), ("bytes", "mean"), ("duration_ms", "mean")]
+    first = [(name, "first") for name in ("source", "bytes_source")]
+    # Without threads: `first` needs the order of the rows.
+    grouped = pa.table(columns).group_by(_WAY, use_threads=False)
+    found: list[dict[str, Any]] = grouped.aggregate([*sums, *first]).to_pylist()
+    return found
+
+
+def _by_traffic(send: Send) -> tuple[float, float, str, str, str]:
+    traffic = send.per_step * (send.bytes or 0)
+    return -traffic, -send.per_step, send.tensor, send.send_device, send.recv_device

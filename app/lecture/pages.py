@@ -6,8 +6,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from strategy_lab.profiles.exports.content_policy import content_policy
-from strategy_lab.profiles.exports.report.markup import Markup, join, tag
+from strategy_lab.profiles.reporting.document import content_policy, page
 
 
 @cache
@@ -22,17 +21,8 @@ def document(name: str, title: str, *also: str) -> tuple[str, str]:
     script = f"{elements.replace('export function', 'function')}\n{own}"
     shared = (here / "lecture" / "shared.css").read_text(encoding="utf-8")
     style = shared + (here / "lecture" / f"{name}.css").read_text(encoding="utf-8")
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", title),
-        tag("style", Markup(style)),
-    )
-    body = join(tag("main", id="page"), tag("script", Markup(script), type="module"))
-    page = tag("html", tag("head", head), tag("body", body), lang="en")
+    shown = page(title, style, script, policy="", main="page", is_served=True)
     policy = content_policy(style, script, *also)
     if also:  # a frame has the page's policy, too, and these scripts set styles of elements
         policy = re.sub("style-src [^;]+", "style-src 'unsafe-inline'", policy)
-    return f"<!DOCTYPE html>\n{page}\n", f"{policy}; connect-src 'self'; img-src data:"
+    return shown, f"{policy}; connect-src 'self'; img-src data:"

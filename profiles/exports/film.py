@@ -9,10 +9,9 @@ from pathlib import Path
 import msgspec
 
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports.content_policy import content_policy
 from strategy_lab.profiles.exports.format import Format
-from strategy_lab.profiles.exports.report.markup import Markup, join, json_block, tag
 from strategy_lab.profiles.film import Scene, film_steps, make_scene, usual_step, why_no_film
+from strategy_lab.profiles.reporting.document import content_policy, page
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, SERVING_COLOURS
 from strategy_lab.profiles.tables.store import Profile
 
@@ -25,26 +24,25 @@ def film_page(scene: Scene, *, theme: str = "auto") -> str:
     data = msgspec.to_builtins(scene) | {
         "colours": SERVING_COLOURS | PHASE_COLOURS,
     }
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=content_policy(style, script)),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", f"{scene.run}: step {scene.step} as a film"),
-        tag("style", style),
+    return page(
+        f"{scene.run}: step {scene.step} as a film",
+        style,
+        script,
+        policy=content_policy(style, script),
+        theme=theme,
+        main="film",
+        data_id="scene",
+        data=data,
     )
-    body = join(tag("main", id="film"), json_block("scene", data), tag("script", script))
-    document = tag("html", tag("head", head), tag("body", body), lang="en", data_theme=theme)
-    return f"<!DOCTYPE html>\n{document}\n"
 
 
 @cache
-def _assets() -> tuple[Markup, Markup]:
+def _assets() -> tuple[str, str]:
     """Return the style and the script; its files share one scope."""
     here = files("strategy_lab.profiles.film") / "assets"
     scripts = "\n".join((here / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     style = (here / "film.css").read_text(encoding="utf-8")
-    return Markup(style), Markup(f'"use strict";\n(() => {{\n{scripts}\n}})();')
+    return style, f'"use strict";\n(() => {{\n{scripts}\n}})();'
 
 
 def film_script() -> str:

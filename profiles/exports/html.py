@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_lab.profiles.exports.format import Format
-from strategy_lab.profiles.exports.report.about import definitions, environment
-from strategy_lab.profiles.exports.report.communication import communication
-from strategy_lab.profiles.exports.report.cores import core_times
 from strategy_lab.profiles.exports.report.facts import gather
-from strategy_lab.profiles.exports.report.headline import ending
 from strategy_lab.profiles.exports.report.memory import memory
-from strategy_lab.profiles.exports.report.overview import overview
-from strategy_lab.profiles.exports.report.page import render
-from strategy_lab.profiles.exports.report.placement import placements
-from strategy_lab.profiles.exports.report.processes import processes
-from strategy_lab.profiles.exports.report.replicas import replicas
-from strategy_lab.profiles.exports.report.serving import serving
+from strategy_lab.profiles.exports.report.overview import ending, overview
+from strategy_lab.profiles.exports.report.page import report_page
 from strategy_lab.profiles.exports.report.steps import steps
+from strategy_lab.profiles.exports.report.tabled import (
+    communication,
+    core_times,
+    definitions,
+    environment,
+    placements,
+    processes,
+    replicas,
+    serving,
+)
 from strategy_lab.profiles.exports.report.timeline import timeline
 from strategy_lab.profiles.tables.store import Profile
 
@@ -33,6 +35,7 @@ _SECTIONS = (
     memory,
     processes,
     environment,
+    definitions,
 )
 
 
@@ -41,7 +44,7 @@ def report(profile: Profile) -> str:
     facts = gather(profile)
     found = [section for make in _SECTIONS if (section := make(facts)) is not None]
     footer = f"Strategy Lab report of {profile.name}: {ending(facts)}"
-    return render(f"{profile.name}: report", profile.name, [*found, definitions()], footer)
+    return report_page(profile.name, found, facts, footer)
 
 
 def _write(profile: Profile, path: Path) -> None:

@@ -1,4 +1,4 @@
 """The sections of the HTML report; `profiles.exports.html` puts them together.
 
-A section formats answers of `analysis`. It computes no figure.
+A section takes its figures from `analysis` and computes none; its template shows them.
 """

@@ -1,14 +1,27 @@
-"""The facts of a run that all sections use, computed once."""
+"""The facts of a run that all sections use, computed once, and what a section consists of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
 from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the report. The template `KEY.html` shows it."""
+
+    key: str
+    title: str
+    shown: dict[str, Any] = field(default_factory=dict)
+    """The values for the template, beside the run's `facts`."""
+    charts: dict[str, Any] = field(default_factory=dict)
+    """The charts' data for the script, by the name of their place."""
+    timeline: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,11 @@ class RunFacts:
         """Display names of the run's processes, by number."""
         return self.profile.process_titles
 
+    def title(self, item: Facts) -> str:
+        """Return a title like `Segment 1: mirrored ×4`."""
+        segment = item.segment
+        return f"Segment {segment.segment}: {segment.strategy} ×{segment.num_replicas}"
+
     def device(self, full: str | None) -> str:
         return self.device_names.get(full, full) if full else "no device"
 
@@ -44,8 +62,3 @@ def gather(profile: Profile) -> RunFacts:
             devices |= {traffic.send_device, traffic.recv_device}
     devices |= set(profile.table("placement")["device"].drop_null().unique().to_pylist())
     return RunFacts(profile, segments, short_names(sorted(devices)))
-
-
-def title_of(segment: SegmentOpened) -> str:
-    """Return a title like `segment 1: mirrored ×4`."""
-    return f"Segment {segment.segment}: {segment.strategy} ×{segment.num_replicas}"

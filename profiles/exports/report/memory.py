@@ -9,18 +9,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
-from strategy_lab.profiles.exports.report.facts import RunFacts
-from strategy_lab.profiles.exports.report.markup import join
-from strategy_lab.profiles.exports.report.section import (
-    Section,
-    chart,
-    formulas,
-    name,
-    note,
-    quantity,
-    table,
-)
-from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.reporting.downsample import Series, series
 from strategy_lab.profiles.reporting.palette import GREY, replica_colour
 from strategy_lab.profiles.tables.columns import Floats, floats
@@ -38,7 +27,7 @@ def memory(facts: RunFacts) -> Section | None:
         return None
     used = memory_use(facts.profile)
     if not used:
-        return Section("memory", "Memory", note("Unavailable: no memory was sampled in this run."))
+        return Section("memory", "Memory", {"used": []})
     names = [memory_of(item.worker, facts.device(item.device), facts.titles) for item in used]
     samples = facts.profile.table("memory")
     curves = [_samples(samples, item) for item in used]
@@ -51,15 +40,13 @@ def memory(facts: RunFacts) -> Section | None:
             "series": _lines(names, curves) if len(used) <= FEW else _spread(names, curves),
         }
     }
-    body = join(
-        chart("memory", "Memory in use over steps"),
-        note(f"The band covers the range of all {len(used)} devices and processes.")
-        if len(used) > FEW
-        else None,
-        _table(names, used),
-        formulas("bytes_in_use", "peak_bytes"),
-    )
-    return Section("memory", "Memory", body, drawn)
+    shown = {
+        "used": [
+            (whose, item, counted_by(item.source)) for whose, item in zip(names, used, strict=True)
+        ],
+        "is_spread": len(used) > FEW,
+    }
+    return Section("memory", "Memory", shown, drawn)
 
 
 def _lines(names: list[str], curves: list[Curve]) -> list[Series]:
@@ -96,26 +83,3 @@ def _samples(samples: pa.Table, item: DeviceMemory) -> Curve:
         )
     )
     return floats(own, "step"), floats(own, "bytes_in_use")
-
-
-def _table(names: list[str], used: tuple[DeviceMemory, ...]) -> Any:
-    rows = [
-        (
-            name(whose),
-            quantity(units.size(item.last_bytes), item.last_bytes),
-            quantity(units.size(item.peak_bytes), item.peak_bytes),
-            quantity(units.size(item.growth_bytes_per_step), item.growth_bytes_per_step),
-            "keeps growing" if item.is_growing else "steady",
-            counted_by(item.source),
-        )
-        for whose, item in zip(names, used, strict=True)
-    ]
-    heads = (
-        "Memory of",
-        ("In use at the end", "bytes_in_use"),
-        ("Peak", "peak_bytes"),
-        "Growth per step",
-        "Trend",
-        "Counted by",
-    )
-    return table("Memory over the whole run", heads, rows)

@@ -3,64 +3,95 @@
 from __future__ import annotations
 
 from strategy_lab.profiles.analysis.cost import cost_text
-from strategy_lab.profiles.analysis.findings import Finding, findings, ranked
-from strategy_lab.profiles.exports.report.facts import RunFacts, title_of
-from strategy_lab.profiles.exports.report.headline import heading
-from strategy_lab.profiles.exports.report.key_numbers import key_numbers
-from strategy_lab.profiles.exports.report.markup import Markup, join, tag
-from strategy_lab.profiles.exports.report.section import Section
-from strategy_lab.profiles.exports.report.segments import segment_table
+from strategy_lab.profiles.analysis.efficiency import scaling
+from strategy_lab.profiles.analysis.findings import Facts, Finding, findings, ranked
+from strategy_lab.profiles.analysis.headline import Strong, headline
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.exports.report.facts import RunFacts, Section
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.units import MISSING
 from strategy_lab.profiles.run.events import Failed, Note
+
+_ENDINGS = {
+    "finished": "finished",
+    "stopped": "was stopped",
+    "running": "is still running",
+    "failed": "failed",
+    "incomplete": "was cut off",
+}
+MAX_REASON = 300
+MAX_DETAIL = 20_000
 
 
 def overview(facts: RunFacts) -> Section:
-    """Return the section: headline, problems if any, key numbers, findings, segments."""
-    state = facts.profile.status.state
-    parts = [
-        tag("span", state, class_=f"status {state}"),
-        heading(facts),
-        _alert(facts),
-        key_numbers(facts.longest) if facts.longest and facts.longest.steps.count else None,
-        _findings(facts),
-        segment_table(facts) if len(facts.segments) > 1 else None,
-    ]
-    return Section("overview", "Overview", join(*parts))
+    """Return the section: headline, problems if any, key numbers, findings, segments.
+
+    Headline and key numbers are of the longest segment.
+    """
+    longest = facts.longest if facts.longest and facts.longest.steps.count else None
+    parts = headline(facts.profile, longest) if longest else ()
+    details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
+    shown = {
+        "headline": [(part, isinstance(part, Strong)) for part in parts],
+        "ending": ending(facts),
+        "alerts": _alerts(facts),
+        "detail": details[-1][:MAX_DETAIL] if details else "",
+        "numbers": key_numbers(longest) if longest else (),
+        "findings": _findings(facts),
+        "scaling": {item.segment.segment: _scaling(facts, item) for item in facts.segments},
+        "carried": {item.segment.segment: _carried(item) for item in facts.segments},
+    }
+    return Section("overview", "Overview", shown)
 
 
-def _alert(facts: RunFacts) -> Markup | None:
-    """Return the run's warnings, what cannot be read of it, and the details of a failure."""
-    notes = facts.profile.events(Note)
-    lines = [note.message for note in notes if note.level == "warning"]
+def ending(facts: RunFacts) -> str:
+    """Return how the run ended, after how many steps, and the segment of the key numbers."""
+    status, longest = facts.profile.status, facts.longest
+    reason = f": {status.message[:MAX_REASON].rstrip('.')}" if status.message else ""
+    if longest is None or not longest.steps.count:
+        return f"The run {_ENDINGS[status.state]} before its first step was done{reason}."
+    steps = units.counted(sum(item.steps.count for item in facts.segments), "step")
+    several = len(facts.segments) > 1
+    number = longest.segment.segment
+    which = f" Sentence and numbers are of segment {number} of {len(facts.segments)}."
+    return f"The run {_ENDINGS[status.state]} after {steps}{reason}.{which if several else ''}"
+
+
+def _alerts(facts: RunFacts) -> list[str]:
+    """Return the run's warnings, and what cannot be read of it."""
+    lines = [note.message for note in facts.profile.events(Note) if note.level == "warning"]
     lines += facts.profile.notes
     lines += [error for item in facts.segments for error in item.capture.errors]
-    shown = [tag("p", line) for line in dict.fromkeys(lines) if line]
-    details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
-    if details:
-        shown.append(tag("details", tag("summary", "Details"), tag("pre", details[-1][:20_000])))
-    return tag("div", *shown, class_="alert", role="note") if shown else None
+    return [line for line in dict.fromkeys(lines) if line]
 
 
-def _findings(facts: RunFacts) -> Markup | None:
-    """Return every finding, ranked; one that holds for several segments is listed once."""
-    titles = {item.segment.segment: title_of(item.segment) for item in facts.segments}
+def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
+    """Return every finding, ranked, with its cost and, if the run has several, its segments."""
+    titles = {item.segment.segment: facts.title(item) for item in facts.segments}
     found: dict[tuple[str, str], list[Finding]] = {}
     for finding in ranked([one for item in facts.segments for one in findings(item)]):
         found.setdefault((finding.sentence, finding.advice), []).append(finding)
-    if not found:
-        return None
-    several = len(facts.segments) > 1
-    rows = [
-        tag(
-            "li",
-            tag("span", f"{_where(same, titles)}: ", class_="quiet") if several else None,
-            tag("b", f"{cost_text(same[0].cost)}: "),
-            sentence,
-            tag("span", f" {advice}", class_="quiet"),
-        )
-        for (sentence, advice), same in found.items()
+    several = len(titles) > 1
+    return [
+        (same[0], cost_text(same[0].cost), [titles[n] for n in numbers] if several else [])
+        for same in found.values()
+        if (numbers := sorted({item.segment for item in same}))
     ]
-    return join(tag("h3", "Findings and advice"), tag("ul", *rows, class_="found"))
 
 
-def _where(same: list[Finding], titles: dict[int, str]) -> str:
-    return "; ".join(titles[number] for number in sorted({item.segment for item in same}))
+def _scaling(facts: RunFacts, item: Facts) -> str:
+    """Return the strong or weak scaling efficiency relative to the first segment."""
+    base = facts.segments[0]
+    found = scaling((base.segment, base.steps), (item.segment, item.steps))
+    if item is base or found is None or found.base_replicas == found.num_replicas:
+        return MISSING
+    return f"{found.kind}, {units.share(found.efficiency)}"
+
+
+def _carried(facts: Facts) -> str:
+    """Return whether model and optimizer state were carried over exactly, by their checksums."""
+    before, after = facts.segment.state_checksum_before, facts.segment.state_checksum_after
+    if before is None or after is None:
+        return MISSING
+    how = f", {facts.segment.moved}" if facts.segment.moved else ""
+    return f"carried over exactly{how}" if before == after else f"differs{how}"

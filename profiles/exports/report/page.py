@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from strategy_lab.profiles.exports.content_policy import content_policy
-from strategy_lab.profiles.exports.report.markup import Markup, join, json_block, tag
-from strategy_lab.profiles.exports.report.section import Section
+from markupsafe import Markup
+
+from strategy_lab.profiles.exports.report.facts import RunFacts, Section
+from strategy_lab.profiles.reporting.document import content_policy, render
 from strategy_lab.profiles.reporting.palette import (
     PHASE_COLOURS,
     SERIES_COLOUR,
@@ -22,51 +23,30 @@ _FIRST_SCRIPT = "theme.js"
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "charts.js", "timeline.js", "tables.js")
 
 
-def render(title: str, run: str, sections: Sequence[Section], footer: str) -> str:
+def report_page(run: str, sections: Sequence[Section], facts: RunFacts, footer: str) -> str:
     """Return the whole document."""
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy()),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", _style()),
-        tag("script", _first_script()),
+    return render(
+        "exports/report/templates/report.html",
+        title=f"{run}: report",
+        run=run,
+        sections=sections,
+        facts=facts,
+        footer=footer,
+        policy=policy(),
+        style=_style(),
+        first_script=_first_script(),
+        script=_scripts(),
+        data_id="report-data",
+        data={
+            "charts": {key: chart for section in sections for key, chart in section.charts.items()},
+            "timeline": next((s.timeline for s in sections if s.timeline), None),
+        },
     )
-    data = {
-        "charts": {key: chart for section in sections for key, chart in section.charts.items()},
-        "timeline": next((s.timeline for s in sections if s.timeline), None),
-    }
-    body = join(
-        tag("a", "Skip to the report", href="#overview", class_="skip"),
-        _top(run, sections),
-        tag("main", *map(_section, sections), tag("footer", footer)),
-        json_block("report-data", data),
-        tag("script", _scripts()),
-    )
-    document = tag("html", tag("head", head), tag("body", body), lang="en")
-    return f"<!DOCTYPE html>\n{document}\n"
 
 
 def policy() -> str:
     """Return the content security policy of every report: its own style and scripts, no request."""
     return content_policy(_style(), _first_script(), _scripts())
-
-
-def _top(run: str, sections: Sequence[Section]) -> Markup:
-    links = [tag("a", item.title, href=f"#{item.key}") for item in sections]
-    return tag(
-        "header",
-        tag("span", run, class_="run", title=run),
-        tag("nav", *links, aria_label="Sections"),
-        tag("button", "Light / dark", id="theme", type="button", hidden=True),
-        class_="top",
-    )
-
-
-def _section(section: Section) -> Markup:
-    heading = tag("h2", section.title) if section.key != "overview" else None
-    return tag("section", heading, section.body, id=section.key, aria_label=section.title)
 
 
 @cache

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.exports.report.facts import RunFacts
-from strategy_lab.profiles.exports.report.markup import Markup, join, tag
-from strategy_lab.profiles.exports.report.section import Section, chart, formulas, note
+from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.downsample import Series, series, usual_distance
 from strategy_lab.profiles.tables.columns import Floats, Ints
 
 THROUGHPUT_POINTS = 400
-NO_LOSS = "Unavailable: no step recorded a finite loss."
 
 
 def steps(facts: RunFacts) -> Section | None:
@@ -54,21 +51,8 @@ def steps(facts: RunFacts) -> Section | None:
             "y_label": "loss",
             "series": [{"label": "loss", **loss}],
         }
-    parts = [
-        _titled("Step time", chart("wall", "Step time over steps", height=260), wide=True),
-        _titled("Throughput", chart("throughput", "Examples per second over steps")),
-        _titled("Loss", chart("loss", "Loss over steps") if has_loss else note(NO_LOSS)),
-    ]
-    body = join(
-        tag("div", *parts, class_="charts"),
-        note(_about_wall(timed, wall)),
-        formulas("step_time", "throughput"),
-    )
-    return Section("steps", "Steps", body, charts)
-
-
-def _titled(title: str, content: Markup, *, wide: bool = False) -> Markup:
-    return tag("div", tag("h3", title), content, class_="wide" if wide else None)
+    shown = {"has_loss": has_loss, "about": _about_wall(timed, wall)}
+    return Section("steps", "Steps", shown, charts)
 
 
 def segment_marks(timed: list[Facts]) -> list[dict[str, Any]]:

@@ -12,19 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.exports.report.facts import RunFacts
-from strategy_lab.profiles.exports.report.markup import Markup, join, tag
-from strategy_lab.profiles.exports.report.section import Section, legend, note
+from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.exports.report.spans import Packed, pack_spans
-from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.tables.columns import ints
 from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
 MAX_STEPS = 20
 """Steps of one stretch; with more steps, spans would be too narrow to see."""
-
-PHASES = ("compute", "delay", "wait", "transfer", "input", "other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +47,15 @@ def timeline(facts: RunFacts) -> Section | None:
     spans = facts.profile.table("spans")
     found = stretches(facts, spans)
     if not found:
-        missing = "Unavailable: this run has no capture window. Run more steps, or every one."
-        return Section("timeline", "Timeline", note(missing))
+        return Section("timeline", "Timeline", {"titles": []})
     shown = choose(found)
     packed = pack_spans(facts, lay_out(facts.profile), [item.steps for item in shown])
     slowest = max(range(len(shown)), key=lambda index: shown[index].mean_ms)
     data = packed.document | {"first": slowest}
     titles = [f"{item.title} ({item.mean_ms:.3g} ms a step)" for item in shown]
-    body = _body(titles, slowest, _about(found, shown, packed))
-    return Section("timeline", "Timeline", body, timeline=data)
+    about = _about(found, shown, packed)
+    values = {"titles": titles, "first": slowest, "about": about}
+    return Section("timeline", "Timeline", values, timeline=data)
 
 
 def stretches(facts: RunFacts, spans: pa.Table) -> list[Stretch]:
@@ -129,46 +124,3 @@ def _about(found: list[Stretch], shown: list[Stretch], packed: Packed) -> str:
         "Times are in the first worker's clock, as far as the offsets of the others are known."
     )
     return " ".join(parts)
-
-
-def _body(titles: list[str], first: int, about: str) -> Markup:
-    options = [
-        tag("option", title, value=index, selected=index == first)
-        for index, title in enumerate(titles)
-    ]
-    buttons = [
-        tag("button", text, type="button", data_timeline=key, aria_label=label)
-        for text, key, label in (
-            ("+", "+", "Zoom in"),
-            ("−", "-", "Zoom out"),
-            ("◂ step", "PageUp", "Previous step"),
-            ("step ▸", "PageDown", "Next step"),
-            ("All", "Home", "Show all"),
-        )
-    ]
-    picker = tag("select", *options, id="timeline-stretch", aria_label="Captured steps shown")
-    help_text = (
-        "Drag to pan, Ctrl and wheel or double-click to zoom. Keys: arrows pan and change lane, "
-        "+ and − zoom, 0 shows all, Page Up and Down go by steps, n and p by spans."
-    )
-    canvas = tag(
-        "canvas",
-        tabindex="0",
-        role="application",
-        aria_label="Timeline of op spans per replica",
-        aria_describedby="timeline-help",
-    )
-    return join(
-        legend((phase, phase_name(phase)) for phase in PHASES),
-        tag("div", picker, *buttons, class_="tools"),
-        tag(
-            "div",
-            canvas,
-            tag("div", class_="tip", hidden=True),
-            id="timeline-view",
-            class_="timeline",
-        ),
-        tag("p", id="timeline-said", class_="selected", aria_live="polite"),
-        tag("p", help_text, id="timeline-help", class_="note tools"),
-        note(about),
-    )

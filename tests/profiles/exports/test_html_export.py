@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_every_section_and_every_chart(straggling: Profile, target: Path) -> Non
 
 def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) -> None:
     text = _section(_report(straggling, target), "definitions")
-    unescaped = text.replace("&#x27;", "'").replace("&amp;", "&").replace("&gt;", ">")
+    unescaped = html.unescape(text)
     for item in DEFINITIONS.values():
         assert item.label in unescaped
         assert " ".join(item.formula.split()) in unescaped
@@ -76,7 +77,7 @@ def test_nothing_is_fetched_and_only_these_scripts_run(straggling: Profile, targ
         r"\s(src|srcset|style|on\w+)=", re.sub(r"<script.*?</script>", "", report, flags=re.DOTALL)
     )
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', report)[1]
-    policy = policy.replace("&#x27;", "'")
+    policy = html.unescape(policy)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
     for content in re.findall(r"<(?:script|style)>(.*?)</(?:script|style)>", report, re.DOTALL):

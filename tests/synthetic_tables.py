@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strategy_lab.profiles.capture.exposed import exposed_columns
 from strategy_lab.profiles.run.injected_delay import OP
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 from tests.synthetic_recipe import core_devices
@@ -58,6 +59,12 @@ def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
         "causes": [{**_key(made, i, None), **row} for i in steps for row in made.recipe.causes],
         "input_stages": [{**_key(made, i, None), **STAGE} for i in steps],
     }
+    captured = rows["replica_steps"]
+    numbers = (np.array([row[name] for row in captured], np.int64) for name in ("step", "replica"))
+    spans = pa.Table.from_pylist(rows["spans"], schema=TABLES["spans"])
+    for name, lengths in exposed_columns(spans, *numbers).items():
+        for row, length in zip(captured, lengths.tolist(), strict=True):
+            row[name] = length
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:
             _write(path / f"{name}.parquet", name, rows[name])

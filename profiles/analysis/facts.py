@@ -82,7 +82,7 @@ class Facts:
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
-        """Read when first asked for: the spans take longer than everything else together."""
+        """Read when first asked for: runs of earlier versions need all spans for it."""
         return self.read_overlaps()
 
     @property

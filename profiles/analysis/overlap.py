@@ -1,7 +1,8 @@
 """How much of the communication hides behind compute?
 
-Per replica, over interval unions of its spans (HTA's definition):
-overlap = |comm and compute| / |comm|; exposed = |comm without compute|.
+Per replica: overlap = |comm and compute| / |comm|; exposed = |comm without compute|. Captures write
+the lengths of each step into `replica_steps`; in runs of earlier versions and in imported profiles
+they are derived from the spans, which takes longer than everything else on a page.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
-from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.capture.exposed import SPAN_COLUMNS, exposed_communication
 from strategy_lab.profiles.tables.columns import (
-    Bools,
+    Floats,
     Ints,
     distinct,
+    floats,
     ints,
     is_one_of,
     of_segment,
@@ -24,9 +26,6 @@ from strategy_lab.profiles.tables.columns import (
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
-
-COMMUNICATION = ("collective", "transfer", "wait")
-_COLUMNS = ("segment", "step", "replica", "category", "start_ns", "duration_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +41,43 @@ class Overlap:
 
 def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
     """The overlap of every replica that has spans in the segment; empty without any window."""
-    rows = of_segment(profile.table("spans").select(_COLUMNS), segment)
-    step, replicas = ints(rows, "step"), ints(rows, "replica")
     typical = typical_captured_steps(profile, segment)
-    counts = np.isin(step, typical) if typical.size else np.ones(len(step), np.bool_)
-    start = ints(rows, "start_ns")
-    spans = start, start + ints(rows, "duration_ns")
-    kinds = (is_one_of(rows, "category", names) for names in (COMMUNICATION, ("compute",)))
-    comm, compute = (counts & is_kind for is_kind in kinds)
+    replica, comm_ms, exposed_ms = _recorded(profile, segment, typical) or _of_spans(
+        profile, segment, typical
+    )
     found = []
-    for replica in distinct(replicas[counts & (replicas >= 0)])[0].tolist():
-        own = replicas == replica
-        num_steps = len(distinct(step[own & counts])[0])
-        parts = (_covered(spans, own & is_kind) for is_kind in (comm, compute))
-        found.append(_of_replica(replica, num_steps, *parts))
+    for number in distinct(replica)[0].tolist():
+        own = replica == number
+        comm, exposed = float(comm_ms[own].sum()), float(exposed_ms[own].sum())
+        num_steps = int(own.sum())
+        found.append(
+            Overlap(
+                replica=number,
+                num_steps=num_steps,
+                communication_ms=comm / num_steps,
+                exposed_ms=exposed / num_steps,
+                overlap=max(comm - exposed, 0.0) / comm if comm else None,
+            )
+        )
     return tuple(found)
 
 
-def _of_replica(replica: int, num_steps: int, comm: Intervals, compute: Intervals) -> Overlap:
-    comm_ns, compute_ns, either_ns = _length(comm), _length(compute), _length(comm | compute)
-    both_ns = comm_ns + compute_ns - either_ns
-    return Overlap(
-        replica=replica,
-        num_steps=num_steps,
-        communication_ms=comm_ns / num_steps / 1e6,
-        exposed_ms=(comm_ns - both_ns) / num_steps / 1e6,
-        overlap=both_ns / comm_ns if comm_ns else None,
-    )
+_Lengths = tuple[Ints, Floats, Floats]
+"""By step and replica: the replica, its communication, and what of it is exposed."""
 
 
-def _covered(spans: tuple[Ints, Ints], chosen: Bools) -> Intervals:
-    start, end = spans
-    return Intervals.union((start[chosen], end[chosen]))
+def _recorded(profile: Profile, segment: int, typical: Ints) -> _Lengths | None:
+    """Return the lengths in `replica_steps`; None if rows of an earlier version lack them."""
+    rows = of_segment(profile.table("replica_steps"), segment)
+    captured = ~is_one_of(rows, "source", ("marks",))
+    rows = rows.filter(captured & np.isin(ints(rows, "step"), typical))
+    if not rows.num_rows or rows["communication_ms"].null_count or rows["exposed_ms"].null_count:
+        return None
+    return ints(rows, "replica"), floats(rows, "communication_ms"), floats(rows, "exposed_ms")
 
 
-def _length(intervals: Intervals) -> int:
-    return int((intervals.ends - intervals.starts).sum())
+def _of_spans(profile: Profile, segment: int, typical: Ints) -> _Lengths:
+    rows = of_segment(profile.table("spans").select(("segment", *SPAN_COLUMNS)), segment)
+    counts = np.isin(ints(rows, "step"), typical) if typical.size else None
+    _, replica, comm_ns, exposed_ns = exposed_communication(rows, counts)
+    return replica, comm_ns / 1e6, exposed_ns / 1e6

@@ -117,16 +117,16 @@ def to_tables(
     """Return the tables of a joined capture, with the columns of `profiles.tables.schema`."""
     measured = collectives.measured(joined)
     attribution: Attribution = attribute(joined, measured)
+    spans = _table("spans", span_table(joined, attribution), window)
     columns: dict[str, dict[str, Any]] = {
-        "spans": span_table(joined, attribution),
-        "replica_steps": replica_step_table(joined, attribution.replica_steps),
+        "replica_steps": replica_step_table(joined, attribution.replica_steps, spans),
         "core_steps": core_step_table(joined, attribution.core_steps),
         "collectives": collective_table(joined, [measured, collectives.derived(joined)]),
         "transfers": transfer_table(joined),
         "causes": cause_table(joined, attribution, samples or PythonSamples()),
         "input_stages": input_stage_table(joined),
     }
-    return {name: _table(name, found, window) for name, found in columns.items()}
+    return {"spans": spans} | {name: _table(name, found, window) for name, found in columns.items()}
 
 
 def write_tables(tables: dict[str, pa.Table], folder: Path) -> dict[str, dict[str, int]]:

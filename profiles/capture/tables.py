@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from strategy_lab.profiles.capture.attribution import Attribution, SplitSteps
 from strategy_lab.profiles.capture.bus_factor import bus_factor
 from strategy_lab.profiles.capture.collectives import CollectiveRows
+from strategy_lab.profiles.capture.exposed import exposed_columns
 from strategy_lab.profiles.capture.graph import RECEIVES
 from strategy_lab.profiles.capture.joined import (
     CATEGORY_NAMES,
@@ -63,8 +64,9 @@ def span_table(joined: Joined, attribution: Attribution) -> Columns:
     }
 
 
-def replica_step_table(joined: Joined, rows: SplitSteps) -> Columns:
-    return _split_columns(joined, rows)
+def replica_step_table(joined: Joined, rows: SplitSteps, spans: pa.Table) -> Columns:
+    columns = _split_columns(joined, rows)
+    return columns | exposed_columns(spans, columns["step"], rows.replica)
 
 
 def core_step_table(joined: Joined, rows: SplitSteps) -> Columns:

@@ -138,7 +138,8 @@ def _from_marks(
         **{name: pa.array([text] * len(rows), pa.string()) for name, text in known.items()},
     }
     schema = TABLES["replica_steps"]
-    return pa.table([columns[name].cast(schema.field(name).type) for name in schema.names], schema)
+    unknown = pa.nulls(len(rows))
+    return pa.table([columns.get(field.name, unknown).cast(field.type) for field in schema], schema)
 
 
 def _moments(segment: Ints, step: Ints) -> Ints:

@@ -169,7 +169,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("start_ns", TIME_NS),
     ),
     "replica_steps": _columns(
-        *_IN_WINDOW, ("replica", REPLICA.required), ("device", NAME), *_SPLIT
+        *_IN_WINDOW,
+        ("replica", REPLICA.required),
+        ("device", NAME),
+        *_SPLIT,
+        ("communication_ms", MS, "collectives, transfers and waits, whatever else runs; derived"),
+        ("exposed_ms", MS, "the part of it in which the replica computes nothing; derived"),
     ),
     "core_steps": _columns(  # with TPUStrategy: the same for each core of a replica
         *_IN_WINDOW,
@@ -379,7 +384,11 @@ UNIQUE = {
 
 DELAYED = ("replica_steps", "core_steps")
 """Tables with the column `delay_ms`."""
-ADDED = {**dict.fromkeys(DELAYED, ("delay_ms",)), "placement": ("source_line",)}
+ADDED = {
+    "replica_steps": ("delay_ms", "communication_ms", "exposed_ms"),
+    "core_steps": ("delay_ms",),
+    "placement": ("source_line",),
+}
 """Columns that files of earlier versions do not have."""
 
 MOST_ROWS = {"spans": 10_000_000}

@@ -46,6 +46,8 @@ def repeat(args: argparse.Namespace, spec: RunSpec, folder: Path) -> int:
     """0 if every run finished, 1 if one did not, 130 if stopped; raises LabError."""
     number = _number(args.repeat, bool(args.interleave))
     specs = [spec, _other(spec, args.interleave)] if args.interleave else [spec]
+    for each in specs:  # a plan that was written is kept: the launcher would be too late
+        validation.check(each)
     plan = new_plan(folder, specs)
     with Launcher() as launcher:
 
@@ -90,9 +92,7 @@ def _other(spec: RunSpec, texts: Sequence[str]) -> RunSpec:
         )
     base = load_spec(files[0]) if files else spec
     changes = read_changes([text for text in texts if "=" in text], "--interleave")
-    other = base.with_changes(changes)
-    validation.check(other)
-    return other
+    return base.with_changes(changes)
 
 
 def _show(outcome: Outcome, is_json: bool) -> None:

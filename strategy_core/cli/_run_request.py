@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from strategy_core.planning import strategy_catalog, validation
+from strategy_core.planning import strategy_catalog
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, load_spec
@@ -86,7 +86,7 @@ class Request:
         return reduce(getattr, path.split("."), self.base)
 
     def spec(self, given: Mapping[str, Any] | None = None) -> RunSpec:
-        """Return the requested spec. Raises SpecError if it is not valid.
+        """Return the requested spec, which the launcher validates; raises SpecError.
 
         `given` are fields known from elsewhere: the request must not contradict them.
         """
@@ -99,9 +99,7 @@ class Request:
                     advice="Leave it out",
                     field=field,
                 )
-        spec = self.base.with_changes({**self.changes, **(given or {})})
-        validation.check(spec)
-        return spec
+        return self.base.with_changes({**self.changes, **(given or {})})
 
 
 def read_request(args: argparse.Namespace) -> Request:

@@ -14,6 +14,7 @@ from strategy_core.cli._watching import signals_stop
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.sweeping import LONGEST, Sweeping, new_sweep
 from strategy_core.launcher.tried_change import refuse_beside_a_run
+from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
 from strategy_lab.profiles.errors import RunFolderError
@@ -115,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _new(args: argparse.Namespace) -> Sweep:
     base = build_spec(args)
+    validation.check(base)  # before TensorFlow is imported to find the devices
     inventory = probe()
     axes = read_axes(args.vary)
     if args.recipe is not None:

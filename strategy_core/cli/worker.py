@@ -14,11 +14,10 @@ from pathlib import Path
 from strategy_core.cli import run as run_here
 from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
 from strategy_core.cli._watching import report, watch
-from strategy_core.cluster.discovery.peer_probe import wait_for_names
 from strategy_core.cluster.discovery.resolve import FORMS, Wanted, resolve
 from strategy_core.cluster.discovery.task_address import Place, strategy_in_cluster
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.multi_host_run import Part, check_multi_host
+from strategy_core.launcher.multi_host_run import Part
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
@@ -67,8 +66,6 @@ def run(args: argparse.Namespace) -> int:
         return _under_ray(args, request)
     place = resolve(args.cluster, _wanted(request), index=args.index)
     spec = request.spec(place.spec_changes(request.value("strategy")))
-    check_multi_host(spec)
-    wait_for_names(place, spec.cluster.start_timeout_s)
     os.environ.update(place.environment)
     folder = args.output or default_folder(place, spec)
     with Launcher() as launcher:
@@ -103,7 +100,6 @@ def _under_ray(args: argparse.Namespace, request: Request) -> int:
     num_workers = int(request.value("workers"))
     strategy = strategy_in_cluster(request.value("strategy"), has_servers=False)
     spec = request.spec({"strategy": strategy, "workers": num_workers})
-    check_multi_host(spec)
     outcome = run_under_ray(spec, args.output, args.resume)
     if outcome.message:
         print(f"strategy-lab: {' '.join(outcome.message.split())}", file=sys.stderr)

@@ -20,11 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from strategy_core.cluster.discovery.peer_probe import check_own_port
+from strategy_core.cluster.discovery.peer_probe import check_own_port, wait_for_names
 from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.launcher.claim import claim, claim_part
 from strategy_core.launcher.deployment import SingleHost
-from strategy_core.launcher.multi_host_run import MultiHost, Part
+from strategy_core.launcher.multi_host_run import MultiHost, Part, check_multi_host
 from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.launcher.worker_pool import SpareState, WorkerPool
 from strategy_core.planning import validation
@@ -107,9 +107,11 @@ class Launcher:
         The folder may be one that all hosts share, or one of this host's own. Raises LabError.
         """
         folder, place = Path(run_folder), part.place
+        check_multi_host(spec)
+        local_rank = local_rank_of(place.cluster, place.process, True, os.environ)
+        validation.check(spec, self.inventory(), local_rank)
+        wait_for_names(place, spec.cluster.start_timeout_s)
         with self._starting(folder):
-            local_rank = local_rank_of(place.cluster, place.process, True, os.environ)
-            validation.check(spec, self.inventory(), local_rank)
             check_own_port(place)
             claim_part(folder, spec, place)
             with _removed_on_error(worker_folder(folder, place.process).path):

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from strategy_core.cluster.discovery.peer_probe import wait_for_names
 from strategy_core.cluster.discovery.resolve import JOB, resolve
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.multi_host_run import Part
+from strategy_core.launcher.multi_host_run import Part, check_multi_host
+from strategy_core.planning import validation
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.status import State
@@ -59,6 +59,8 @@ def run_under_ray(
         raise LabError(
             "Ray is not installed on this host", advice="Run pip install 'ray[train]' on every host"
         )
+    check_multi_host(spec)
+    validation.check(spec)  # here once; on each host again, whose files and devices differ
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
@@ -119,7 +121,6 @@ def run_task(config: dict[str, Any]) -> None:
     try:
         place = resolve("TF_CONFIG", environment={**os.environ, JOB: config["job"]})
         process = place.process
-        wait_for_names(place, spec.cluster.start_timeout_s)
         with Launcher() as launcher:
             handle = launcher.join(Part(place, checkpoint), spec, config["folder"])
             is_asked = False

@@ -1,6 +1,8 @@
-"""Checks a spec before anything runs, for the page, the command line and the worker.
+"""Checks a spec before anything runs. Free of TensorFlow.
 
-Free of TensorFlow. Some checks need the spec alone, others the machine's inventory as well.
+The launcher checks every spec that it starts, so its callers need not; those that plan several
+runs, or show an error beside its field, check earlier. A worker relies on that, checks the devices
+that only its process has seen, and checks the changes that reach it.
 """
 
 from __future__ import annotations
@@ -38,8 +40,14 @@ def check(
     for planned in _with_planned_changes(spec):
         check_fields(planned)
         _check_files(planned)
-        if inventory is not None:
-            _check_devices(planned, inventory, local_rank)
+    if inventory is not None:
+        check_devices(spec, inventory, local_rank)
+
+
+def check_devices(spec: RunSpec, inventory: Inventory, local_rank: Seat | None) -> None:
+    """Raise SpecError if these devices cannot do the run, or one of its scripted changes."""
+    for planned in _with_planned_changes(spec):
+        _check_devices(planned, inventory, local_rank)
 
 
 def _with_planned_changes(spec: RunSpec) -> Iterator[RunSpec]:

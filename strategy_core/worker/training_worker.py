@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -99,11 +100,14 @@ class WorkerRun:
         )
         self._has_opened = False
         self._scripted_up_to = -1
+        self._batch: deque[protocol.Command] = deque()
+        """Commands to obey before the next step."""
 
     def run(self) -> int:
         """The whole run; returns the exit code of the process."""
         try:
-            validation.check(self._spec, logical_devices.inventory(), self._seat_for_good)
+            # The launcher has validated all else. Without a spare worker it knew no devices.
+            validation.check_devices(self._spec, logical_devices.inventory(), self._seat_for_good)
             logical_devices.create_logical_devices(self._spec, self._seat)
             self._open()
             self._do_steps()
@@ -152,8 +156,9 @@ class WorkerRun:
         self._first_step()
         while training.spec.steps is None or training.step < training.spec.steps:
             at = training.step
-            for command in self._to_obey():
-                self._obey(command)
+            self._batch.extend(self._to_obey())
+            while self._batch:
+                self._obey(self._batch.popleft())
             self._do_scripted_changes()
             self._save_if_due()
             if training.step == at:  # else steps that were on the way were done meanwhile
@@ -294,13 +299,14 @@ class WorkerRun:
         if self._is_leader:
             self._say({"replace": asdict(request)})
         # The launcher holds commands while a fresh group opens, but one may have crossed with this
-        # request. Dropping it would leave its sender without an answer.
+        # request or come in its batch. Dropping it would leave its sender without an answer.
         crossed: list[protocol.Command] = []
         while True:
             command = self._commands.next()
             if isinstance(command, protocol.Leave):
-                for each in crossed:
-                    self._answer(each.number, "rejected", _CROSSED, 0.0)
+                for each in (*self._batch, *crossed):
+                    if isinstance(each, protocol.Reconfigure):  # the fresh group has a Stop, too
+                        self._answer(each.number, "rejected", _CROSSED, 0.0)
                 self._recorder.close("replaced")
                 raise _RunEnded(protocol.EXIT_DONE)
             if isinstance(command, protocol.Stop):

@@ -11,6 +11,7 @@ from pathlib import Path
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli.main import _Parser, main
 from strategy_core.cluster.discovery.resolve import resolve
+from strategy_core.planning import validation
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.profiles.analysis.compare.limits import parse_limit
 from strategy_lab.profiles.errors import LabError
@@ -129,7 +130,9 @@ def _flags(rng: random.Random, _run: Path, _scratch: Path) -> tuple[str, Callabl
         add_spec_arguments(parser)
         namespace: argparse.Namespace = parser.parse_args(arguments)
         if "/dev/" not in str(namespace.spec):
-            json.dumps(build_spec(namespace).to_json(), allow_nan=False)
+            spec = build_spec(namespace)
+            validation.check(spec)
+            json.dumps(spec.to_json(), allow_nan=False)
 
     return f"run {arguments!r}", ask
 

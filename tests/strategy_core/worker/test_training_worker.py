@@ -43,9 +43,11 @@ class InstantTraining:
 class SentCommands:
     """What a launcher sends while a worker waits for a fresh one."""
 
-    def __init__(self, *commands: protocol.Command) -> None:
+    def __init__(
+        self, commands: tuple[protocol.Command, ...], together: tuple[protocol.Command, ...]
+    ) -> None:
         self._commands = list(commands)
-        self._pending: list[protocol.Command] = []
+        self._pending = list(together)
 
     def pending(self) -> list[protocol.Command]:
         found, self._pending = self._pending, []
@@ -87,10 +89,11 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
     ]
     spec = RunSpec.model_validate({"devices": "cpu:2", "steps": 1000, "reconfigure": changes})
 
-    def play(*commands: protocol.Command) -> Played:
+    def play(*commands: protocol.Command, together: tuple[protocol.Command, ...] = ()) -> Played:
         said: list[dict[str, Any]] = []
         run = protocol.Run(1, str(tmp_path), 0, 0, spec.to_json())
-        worker = training_worker.WorkerRun(run, SentCommands(*commands), said.append)  # type: ignore[arg-type]
+        sent: Any = SentCommands(commands, together)
+        worker = training_worker.WorkerRun(run, sent, said.append)
         assert worker.run() == protocol.EXIT_DONE
         records = read_records(tmp_path / "worker-0-0" / "events.jsonl")
         return Played(said, records, changes[most]["step"])
@@ -120,3 +123,24 @@ def test_a_change_that_crosses_with_a_replacement_that_failed_is_made_afterwards
     played = play(CROSSING, protocol.Resume(4, "no memory"), protocol.Leave(5))
     assert played.answers == [*APPLIED, (0, "rejected")]
     assert [said["replace"]["number"] for said in played.said if "replace" in said] == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("ends", "answers", "moves"),
+    [
+        ((protocol.Leave(4),), [(3, "rejected")], [2]),
+        ((protocol.Resume(4, "no memory"), protocol.Leave(5)), [(2, "rejected")], [2, 3]),
+    ],
+)
+def test_of_two_changes_at_once_the_second_is_answered_though_the_first_moves_the_run(
+    play: Callable[..., Played],
+    monkeypatch: pytest.MonkeyPatch,
+    ends: tuple[protocol.Command, ...],
+    answers: list[tuple[int, str]],
+    moves: list[int],
+) -> None:
+    monkeypatch.setattr(reconfiguration, "MAX_TRACED", 0)
+    both = tuple(protocol.Reconfigure(number, {"global_batch_size": 32}) for number in (2, 3))
+    played = play(*ends, together=both)
+    assert played.answers == answers
+    assert [said["replace"]["number"] for said in played.said if "replace" in said] == moves

@@ -130,6 +130,21 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     } == set()
 
 
+WALKS = (REPOSITORY / "docs" / "data-walks.md").read_text("utf-8").split("\n## ")[1:]
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.partition("\n")[0])
+def test_a_walk_enters_at_most_twelve_files_and_names_what_is_there(walk: str) -> None:
+    rows = re.findall(r"^\| `([^`]+\.py)` \|(?: `([^`]+)`)? \|", walk, re.MULTILINE)
+    assert 8 <= len({file for file, _ in rows}) <= 12
+    for file, name in rows:
+        found: ast.AST = ast.parse((REPOSITORY / file).read_text("utf-8"))
+        for part in filter(None, name.split(".")):
+            inside = [n for n in ast.iter_child_nodes(found) if getattr(n, "name", None) == part]
+            assert inside, f"{file} has no {name}"
+            found = inside[0]
+
+
 def test_workflows_and_contributors_call_make_targets_that_exist() -> None:
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))

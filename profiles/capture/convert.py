@@ -30,7 +30,8 @@ from strategy_lab.profiles.capture.tables import (
     span_table,
     transfer_table,
 )
-from strategy_lab.profiles.capture.together import decode_together
+from strategy_lab.profiles.capture.together import with_hosts
+from strategy_lab.profiles.capture.xspace import decode
 from strategy_lab.profiles.run.topology import host_process
 from strategy_lab.profiles.tables.schema import TABLES
 
@@ -90,7 +91,9 @@ def convert(
     begin = time.process_time_ns()
     cores = tuple(tuple(devices) for devices in core_devices)
     known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
-    captured = decode_together(xplane.read_bytes(), [host.read_bytes() for host in hosts])
+    captured = decode(xplane.read_bytes())
+    if hosts:
+        captured = with_hosts(captured, [decode(host.read_bytes()) for host in hosts])
     joined = join(captured, known, window.calls)
     tables = to_tables(joined, window, samples)
     written = write_tables(tables, folder)

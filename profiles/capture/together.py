@@ -17,12 +17,8 @@ from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 _OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
 
 
-def decode_together(coordinator: bytes, hosts: Sequence[bytes]) -> XSpaceColumns:
-    """Return the columns of serialized XSpaces. Raises LabError if one is not an XSpace."""
-    whole = xspace.decode(coordinator)
-    parts = [xspace.decode(host) for host in hosts]
-    if not parts:
-        return whole
+def with_hosts(whole: XSpaceColumns, parts: Sequence[XSpaceColumns]) -> XSpaceColumns:
+    """Return the coordinator's columns with the ops of its hosts."""
     places = {key: i for i, key in enumerate(zip(whole.names, whole.ops, strict=True))}
     found = {kind: [events] for kind, events in whole.by_kind.items()}
     for part in parts:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from strategy_core.cli._gate_document import gate_document
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.gate.baseline import read_baseline, read_run
 from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
 from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import EXIT_CODES, GateReport, gate
-from strategy_lab.profiles.gate.text import accept_command
+from strategy_lab.profiles.gate.text import accept_command, open_questions
 from strategy_lab.profiles.gate.time_checks import LEAST
 from strategy_lab.profiles.user_input.text import shown
 
@@ -111,3 +112,22 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise SpecError(f"--allow {shown(text)} is not a share of the step", advice="Write 2%")
     return value
+
+
+def gate_document(report: GateReport, accept: str) -> dict[str, Any]:
+    """Every check; see the names of `ExactCheck` and `TimeCheck`."""
+    times = report.times
+    return {
+        "schema_version": 1,
+        "outcome": report.outcome,
+        "exit_code": EXIT_CODES[report.outcome],
+        "runs": list(report.runs),
+        "exact": [asdict(check) for check in report.exact],
+        "times": [asdict(check) for check in times.checks] if times else None,
+        "num_runs": list(times.num_runs) if times else None,
+        "in_turns": times.is_paired if times else None,
+        "open_questions": open_questions(report),
+        "notes": list(report.notes),
+        "better": report.is_better,
+        "accept": accept,
+    }

@@ -5,17 +5,14 @@ One process by itself is in `processes`; how the processes of a cluster agree is
 docs/processes.md explains it and draws the states of workers and runs.
 
 launcher          starts runs, one at a time by default
-worker_pool       the worker processes, with a spare one
-spare_timing      when the next spare worker is started
+worker_pool       the worker processes, with a spare one, and when that is started
 claim             takes a run folder, or says why it cannot
 run_handle        a run as its callers see it, and its thread
 run_control       what the thread does with messages, requests and time
 inbox             what the thread receives
 run_state         states of a run and their transitions
-deployment        what differs between one host and several: one host
+deployment        starts processes; what differs between one host and several: one host
 multi_host_run    the same: this host's process of a run on several hosts
-group_start       starts one process, or all of a group
-process_start     what one process is started with
 process_group     processes that start and end together
 worker_monitor    one worker: state, progress, exit reason
 worker_state      states of a worker and their transitions

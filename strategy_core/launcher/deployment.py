@@ -1,20 +1,60 @@
-"""The difference between a run on one host and one host's part of a run on several.
+"""Starts the processes of a run: all of them on one host, or one host's part of a run on several.
 
-`RunControl` is handed one of these. `SingleHost` is here; `multi_host_run.MultiHost` is the other.
+`RunControl` is handed a `Deployment`: `SingleHost`, or `multi_host_run.MultiHost`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from strategy_core.launcher.group_start import GroupStart, start_group
+from strategy_core.cluster import tasks
+from strategy_core.cluster.network.isolation import lay_network
 from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import ProcessGroup
+from strategy_core.launcher.worker_monitor import ProcessStart, WorkerMonitor
 from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.processes import protocol
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStart:
+    """What the processes of one generation of a run have in common."""
+
+    run: Path
+    spec: RunSpec
+    generation: int = 0
+    checkpoint: Path | None = None
+    """The checkpoint to start from; None for a new run."""
+    replacement: protocol.Replacement | None = None
+    """The request for fresh processes that this generation fulfils; None if there was none."""
+
+    def command(self, number: int, process: int = 0, **fields: Any) -> protocol.Run:
+        """Return the command, with number `number`, that starts the run in process `process`."""
+        return protocol.Run(
+            number,
+            str(self.run.resolve()),
+            process,
+            self.generation,
+            self.spec.to_json(),
+            str(self.checkpoint) if self.checkpoint else None,
+            asdict(self.replacement) if self.replacement else None,
+            **fields,
+        )
+
+
+def start_process(start: ProcessStart, workers: WorkerPool, inbox: Inbox) -> WorkerMonitor:
+    """Start one process; what it says arrives in `inbox`. Raises LabError or OSError."""
+    process, from_spare = workers.take(start.network)
+    worker = WorkerMonitor(process, start.folder, from_spare, time.monotonic(), start)
+    process.listen(lambda message: inbox.put((worker, message)))
+    process.send(start.command)
+    return worker
 
 
 class Deployment(Protocol):
@@ -58,7 +98,27 @@ class SingleHost:
     def start_group(
         self, start: GroupStart, workers: WorkerPool, inbox: Inbox, numbers: Iterator[int]
     ) -> ProcessGroup:
-        return start_group(start, workers, inbox, numbers)
+        """Start every process that the spec takes; no process is left if one cannot be started."""
+        roles = tasks.roles(start.spec)
+        if not roles:
+            only = ProcessStart(start.command(next(numbers)))
+            return ProcessGroup([start_process(only, workers, inbox)])
+        network = lay_network(start.spec.network, len(roles))
+        cluster = tasks.cluster_of(start.spec, network.addresses, network.profilers)
+        described = cluster.to_json()
+        group = ProcessGroup([], cluster, network=network)
+        try:
+            for process, namespaces in enumerate(network.entrances):
+                command = start.command(next(numbers), process, cluster=described)
+                group.workers.append(
+                    start_process(ProcessStart(command, namespaces), workers, inbox)
+                )
+        except BaseException:
+            for worker in group.workers:
+                worker.process.kill()
+            network.close()
+            raise
+        return group
 
     def take_message(self, _group: ProcessGroup, _message: Mapping[str, Any]) -> bool:
         return True

@@ -25,11 +25,11 @@ from strategy_core.cluster.discovery.peer_probe import (
 )
 from strategy_core.cluster.discovery.task_address import Place, split_address
 from strategy_core.cluster.network.isolation import Network
-from strategy_core.launcher.group_start import GroupStart, start_process
+from strategy_core.launcher.deployment import GroupStart, start_process
 from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import ProcessGroup
-from strategy_core.launcher.process_start import ProcessStart
+from strategy_core.launcher.worker_monitor import ProcessStart
 from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.planning.reconfiguration import check_planned_on_hosts
 from strategy_core.processes import protocol

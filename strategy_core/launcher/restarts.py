@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from strategy_core.launcher.group_start import start_process
+from strategy_core.launcher.deployment import start_process
 from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import ProcessGroup

@@ -16,18 +16,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from strategy_core.launcher.deployment import Deployment
-from strategy_core.launcher.group_start import GroupStart
+from strategy_core.launcher.deployment import Deployment, GroupStart
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun, Request
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.record_limit import RecordLimit
 from strategy_core.launcher.resource_use import ResourceSampler
 from strategy_core.launcher.restarts import Restarts
 from strategy_core.launcher.run_state import TRANSITIONS, RunEvent, RunState
-from strategy_core.launcher.spare_timing import SpareTiming
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_core.launcher.worker_monitor import WorkerMonitor
-from strategy_core.launcher.worker_pool import WorkerPool
+from strategy_core.launcher.worker_pool import SpareTiming, WorkerPool
 from strategy_core.processes import protocol
 from strategy_core.processes.exit_reason import ExitReason
 from strategy_lab.profiles.errors import LabError

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from strategy_core.launcher.process_activity import ProcessActivity
-from strategy_core.launcher.process_start import ProcessStart
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_core.launcher.worker_state import GONE, TRANSITIONS, WorkerEvent, WorkerState
-from strategy_core.processes.exit_reason import ExitEvidence, ExitReason, KillReason, exit_reason
+from strategy_core.processes import protocol
+from strategy_core.processes.exit_reason import (
+    ExitEvidence,
+    ExitReason,
+    KillReason,
+    exit_reason,
+    stderr_summary,
+)
+from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.oom import MemoryReading, oom_evidence, read_memory
-from strategy_core.processes.stderr_summary import stderr_summary
 from strategy_core.processes.timeouts import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.worker_process import WorkerProcess
 from strategy_lab.profiles.run.event_log import read_events
@@ -28,7 +35,26 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WindowCaptured,
 )
-from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStart:
+    """Enough to start the process, and to start another one in its place."""
+
+    command: protocol.Run
+    network: NamespaceHandle | None = None
+    """The namespaces that it enters; None for those of its launcher."""
+
+    @property
+    def folder(self) -> WorkerFolder:
+        """The folder into which the process records."""
+        return worker_folder(Path(self.command.run), self.command.worker, self.command.generation)
+
+    def in_generation(self, generation: int) -> ProcessStart:
+        """Return the arguments for a later process, which records into a folder of its own."""
+        return replace(self, command=replace(self.command, generation=generation))
+
 
 _COMPUTING_IS_PROGRESS = (WorkerState.STARTING, WorkerState.OPENING, WorkerState.SERVING)
 """States in which processor time counts as a sign of life: no record is due."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.planning.inventory import Inventory
 from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.spawner import Spawner
@@ -111,3 +112,24 @@ class WorkerPool:
     def _may_get_spare(self) -> bool:
         has_spare = self._has_spare and not self._num_holds
         return self._spare is None and has_spare and not self._is_closed
+
+
+WITHOUT_CAPTURE_S = 10.0
+"""Delay of the spare worker after a run's first step if there is no capture."""
+
+
+class SpareTiming:
+    """Decides when to start the next spare worker. Used by one thread, which passes the time."""
+
+    def __init__(self) -> None:
+        self._first_step_at: float | None = None
+        self._is_over = False
+
+    def is_due(self, leader: WorkerMonitor, now: float) -> bool:
+        """Return whether to start the spare worker now. Returns True once per run."""
+        if self._is_over or leader.step is None:
+            return False
+        if self._first_step_at is None:
+            self._first_step_at = now
+        self._is_over = leader.has_capture or now - self._first_step_at > WITHOUT_CAPTURE_S
+        return self._is_over

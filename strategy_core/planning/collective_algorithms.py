@@ -18,14 +18,6 @@ PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
 RUNS_ANYWHERE = ("reduction-to-one-device", "collective-ring")
 """Algorithms that need no device of a kind, nor an even number of them."""
 
-EXPLANATIONS = {
-    "auto": "TensorFlow's choice: NCCL on whole GPUs, a ring elsewhere",
-    "nccl": "NVIDIA's library; needs one whole GPU per replica",
-    "hierarchical-copy": "sums within two halves of the devices, then between the halves",
-    "reduction-to-one-device": "one device sums everything and sends the sum back",
-    "collective-ring": "every device passes pieces of the sum around a ring",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:

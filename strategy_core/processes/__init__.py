@@ -10,7 +10,6 @@ descendants       finds the descendants of a worker by a mark in their environme
 orphan_cleanup    ends the descendants of the workers of a launcher that was killed
 subreaper         ends all processes below this one
 exit_reason       why a worker ended
-stderr_summary    the lines of stderr that say why a process died
 oom               out-of-memory counters of the kernel
 stack_probe       the stack of a process that does not answer otherwise
 timeouts          limits for a process that is busy

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 
 import tensorflow as tf
 
 from strategy_core.tpu.cloning import Template
 from strategy_core.tpu.core_group import CoreGroup
-from strategy_core.tpu.partitioner import families, variables
+from strategy_core.tpu.partitioner import variables
 from strategy_core.tpu.partitioner.lists import LIST_RULES, MAKERS
 from strategy_core.tpu.partitioner.rule import RULES, NoRule, PartitionedOp
 from strategy_core.tpu.partitioner.sharding import annotate
 from strategy_core.tpu.sharded import CoreHandles, Sharded, Value, is_split
 
+FAMILIES = (
+    "elementwise",
+    "reductions",
+    "contraction",
+    "convolution",
+    "pooling",
+    "normalisation",
+    "softmax",
+    "indexing",
+    "shaping",
+    "slicing",
+    "lists",
+)
+"""Each is a module that adds its rules to the table when it is imported."""
+for _family in FAMILIES:
+    import_module(f"strategy_core.tpu.partitioner.{_family}")
+
 _ON_ONE_CORE = MAKERS | {"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}
 
 _WRITES = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
 """A write to a variable with a single copy belongs on the variable's core, and is no fallback."""
-
-families.load()
 
 Emission = tuple[list[tf.Operation], list[Value]]
 

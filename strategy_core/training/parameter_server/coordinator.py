@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from strategy_core.training.parameter_server.closure import build_step
 from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
 from strategy_core.training.parameter_server.push_accounting import Pushes
-from strategy_core.training.parameter_server.server_step_counter import count_on_server
 from strategy_core.training.parameter_server.sharded_weights import Held
 from strategy_core.training.parameter_server.variable_placement import served
 from strategy_core.training.parameter_server.worker_input import Feed
@@ -81,3 +81,15 @@ def coordinator_loop(
         feed,
     )
     return loop, notes
+
+
+def count_on_server(optimizer: Any) -> bool:
+    """Make `optimizer.iterations` count on its server.
+
+    Returns False if it is not a variable of its own (gradient accumulation divides it).
+    """
+    counter = optimizer.iterations
+    if not isinstance(counter, keras.Variable):
+        return False
+    counter.assign_add = counter.value.assign_add
+    return True

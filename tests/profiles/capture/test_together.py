@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.together import decode_together
+from strategy_lab.profiles.capture.together import with_hosts
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 
@@ -13,6 +13,11 @@ def coordinator() -> CaptureBuilder:
         built.step(number, 1000 + 2000 * number, 2900 + 2000 * number)
     built.add("own/Mul:Mul", 1100, 1200)
     return built
+
+
+def merged(*hosts: CaptureBuilder) -> xspace.XSpaceColumns:
+    whole, *parts = (xspace.decode(each.serialized()) for each in (coordinator(), *hosts))
+    return with_hosts(whole, parts)
 
 
 def host(node: str, starts_ns: int, stops_ns: int) -> CaptureBuilder:
@@ -25,10 +30,7 @@ def host(node: str, starts_ns: int, stops_ns: int) -> CaptureBuilder:
 
 
 def test_ops_of_all_and_steps_of_the_coordinator() -> None:
-    found = decode_together(
-        coordinator().serialized(),
-        [host("a", 0, 10_000).serialized(), host("b", 0, 10_000).serialized()],
-    )
+    found = merged(host("a", 0, 10_000), host("b", 0, 10_000))
     ops = found.events(xspace.OP)
     names = [found.names[name] for name in ops.name]
     assert sorted(set(names)) == ["a/MatMul", "b/MatMul", "own/Mul"]
@@ -40,22 +42,12 @@ def test_ops_of_all_and_steps_of_the_coordinator() -> None:
 
 
 def test_steps_that_a_host_did_not_see_whole_do_not_count() -> None:
-    found = decode_together(
-        coordinator().serialized(),
-        [host("a", 1500, 10_000).serialized(), host("b", 0, 8000).serialized()],
-    )
+    found = merged(host("a", 1500, 10_000), host("b", 0, 8000))
     assert found.events(xspace.STEP).key.tolist() == [1, 2]
 
 
 def test_what_a_host_did_later_is_left_out() -> None:
     late = host("a", 0, 50_000)
     late.add("a/Tanh:Tanh", 20_000, 20_100)
-    found = decode_together(coordinator().serialized(), [late.serialized()])
+    found = merged(late)
     assert "a/Tanh" not in [found.names[name] for name in found.events(xspace.OP).name]
-
-
-def test_one_process_alone_is_as_it_was() -> None:
-    alone = coordinator().serialized()
-    found, plain = decode_together(alone, []), xspace.decode(alone)
-    assert found.names == plain.names
-    assert found.events(xspace.STEP).key.tolist() == plain.events(xspace.STEP).key.tolist()

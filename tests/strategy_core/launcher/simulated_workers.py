@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from strategy_core.cluster import tasks
-from strategy_core.launcher.deployment import SingleHost
-from strategy_core.launcher.group_start import GroupStart, start_process
+from strategy_core.launcher.deployment import GroupStart, SingleHost, start_process
 from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.process_group import ProcessGroup
-from strategy_core.launcher.process_start import ProcessStart
+from strategy_core.launcher.worker_monitor import ProcessStart
 from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.processes import protocol
 from strategy_core.processes.namespace_handle import NamespaceHandle

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from strategy_core.launcher import spare_timing
+from strategy_core.launcher import worker_pool
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.run.event_files import read_sources
@@ -285,11 +285,11 @@ def test_the_next_spare_is_started_after_the_first_capture_or_a_while_without_on
 ) -> None:
     """Its imports use a core for seconds, which the first capture wants, too."""
     assert pretended.wait_for_spare(PATIENCE_S)
-    monkeypatch.setattr(spare_timing, "WITHOUT_CAPTURE_S", PATIENCE_S)
+    monkeypatch.setattr(worker_pool, "WITHOUT_CAPTURE_S", PATIENCE_S)
     handle = launch(steps=1_000_000, workload_options={"no_capture": True})
     wait_until(lambda: (handle.step or 0) > 50)
     assert pretended.spare_state == "none"
-    monkeypatch.setattr(spare_timing, "WITHOUT_CAPTURE_S", 0.0)
+    monkeypatch.setattr(worker_pool, "WITHOUT_CAPTURE_S", 0.0)
     assert pretended.wait_for_spare(PATIENCE_S)
 
 

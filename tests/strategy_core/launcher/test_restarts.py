@@ -9,9 +9,8 @@ import pytest
 
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.process_group import ProcessGroup
-from strategy_core.launcher.process_start import ProcessStart
 from strategy_core.launcher.restarts import MAX_RESTARTS, may_restart, note_of
-from strategy_core.launcher.worker_monitor import WorkerMonitor
+from strategy_core.launcher.worker_monitor import ProcessStart, WorkerMonitor
 from strategy_core.processes import protocol
 from strategy_core.processes.worker_process import WorkerProcess
 from strategy_lab.profiles.run.layout import worker_folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strategy_core.processes.stderr_summary import stderr_summary
+from strategy_core.processes.exit_reason import stderr_summary
 
 CRASH = """W0000 00:00:1795226161.147182    6529 dataset.cc:997] Input will not be optimized
 F0000 00:00:1795226162.147182    6529 tensor.cc:855] Check failed: dtype() == expected

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.reporting.units import milliseconds, seconds
-from strategy_lab.profiles.run.process_history import Process, read_processes
+from strategy_lab.profiles.run.process_history import (
+    Process,
+    ProcessState,
+    first_loss,
+    read_processes,
+)
 from strategy_lab.profiles.run.topology import has_coordinator, has_servers, is_pod
 
 if TYPE_CHECKING:
@@ -78,10 +83,9 @@ def find_loss(processes: Sequence[Process], segment: SegmentOpened | None) -> Lo
 
     Returns None if no process was lost, or if the run has only one.
     """
-    lost = [process for process in processes if process.state == "lost"]
-    if len(processes) < 2 or not lost:
+    cause = first_loss(processes)
+    if len(processes) < 2 or cause is None or cause.state is not ProcessState.LOST:
         return None
-    cause = min(lost, key=lambda process: (process.lost_ns is None, process.lost_ns or 0))
     followers = [process for process in processes if process.state == "ended"]
     noticed = sorted(
         (_noticed(process, cause) for process in followers),

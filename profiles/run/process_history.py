@@ -21,12 +21,12 @@ from enum import StrEnum, auto
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     Environment,
-    Event,
     Exited,
     Failed,
     Finished,
     Launched,
     Note,
+    Recorded,
     SegmentOpened,
     StepDone,
     WorkerStarted,
@@ -86,7 +86,8 @@ class Process:
     def state(self) -> ProcessState:
         if "replaced" in (self.verdict, self.finished):
             return ProcessState.REPLACED
-        if self.verdict in _GOOD_ENDS or (self.verdict is None and self.finished):
+        has_finished = self.finished is not None and self.failed is None
+        if self.verdict in _GOOD_ENDS or (self.verdict is None and has_finished):
             return ProcessState.DONE
         if self.verdict is not None or self.failed is not None:
             is_consequence = self.follows is not None if self.verdict else self.lost_a_peer
@@ -109,7 +110,9 @@ class ProcessHistory:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Process] = {}
 
-    def take(self, event: Event, worker: int | None = None, generation: int | None = None) -> bool:
+    def take(
+        self, event: Recorded, worker: int | None = None, generation: int | None = None
+    ) -> bool:
         """Take an event of a writer into account; returns whether it concerns a process."""
         if isinstance(event, Note):
             return self._forget(event)
@@ -166,12 +169,28 @@ class ProcessHistory:
         return launched or list(self._known.values())
 
 
+def first_loss(processes: Sequence[Process]) -> Process | None:
+    """Return the process whose loss explains the others' ends; None if none was lost.
+
+    One launcher of all processes names it. Of several launchers each names its own: the first loss
+    counts, and a process that only reported losing a peer counts last.
+    """
+    ends = (ProcessState.LOST, ProcessState.ENDED)
+
+    def rank(process: Process) -> tuple[bool, bool, bool, int]:
+        lost_ns = process.lost_ns
+        is_ended = process.state is ProcessState.ENDED
+        return is_ended, process.lost_a_peer, lost_ns is None, lost_ns or 0
+
+    return min((each for each in processes if each.state in ends), key=rank, default=None)
+
+
 def read_processes(sources: Sequence[EventSource]) -> ProcessHistory:
     """Return the processes of a run that was read."""
     history = ProcessHistory()
     for source in sources:
-        for event in source.events:
-            if isinstance(event, _READ):  # not the samples of memory: a run has thousands
+        for kind in _READ:  # not the samples of memory: a run has thousands
+            for event in source.of_kind(kind):
                 history.take(event, source.worker, source.generation)
         if len(source.steps) and source.worker is not None and source.generation is not None:
             history.has_stepped(source.worker, source.generation)
@@ -191,7 +210,7 @@ _TAKEN = (
 _READ = (*_TAKEN, Note)
 
 
-def _take_event(process: Process, event: Event) -> None:
+def _take_event(process: Process, event: Recorded) -> None:
     match event:
         case Launched():
             process.is_launched = True

@@ -18,6 +18,7 @@ from strategy_lab.profiles.run.events import (
     WorkerStarted,
 )
 from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
+from strategy_lab.profiles.run.process_history import first_loss, read_processes
 
 OfProcess = TypeVar("OfProcess", Launched, Exited)
 State = Literal["finished", "running", "stopped", "failed", "incomplete"]
@@ -72,8 +73,8 @@ def derive_status(
     sources = _of_the_run(sources)
     latest = _latest_processes(sources)
     chief = latest[0] if latest else None
-    failure = _failure(latest, sources)
-    if chief and not chief.of_kind(Failed):
+    failure = _failure(sources)
+    if chief and (failure is None or not chief.of_kind(Failed)):
         for event in reversed(chief.of_kind(Finished)):
             if event.status != "replaced":
                 return Status(event.status)
@@ -127,42 +128,18 @@ def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
     return [latest[worker] for worker in sorted(latest)]
 
 
-def _failure(latest: Sequence[EventSource], sources: Sequence[EventSource]) -> str | None:
-    """Return why the run failed, from the process that knows most; None if nothing failed."""
-    exits = _last_exits(sources)
-    causes = [event for event in exits if not event.is_consequence]
-    follower = {event.worker for event in exits if event.is_consequence}
-    told = [source for source in latest if source.worker not in follower]
-    failures = {source.worker: source.of_kind(Failed) for source in told}
-    own = [event for found in failures.values() for event in found if not event.follows]
-    if own:
-        return own[0].message or "The run failed."
-    # Without a common launcher, a worker that only lost its connection to a peer reports a failure,
-    # too, but neither it nor its launcher knows the cause: prefer all other reports.
-    heard = [event for found in failures.values() for event in found]
-    for event in sorted(causes, key=lambda event: bool(failures.get(event.worker))):
-        verdict = _BAD_VERDICTS.get(event.verdict)
-        if verdict and not (heard and failures.get(event.worker)):
-            return event.message or f"Worker {event.worker} {verdict}."
-    if not heard:
+def _failure(sources: Sequence[EventSource]) -> str | None:
+    """Return why the run failed, from the process that was lost first; None if nothing failed."""
+    processes = read_processes(sources).current()
+    cause = first_loss(processes)
+    if cause is None:
         return None
-    first = next(worker for worker, found in failures.items() if found)
-    launcher = [event.message for event in exits if event.worker == first]
-    said = [*launcher, heard[0].message, "The run failed."]  # the launcher may know more
-    return _of_silent_peer(latest, sources, next(text for text in said if text))
-
-
-def _of_silent_peer(
-    latest: Sequence[EventSource], sources: Sequence[EventSource], said: str
-) -> str:
-    """Return the message of peers of a lost process; if its host sent no event, with its name."""
-    ended: set[int | None] = {event.worker for event in _last_exits(sources)}
-    ended |= {source.worker for source in latest if source.of_kind(Finished)}
-    launched = _last_of_each(sources, Launched)
-    silent = [event for event in launched if event.host and event.worker not in ended]
-    if not silent:
+    verdict = _BAD_VERDICTS.get(cause.verdict or "", "ended before its time")
+    said = cause.reason or f"Worker {cause.worker} {verdict}."
+    silent = [each for each in processes if each.is_launched and each.host and not each.is_over]
+    if not cause.lost_a_peer or not silent:
         return said
-    names = " and ".join(f"{event.task or event.worker} on {event.host}" for event in silent)
+    names = " and ".join(f"{each.task or each.worker} on {each.host}" for each in silent)
     return f"No further event came from {names}. Its peers: {said}"
 
 

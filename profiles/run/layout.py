@@ -32,8 +32,9 @@ LAUNCHER_EVENTS = "launcher.jsonl"
 WORKER_EVENTS = "events.jsonl"
 XPLANE_FOLDER = "xplane"
 COMMANDS_FOLDER = "commands"
-_WORKER = re.compile(r"worker-(\d+)-(\d+)")
-_LAUNCHER = re.compile(r"launcher-(\d+)\.jsonl")
+# Numbers with more digits (`limits.MOST_WORKERS`) are not a run's, and overflow in a table.
+_WORKER = re.compile(r"worker-([0-9]{1,4})-([0-9]{1,9})")
+_LAUNCHER = re.compile(r"launcher-([0-9]{1,4})\.jsonl")
 
 
 @dataclass(frozen=True, slots=True, order=True)

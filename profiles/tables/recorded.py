@@ -22,7 +22,12 @@ from strategy_lab.profiles.run.events import (
     WindowCaptured,
     WorkerStarted,
 )
-from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
+from strategy_lab.profiles.run.layout import (
+    LAUNCHER_EVENTS,
+    RUN_FILE,
+    worker_folder,
+    worker_folders,
+)
 from strategy_lab.profiles.run.manifest import RunIdentity
 from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.tables.schema import WINDOW_TABLES
@@ -61,11 +66,13 @@ def of_this_run(
         return None, sources, [note]
     kept, notes = [], []
     for source, runs in zip(sources, named, strict=True):
+        file = Path(source.file)
+        name = file.name if source.worker is None else file.parent
         if runs <= own:
             kept.append(source)
+            if any(named) and not runs and source.of_kind(WorkerStarted):
+                notes.append(f"{name} names no run, unlike other files: it may be of another run")
         else:
-            file = Path(source.file)
-            name = file.name if source.worker is None else file.parent
             notes.append(f"{name} belongs to another run and is ignored")
     return identity, tuple(kept), notes
 
@@ -91,9 +98,20 @@ def missing_processes(
 ) -> list[str]:
     """Return a note for every process that events mention and whose records are missing."""
     return [
+        *_not_files(run),
         *_missing_folders(run, sources),
         *_missing_ends(sources),
         *_missing_workers(sources, segments),
+    ]
+
+
+def _not_files(run: Path) -> list[str]:
+    """Return notes about event files that are links to nowhere, pipes or folders."""
+    paths = [run / LAUNCHER_EVENTS, *(folder.events for folder in worker_folders(run))]
+    return [
+        f"{path.relative_to(run)} is not a file: its events are left out"
+        for path in paths
+        if lexists(path) and not path.is_file()
     ]
 
 

@@ -58,6 +58,32 @@ def test_a_finished_workers_missing_events_are_noted(tmp_path: Path) -> None:
     assert "worker-0-0/events.jsonl is missing, although launcher.jsonl mentions" in noted(run)
 
 
+@pytest.mark.parametrize("name", ["launcher.jsonl", "worker-0-0/events.jsonl"])
+@pytest.mark.parametrize("target", ["events.jsonl", "nowhere"])
+def test_events_that_are_a_link_to_nowhere_are_noted(
+    name: str, target: str, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    (run / name).unlink()
+    (run / name).symlink_to(target)
+    assert f"{name} is not a file: its events are left out" in noted(run)
+
+
+def test_a_folder_with_an_enormous_worker_number_is_none_of_the_runs(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    worker_folder(run, 0).path.rename(run / "worker-99999999999999999999-0")
+    assert "worker-0-0 is missing" in noted(run)
+    assert profiles.load(run).table("steps").num_rows == 0
+
+
+def test_events_that_name_no_run_beside_others_that_do_are_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
+    events = worker_folder(run, 1).events
+    first, rest = events.read_bytes().split(b"\n", 1)
+    events.write_bytes(json.dumps(json.loads(first) | {"run": ""}).encode() + b"\n" + rest)
+    assert "worker-1-0 names no run, unlike other files: it may be of another run" in noted(run)
+
+
 def test_a_worker_whose_events_were_emptied_is_absent(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
     (run / "worker-1-0" / "events.jsonl").write_bytes(b"")

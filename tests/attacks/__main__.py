@@ -2,7 +2,8 @@
 
 python -m tests.attacks
 
-Prints one line for each attack; exits with 1 where one got through.
+Prints one line for each attack; exits with 1 where one got through. Then come those that need a
+page or a browser, which are tests: a link that fills in a file, the editor, frames in Chromium.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.attacks.attempts import EVERYWHERE, ON_LOOPBACK, WITHOUT_TOKEN, Attack
 from tests.attacks.victim import Victim, victim
@@ -21,6 +24,11 @@ LABS: dict[str, tuple[tuple[str, ...], str, tuple[Attack, ...]]] = {
     "--host 0.0.0.0 --no-token": (("--no-token",), "0.0.0.0", WITHOUT_TOKEN),
 }
 """Arguments and address of each lab, and what is tried on it."""
+_TESTS = (
+    "tests/e2e/test_access_in_browser.py",
+    "tests/app/forms/test_trusted_paths.py",
+    "tests/app/pages/test_contexts_page.py",
+)
 
 
 def attacked(lab: Victim, attacks: tuple[Attack, ...]) -> Iterator[tuple[str, str | None]]:
@@ -48,7 +56,9 @@ def main() -> int:
                 print(f"  {'refused' if how is None else 'GOT THROUGH'}  {name}", flush=True)
                 if how is not None:
                     print(f"      {how[:500]}")
-    return 1 if through else 0
+    root = Path(__file__).parents[2]
+    failed = pytest.main(["-q", "--rootdir", str(root), *(str(root / each) for each in _TESTS)])
+    return 1 if through or failed else 0
 
 
 if __name__ == "__main__":

@@ -18,22 +18,27 @@ from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from starlette.routing import Route, WebSocketRoute
+
+from strategy_lab.app.access.gate import HEALTH
+from strategy_lab.app.server.routes import build_routes
 from tests.attacks.victim import RUN, Answer, Victim
 
 PAGES = ("/", "/overview?run=" + RUN, "/contexts", "/runs")
+_OWN = [route for route in build_routes() if route.path != HEALTH]
 ROUTES = (
-    f"/api/runs/{RUN}/timeline",
-    f"/api/runs/{RUN}/search?text=x",
-    f"/report/{RUN}",
+    *(route.path.format(run=RUN, command="run") for route in _OWN if isinstance(route, Route)),
     "/_stcore/health",
     "/_stcore/host-config",
     "/_stcore/metrics",
     "/static/index.html",
-    "/lecture",
-    "/api/lecture",
     "/media/x",
 )
-SOCKETS = ("/_stcore/stream", f"/api/runs/{RUN}/stream")
+"""Every route of the lab, and those of Streamlit. `/healthz` alone is open."""
+SOCKETS = (
+    "/_stcore/stream",
+    *(route.path.format(run=RUN) for route in _OWN if isinstance(route, WebSocketRoute)),
+)
 _NOBODY = "nobody"
 
 
@@ -213,6 +218,7 @@ def refuse(answer: Answer, status: int) -> None:
 
 def every_address(lab: Victim) -> None:
     """A lab on 0.0.0.0: only with its token, and under the addresses that are its own."""
+    assert "Anyone with the token can run code as you" in lab.printed, lab.printed
     own = [f"127.0.0.1:{lab.port}", f"localhost:{lab.port}"]
     for name in own:
         refuse(lab.ask("/", {"Host": name}), 401)
@@ -223,6 +229,7 @@ def every_address(lab: Victim) -> None:
 
 def every_address_without_a_token(lab: Victim) -> None:
     """--host 0.0.0.0 --no-token: the lab is open, but to no foreign page and no foreign name."""
+    assert "No token (--no-token): every machine that reaches this port" in lab.printed, lab.printed
     assert lab.ask("/").status == 200
     refuse(lab.ask("/", {"Host": f"evil.example:{lab.port}"}), 403)
     refuse(lab.ask("/", {"Origin": "http://127.0.0.1:9"}), 403)

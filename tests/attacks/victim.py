@@ -44,6 +44,8 @@ class Victim:
     port: int
     token: str | None
     runs: Path
+    printed: str
+    """By the lab at its start."""
 
     @property
     def host(self) -> str:
@@ -115,7 +117,8 @@ def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[V
     environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
     given = ("--host", host, "--runs", str(runs), *arguments)
     with server_process(folder / "lab.log", *given, environment=environment) as lab:
-        yield Victim(lab.pid, lab.port, _printed_token(lab), runs)
+        token = _printed_token(lab)
+        yield Victim(lab.pid, lab.port, token, runs, lab.log.read_text())
 
 
 def _printed_token(lab: ServerProcess) -> str | None:

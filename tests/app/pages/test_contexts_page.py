@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from strategy_core.contexts import child, course
+from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server import state
 from strategy_lab.profiles.errors import LabError
 from tests.app.looking import open_page, rerun, text_of
@@ -62,6 +63,18 @@ def test_every_demonstration_is_shown_without_a_process(
         rerun(at)
         (frame,) = at.get("iframe")
         assert html.escape(item.title) in frame.proto.srcdoc
+    assert not started
+
+
+def test_no_program_can_be_written_for_a_network_without_a_token(
+    started: list[Pretended], tmp_path: Path
+) -> None:
+    at = open_page("contexts", tmp_path)
+    assert at.text_area
+    state.lab().access = Access("0.0.0.0")
+    at = rerun(at)
+    assert not at.text_area
+    assert "without a token" in text_of(at)
     assert not started
 
 

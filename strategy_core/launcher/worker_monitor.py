@@ -189,8 +189,11 @@ class WorkerMonitor:
 
         A worker is hung after `timeout_s` without a sign of life, or `stopped_s` after SIGSTOP.
         Until the first step of a segment, and while it serves, computing is a sign of life too, but
-        no first step within `BUILDING_FACTOR * timeout_s` counts as hung.
+        no first step within `BUILDING_FACTOR * timeout_s` counts as hung. After the last planned
+        step it has `CLOSING_S` more: no event comes while its last captures are converted.
         """
+        if self._is_past_last_step:
+            timeout_s += CLOSING_S
         if self.activity.sample(now) and self.state in _COMPUTING_IS_PROGRESS:
             self.last_sign = now
         quiet_s = now - self.last_sign
@@ -201,6 +204,11 @@ class WorkerMonitor:
         if self.is_opening and opening_s > BUILDING_FACTOR * timeout_s:
             return f"No step for {opening_s:.0f} s, though its process is computing."
         return None
+
+    @property
+    def _is_past_last_step(self) -> bool:
+        planned = (self.spec or {}).get("steps")
+        return planned is not None and self.step is not None and self.step + 1 >= planned
 
     def why_late(self, now: float, stop_by: float, grace_s: float) -> str | None:
         """Return why the process counts as late in stopping, for a message; None if it does not.

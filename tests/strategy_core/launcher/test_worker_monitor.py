@@ -63,6 +63,17 @@ def test_any_event_is_a_sign_of_life(worker: WorkerMonitor) -> None:
     assert worker.why_hung(23.0, TIMEOUT_S) is None
 
 
+def test_a_worker_that_converts_its_last_captures_on_a_busy_machine_is_not_hung(
+    worker: WorkerMonitor,
+) -> None:
+    happens(worker, 0.0, kind="segment", spec={"steps": 2})
+    happens(worker, 4.0, kind="step", step=0)
+    assert worker.why_hung(14.1, TIMEOUT_S) is not None
+    happens(worker, 5.0, kind="step", step=1)
+    assert worker.why_hung(14.9 + CLOSING_S, TIMEOUT_S) is None
+    assert worker.why_hung(15.1 + CLOSING_S, TIMEOUT_S) is not None
+
+
 def test_a_busy_worker_that_does_no_step_is_hung(
     worker: WorkerMonitor, process: FakeProcess
 ) -> None:

@@ -64,7 +64,7 @@ def _use_emulation(num_cores: int) -> None:
     tpu.configure_virtual_cores(num_cores)
     from tensorflow.python.distribute import tpu_strategy
     from tensorflow.python.distribute.cluster_resolver import tpu_cluster_resolver
-    from tensorflow.python.eager import remote
+    from tensorflow.python.eager import context, remote
     from tensorflow.python.tpu import tpu_strategy_util
 
     strategy = tpu.TPUStrategy  # imported before TensorFlow's name for it is replaced
@@ -76,6 +76,14 @@ def _use_emulation(num_cores: int) -> None:
     remote.connect_to_cluster = tpu.connect_to_cluster
     tpu_strategy.TPUStrategyV2 = strategy
     tpu_strategy.TPUStrategy = strategy
+    reset = context._reset_context
+
+    def reset_context() -> None:
+        """A test that resets TensorFlow would lose the emulated cores, which real ones outlast."""
+        reset()
+        tpu.configure_virtual_cores(num_cores)
+
+    context._reset_context = reset_context
 
 
 class _Checkout(importlib.abc.MetaPathFinder):

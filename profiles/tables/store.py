@@ -252,9 +252,12 @@ def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]
     left_out -= {(run / source.file).parent for source in sources}
     silent = {path for path in left_out if not (path / WORKER_EVENTS).exists()}
     left_out -= silent  # a folder without events does not name another run
+    found = table_files(run)
+    if not left_out:
+        return found  # the usual case: do not look at the folders of a thousand files
     return {
         name: [path for path in paths if not left_out.intersection(path.parents)]
-        for name, paths in table_files(run).items()
+        for name, paths in found.items()
     }
 
 

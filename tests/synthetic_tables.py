@@ -58,6 +58,7 @@ def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
         "spans": [row for i in steps for r in made.local for row in _spans(made, i, r)],
         "causes": [{**_key(made, i, None), **row} for i in steps for row in made.recipe.causes],
         "input_stages": [{**_key(made, i, None), **STAGE} for i in steps],
+        "tensors": [row for r in made.local for row in _tensors(made, steps[-1], r)],
     }
     captured = rows["replica_steps"]
     numbers = (np.array([row[name] for row in captured], np.int64) for name in ("step", "replica"))
@@ -214,6 +215,25 @@ def _spans(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
         )
         rows.append({**span, "name": row["name"]})
     return rows
+
+
+def _tensors(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
+    """Each op's output is held until the next op ends; op i returns i + 1 kB."""
+    ops = [row for row in _spans(made, index, replica) if row["category"] == "compute"]
+    ends = [row["start_ns"] + row["duration_ns"] for row in ops]
+    return [
+        {
+            **_key(made, index, None),
+            "device": made.devices[replica],
+            "name": row["name"],
+            "op": row["op"],
+            "bytes": 1000 * (number + 1),
+            "start_ns": row["start_ns"],
+            "end_ns": ends[min(number + 1, len(ends) - 1)],
+            "source": "derived",
+        }
+        for number, row in enumerate(ops)
+    ]
 
 
 def _span(

@@ -65,6 +65,7 @@ TABLES = {
     "causes": "segment step worker kind name detail replica device count total_ms held_ms bytes",
     "input_stages": "segment step worker name dataset count total_ms self_ms parallelism "
     "buffer_size buffered autotuned",
+    "tensors": "segment step worker device name op bytes start_ns end_ns source",
     "closures": "segment step worker scheduled_ns start_ns finished_ns wall_ms queue_ms input_ms "
     "pull_ms compute_ms push_ms return_ms",
     "served": "segment name role server process device shape bytes part num_parts pull_bytes "

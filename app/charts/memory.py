@@ -1,15 +1,15 @@
-"""Memory over the run: a line per device or process; of many a band, and the highest on top."""
+"""Memory over the run, of many devices as a band with the highest on top; and over one step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import alpha, figure, label
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
 from strategy_lab.profiles.reporting.downsample import envelope
-from strategy_lab.profiles.reporting.palette import GREY, replica_colour
+from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR, replica_colour
 from strategy_lab.profiles.tables.columns import Floats
 
 POINTS = 800
@@ -26,6 +26,28 @@ def memory(lines: Lines) -> go.Figure:
     else:
         for number, (name, (step, used)) in enumerate(lines.items()):
             _add_line(chart, name, step, used, replica_colour(number))
+    chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
+    return chart
+
+
+def memory_over_step(lines: Sequence[tuple[str, Sequence[float], Sequence[int]]]) -> go.Figure:
+    """Draw `(name, ms from the step's start, bytes held from then on)` of each device."""
+    chart = figure(
+        x_title="ms into the step", y_title="held", height=260, showlegend=True, hovermode="x"
+    )
+    for number, (name, at_ms, held) in enumerate(lines):
+        chart.add_scatter(
+            x=list(at_ms),
+            y=list(held),
+            mode="lines",
+            name=label(name, 40),
+            line={
+                "color": replica_colour(number) if len(lines) > 1 else SERIES_COLOUR,
+                "width": 2,
+                "shape": "hv",
+            },
+            hovertemplate="%{y:.3s}B",
+        )
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 

@@ -17,6 +17,7 @@ from strategy_lab.app.widgets.key_numbers import show_key_numbers
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
+from strategy_lab.app.widgets.step_memory import show_step_memory
 from strategy_lab.app.widgets.verdict import show_findings, show_headline
 from strategy_lab.profiles.analysis.facts import Facts, Finding
 from strategy_lab.profiles.replay.sentences import gain_sentence
@@ -51,6 +52,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
             show_memory(opened)
     if not is_tall:
         show_memory(opened)
+    show_step_memory(opened, segment.segment)
     show_input_stages(opened, segment.segment)
 
 

@@ -37,6 +37,7 @@ from strategy_lab.profiles.analysis.links import Link, Links, links
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.analysis.serving_summary import serving_summary
+from strategy_lab.profiles.analysis.step_memory import StepMemory, step_memory
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
@@ -51,6 +52,8 @@ Json = dict[str, Any]
 NO_SIZES = "the size of what a step moves is not known"
 NO_COST = "the run does not show what this costs"
 NO_GAIN = "no prediction was asked for"
+MOST_HOLDERS = 10
+"""Entries of what a device holds at the peak of a step."""
 NEVER_STARTED = "the run ended before TensorFlow reported its devices"
 
 
@@ -121,6 +124,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             facts.input.reason,
         ),
         "input_stages": _input_stages(input_stages(profile, segment.segment)),
+        "step_memory": _step_memory(step_memory(profile, segment.segment)),
         "efficiency": _explain(
             {
                 "load_balance": pop.load_balance,
@@ -151,6 +155,24 @@ def _input_stages(found: InputStages) -> Json:
         **_explain({"limiting": limiting}, found.reason or "no stage held up the captured steps"),
         **_explain({"stages": stages or None}, found.reason),
     }
+
+
+def _step_memory(found: StepMemory) -> Json:
+    """Each device's peak over a step, and the largest of what it holds then."""
+    devices = [
+        {
+            "worker": item.worker,
+            "device": item.device,
+            "peak_bytes": item.peak_bytes,
+            "peak_at_ms": item.peak_at_ms,
+            **_explain({"variable_bytes": item.variable_bytes}, "not every size is recorded"),
+            "holders": [asdict(holder) for holder in item.holders[:MOST_HOLDERS]],
+            "num_holders": len(item.holders),
+        }
+        for item in found.devices
+    ]
+    known = {"step": found.step, "source": found.source, "devices": devices or None}
+    return _explain(known, found.reason)
 
 
 def _key_number(item: KeyNumber) -> Json:

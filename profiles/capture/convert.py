@@ -30,6 +30,7 @@ from strategy_lab.profiles.capture.tables import (
     span_table,
     transfer_table,
 )
+from strategy_lab.profiles.capture.tensors import tensor_table
 from strategy_lab.profiles.capture.together import with_hosts
 from strategy_lab.profiles.capture.xspace import decode
 from strategy_lab.profiles.run.topology import host_process
@@ -128,6 +129,7 @@ def to_tables(
         "transfers": transfer_table(joined),
         "causes": cause_table(joined, attribution, samples or PythonSamples()),
         "input_stages": input_stage_table(joined),
+        "tensors": tensor_table(joined),
     }
     return {"spans": spans} | {name: _table(name, found, window) for name, found in columns.items()}
 

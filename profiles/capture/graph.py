@@ -167,6 +167,25 @@ class Graph:
             for node in self.nodes
         ]
 
+    @cached_property
+    def readers(self) -> dict[int, list[Node]]:
+        """Nodes that read a node's outputs on the same device, by node."""
+        found: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            for producer in self.data_producers(node):
+                found.setdefault(producer.index, []).append(node)
+        return found
+
+    def data_producers(self, node: Node) -> list[Node]:
+        """Return the nodes on its device whose outputs a node reads, without control edges."""
+        known = self._in_function
+        return [
+            producer
+            for text in node.inputs
+            if not text.startswith("^")
+            and (producer := known.get((node.function, node.device, _source(text))))
+        ]
+
     def producers(self, node: Node) -> list[Node]:
         """Return the nodes on its device that feed a node, including control edges."""
         return self._producers[node.index]

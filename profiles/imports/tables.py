@@ -40,6 +40,7 @@ def window_tables(
         "transfers": copies(host, devices, numbers),
         "causes": {"step": np.zeros(0, np.int64)},
         "input_stages": {"step": np.zeros(0, np.int64)},
+        "tensors": {"step": np.zeros(0, np.int64)},
     }
     return {name: table(name, found, worker) for name, found in columns.items()}
 

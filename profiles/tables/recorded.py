@@ -33,7 +33,7 @@ from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.tables.schema import WINDOW_TABLES
 
 _CHUNK_BYTES = 1 << 20
-ADDED_LATER = ("causes", "input_stages")
+ADDED_LATER = ("causes", "input_stages", "tensors")
 """Tables that earlier versions did not write."""
 
 

@@ -38,6 +38,7 @@ ROWS = {
     "transfers": "captured step and tensor that was sent from one device to another",
     "causes": "captured step and what held it up, as far as a capture can name it",
     "input_stages": "captured step and stage of tf.data that delivered an element in it",
+    "tensors": "tensor of a capture's last step that is held on a device",
     "placement": "op or variable of a segment",
     "spans": "op event of a capture",
     "contexts": "context entered, or call that crosses one",

@@ -235,6 +235,16 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("buffered", NUMBER, "mean number of elements that its buffer held when called"),
         ("autotuned", FLAG, "tf.data chooses parallelism or buffer"),
     ),
+    "tensors": _columns(  # memory of a captured step's tensors
+        *_IN_WINDOW,
+        ("device", NAME, "device that holds it"),
+        ("name", NAME, "name in the graph of the op that returned it"),
+        ("op", NAME, "type of the op"),
+        ("bytes", BYTES.required, "size"),
+        ("start_ns", TIME_NS.required, "held from: the op begins"),
+        ("end_ns", TIME_NS.required, "held until: the last op that reads it ends"),
+        ("source", NAME, "derived from the graph and the times of its ops"),
+    ),
     "placement": _columns(
         ("segment", SEGMENT),
         ("worker", WORKER.required),
@@ -360,6 +370,7 @@ WINDOW_TABLES = (
     "transfers",
     "causes",
     "input_stages",
+    "tensors",
 )
 """Tables that a capture window writes, one Parquet file each."""
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
@@ -68,6 +69,8 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_collectives(segment, out)
     _print_links(segment, out)
     _print_servers(segment, out)
+    _print_step_memory(segment["step_memory"], out)
+    _print_input_stages(segment["input_stages"], out)
 
 
 def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
@@ -93,6 +96,50 @@ def _print_servers(segment: dict[str, Any], out: Console) -> None:
     out.print(table)
     for item in found["absences"]:
         out.print(plain_text(f"• {item['message']}"))
+
+
+def _print_step_memory(found: dict[str, Any], out: Console) -> None:
+    """The peak of each device over a captured step, and the largest of what it holds then."""
+    if not found["devices"]:
+        return
+    title = f"Memory over step {found['step']}, {found['source']}"
+    table = Table(title=title, title_justify="left")
+    for name in ("device", "peak", "variables", "most of it", "size"):
+        table.add_column(name, justify="left" if name in ("device", "most of it") else "right")
+    names = short_names(item["device"] for item in found["devices"])
+    for item in found["devices"]:
+        most = item["holders"][0]
+        table.add_row(
+            plain_text(names[item["device"]]),
+            units.size(item["peak_bytes"]),
+            units.size(item["variable_bytes"]),
+            plain_text(most["name"]),
+            units.size(most["bytes"]),
+        )
+    out.print(table)
+
+
+def _print_input_stages(found: dict[str, Any], out: Console) -> None:
+    """Every stage of tf.data in captured steps, each below the one that reads it."""
+    if not found["stages"]:
+        return
+    table = Table(title="Input pipeline, means of a captured step", title_justify="left")
+    table.add_column("stage", no_wrap=True, overflow="fold")
+    for name in ("step waits, ms", "own, ms", "parallel", "buffer", "tuned"):
+        table.add_column(name, justify="right", overflow="fold")
+    for stage in found["stages"]:
+        depth, name = stage["path"].count("::") - 1, stage["path"].rpartition("::")[2]
+        tuned = {True: "yes", False: "no", None: units.MISSING}[stage.get("is_autotuned")]
+        table.add_row(
+            plain_text(" " * depth + name),
+            units.number(stage["held_ms"]),
+            units.number(stage["self_ms"]),
+            str(stage.get("parallelism", units.MISSING)),
+            str(stage.get("buffer_size", units.MISSING)),
+            tuned,
+        )
+    out.print(table)
+    out.print(plain_text(found["sentence"], "dim"))
 
 
 def _print_replicas(segment: dict[str, Any], out: Console) -> None:

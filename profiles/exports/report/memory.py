@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
+from strategy_lab.profiles.analysis.step_memory import peak_sentence, step_memory
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.reporting.downsample import Series, series
 from strategy_lab.profiles.reporting.palette import GREY, replica_colour
@@ -45,6 +46,11 @@ def memory(facts: RunFacts) -> Section | None:
             (whose, item, counted_by(item.source)) for whose, item in zip(names, used, strict=True)
         ],
         "is_spread": len(used) > FEW,
+        "over_step": [
+            (found, peak_sentence(found.highest, facts.device(found.highest.device)))
+            for item in facts.segments
+            if (found := step_memory(facts.profile, item.segment.segment)).highest
+        ],
     }
     return Section("memory", "Memory", shown, drawn)
 

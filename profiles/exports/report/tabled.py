@@ -13,6 +13,7 @@ from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.findings import Facts
+from strategy_lab.profiles.analysis.input_stages import input_stages
 from strategy_lab.profiles.analysis.links import links
 from strategy_lab.profiles.analysis.losses import loss
 from strategy_lab.profiles.analysis.parameter_server import parameter_serving
@@ -63,6 +64,13 @@ def core_times(facts: RunFacts) -> Section | None:
     return Section(
         "cores", "Step time of each core", {"segments": found, "phases": list(CATEGORIES)}
     )
+
+
+def input_pipeline(facts: RunFacts) -> Section | None:
+    """The stages of tf.data; None if no captured step of the run has events of them."""
+    answers = [input_stages(facts.profile, item.segment.segment) for item in facts.segments]
+    found = [answer for answer in answers if answer.stages]
+    return Section("input", "Input pipeline", {"segments": found}) if found else None
 
 
 def communication(facts: RunFacts) -> Section | None:

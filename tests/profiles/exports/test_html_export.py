@@ -47,12 +47,21 @@ def test_every_section_and_every_chart(straggling: Profile, target: Path) -> Non
     report = _report(straggling, target)
     keys = re.findall(r'<section id="([^"]+)"', report)
     assert keys == [
-        "overview", "steps", "replicas", "communication", "timeline", "placement", "memory",
-        "environment", "definitions",
+        "overview", "steps", "replicas", "input", "communication", "timeline", "placement",
+        "memory", "environment", "definitions",
     ]  # fmt: skip
     placed = re.findall(r'data-chart="([^"]+)"', report)
     assert sorted(placed) == sorted(_data(report)["charts"])
     assert set(placed) == {"wall", "throughput", "loss", "drift", "memory"}
+
+
+def test_what_a_device_holds_at_its_peak_and_the_stages_of_the_input(
+    straggling: Profile, target: Path
+) -> None:
+    report = _report(straggling, target)
+    assert "most of it is the variable dense/kernel" in _section(report, "memory")
+    assert "No stage of the input held up" in _section(report, "input")
+    assert "Prefetch" in _section(report, "input")
 
 
 def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) -> None:

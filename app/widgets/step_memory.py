@@ -1,0 +1,90 @@
+"""Memory of each device over one captured step, and what a device holds at its peak."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_lab.app.charts.memory import memory_over_step
+from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.profiles.analysis.memory_spread import FEW
+from strategy_lab.profiles.analysis.step_memory import (
+    DeviceStepMemory,
+    Holder,
+    StepMemory,
+    peak_sentence,
+    step_memory,
+)
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
+
+MOST_ROWS = 12
+_HELP = (
+    "Variables, and the tensors that the ops of a captured step return. Derived: sizes come from "
+    "the graph, times from the ops. An op's output is held until the last op that reads it ends. "
+    "Constants and what a kernel needs only while it runs are left out."
+)
+_STYLE = """<style>
+.lab-holders {overflow-x:auto; font-size:.85rem}
+.lab-holders table {border-collapse:collapse; width:100%}
+.lab-holders th, .lab-holders td {padding:.25rem .6rem; text-align:right;
+  border-bottom:1px solid rgba(128,128,128,.3)}
+.lab-holders th:first-child, .lab-holders td:nth-child(2), .lab-holders td:nth-child(3),
+.lab-holders th:nth-child(2), .lab-holders th:nth-child(3) {text-align:left}
+.lab-holders th:first-child {overflow-wrap:anywhere; font-weight:400}
+</style>"""
+
+
+def show_step_memory(opened: OpenRun, segment: int) -> None:
+    """Show the devices of a segment; a sentence if no captured step has the sizes."""
+    st.header("Memory over a step", help=_HELP)
+    found: StepMemory = opened.ask(step_memory, segment)
+    highest = found.highest
+    if highest is None:
+        st.markdown(as_markdown(f"Not available: {found.reason}."))
+        return
+    short = short_names(item.device for item in found.devices)
+    st.markdown(as_markdown(peak_sentence(highest, short[highest.device])))
+    shown = sorted(found.devices, key=lambda item: -item.peak_bytes)[:FEW]
+    lines = [(short[i.device], i.at_ms, i.bytes) for i in found.devices if i in shown]
+    chart = memory_over_step(lines)
+    st.plotly_chart(chart, key="overview_step_memory", alt="Memory by device over one step")
+    st.caption(
+        f"Step {found.step:,}, derived from the graph and the times of its ops"
+        + (
+            f"; the {FEW} highest of {len(found.devices)} devices."
+            if len(found.devices) > FEW
+            else "."
+        )
+    )
+    chosen = highest
+    if len(found.devices) > 1:
+        chosen = st.selectbox(
+            "Held at the peak of",
+            found.devices,
+            index=found.devices.index(highest),
+            format_func=lambda item: f"{short[item.device]}, {units.size(item.peak_bytes)}",
+            key=f"step_memory_of_{opened.profile.path.name}_{segment}",
+        )
+    st.html(_table(chosen, short[chosen.device]))
+
+
+def _table(item: DeviceStepMemory, name: str) -> str:
+    rows = [_row(each.name, each.kind, each.op, each.bytes, item) for each in item.holders]
+    rest: tuple[Holder, ...] = item.holders[MOST_ROWS:]
+    if rest:
+        total = sum(each.bytes for each in rest)
+        rows[MOST_ROWS:] = [_row(f"{len(rest):,} more", "", None, total, item)]
+    heads = "".join(f'<th scope="col">{h}</th>' for h in ("Held", "Kind", "Op", "Size", "Share"))
+    return (
+        f'{_STYLE}<div class="lab-holders" tabindex="0" role="region" aria-label="Held at the '
+        f'peak of {as_html(name)}"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _row(name: str, kind: str, op: str | None, num_bytes: int, item: DeviceStepMemory) -> str:
+    share = units.share(num_bytes / item.peak_bytes) if item.peak_bytes else units.MISSING
+    cells = (kind, op or "", units.size(num_bytes), share)
+    values = "".join(f"<td>{as_html(cell)}</td>" for cell in cells)
+    return f'<tr><th scope="row">{as_html(name)}</th>{values}</tr>'

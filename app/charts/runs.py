@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.downsample import envelope, usual_distance
-from strategy_lab.profiles.reporting.palette import replica_colour
+from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS, replica_colour
 from strategy_lab.profiles.tables.columns import Floats
 
 POINTS = 800
@@ -38,8 +38,7 @@ def together(curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: s
             line={
                 "color": replica_colour(number),
                 "width": 2,
-                # The colours repeat after eight runs.
-                "dash": _DASHES[number // 8 % len(_DASHES)],
+                "dash": _DASHES[number // len(REPLICA_COLOURS) % len(_DASHES)],
             },
             hovertemplate=f"{label(name, 32)}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
         )

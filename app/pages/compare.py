@@ -17,6 +17,7 @@ from strategy_lab.app.widgets.comparison_picker import Side, pick_sides, why_no_
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
+from strategy_lab.app.widgets.several import show_several
 from strategy_lab.app.widgets.spec_difference import show_spec_difference
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.title import set_title
@@ -59,6 +60,7 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
         show_verdict(compared)
         show_phases(a, b, compared)
         show_metrics(compared)
+    show_several(runs, a, b)
     show_curves(a, b, compared)
     show_spec_difference(a, b)
 

@@ -42,7 +42,7 @@ from strategy_lab.profiles.tables.store import Profile
 _NONE = np.empty(0)
 UNLIKE = 0.02
 """A bar that differs more than this from the step time above it says why."""
-_STYLE = """<style>
+STYLE = """<style>
 .lab-figures {width:100%; border-collapse:collapse; font-size:.9rem;
   font-variant-numeric:tabular-nums}
 .lab-figures th, .lab-figures td {padding:.4rem .6rem; font-weight:400; text-align:right;
@@ -160,7 +160,7 @@ def show_metrics(compared: RunComparison) -> None:
         }
         for item in compared.metrics
     ]
-    st.html(_STYLE + _table(rows))
+    st.html(STYLE + _table(rows))
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:

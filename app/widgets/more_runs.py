@@ -18,19 +18,32 @@ _REPEATED = re.compile(r"(?P<name>.+)-(?P<side>[ab])-\d+")
 
 def pick_more(runs: Sequence[RunEntry], side: str, first: OpenRun) -> tuple[OpenRun, ...]:
     """A list of runs to choose from beside the first one of side `A` or `B`."""
-    key, widget = f"more_{side.lower()}", f"pick_more_{side.lower()}"
-    names = [entry.name for entry in runs if entry.path != first.profile.path]
-    asked = [name for name in st.query_params.get_all(key) if name in names]
+    return pick_runs(
+        [entry for entry in runs if entry.path != first.profile.path],
+        key=f"more_{side.lower()}",
+        label=f"More runs of {side}",
+        placeholder="Compare several runs per side",
+    )
+
+
+def pick_runs(
+    runs: Sequence[RunEntry], *, key: str, label: str, placeholder: str, most: int | None = None
+) -> tuple[OpenRun, ...]:
+    """A list of runs to choose from, bound to the query parameter `key`; at most `most`."""
+    widget = f"pick_{key}"
+    names = [entry.name for entry in runs]
+    asked = [name for name in st.query_params.get_all(key) if name in names][:most]
     # The address wins over the session, as for the first run.
     st.session_state[widget] = asked
     chosen = st.multiselect(
-        f"More runs of {side}",
+        label,
         names,
         key=widget,
         format_func=lambda name: plain(name, 56),
         on_change=_write_address,
         args=(key, widget),
-        placeholder="Compare several runs per side",
+        placeholder=placeholder,
+        max_selections=most,
     )
     by_name = {entry.name: entry for entry in runs}
     opened = []

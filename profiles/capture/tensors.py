@@ -10,7 +10,8 @@ TensorFlow 2.21:
 - a received tensor is held by the receiving device, as on devices with memory of their own;
 - variables, constants and what a kernel needs only while it runs are left out.
 
-Only outputs 0 with a static shape have a size (`recorder.placement`).
+Only outputs 0 with a static shape have a size (`recorder.placement`); all outputs of a split are
+counted. docs/decisions/step-memory.md compares the result with TensorFlow's allocator.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ _IN_PLACE = frozenset(
         "_FusedBatchNormEx",
     }
 )
+_SPLITS = frozenset({"Split", "SplitV", "Unpack"})
+"""Ops whose outputs together are as large as what they cut."""
 _COLUMNS = ("step", "device", "name", "op", "bytes", "start_ns", "end_ns")
 Interval = tuple[int, int]
 
@@ -133,6 +136,8 @@ def _intervals(joined: Joined, step: int) -> dict[int, Interval]:
 
 
 def _size(graph: Graph, node: Node) -> int | None:
+    if node.op in _SPLITS:
+        return max((each.bytes or 0 for each in graph.data_producers(node)), default=None)
     sender = graph.peer(node) if node.op in RECEIVES else None
     return node.bytes if sender is None else sender.bytes
 

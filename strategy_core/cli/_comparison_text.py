@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from strategy_core.cli._plain import plain, plain_text
+from strategy_lab.profiles.analysis.compare.each import AgainstFirst, each_row
 from strategy_lab.profiles.analysis.compare.limits import LimitCheck
 from strategy_lab.profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_lab.profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
@@ -42,6 +43,34 @@ def print_comparison(
         style, word = ("red", "beyond") if check.is_beyond else ("green", "within")
         remark = f" ({check.remark})" if check.remark else ""
         out.print(Text(f"{word} {check.limit.text}: {_change(check.found)}{remark}", style=style))
+
+
+def print_each(found: Sequence[AgainstFirst], console: Console | None = None) -> None:
+    """Print every run against the first: a sentence each, then one table."""
+    out = console or Console()
+    table = Table()
+    table.add_column("", overflow="fold")
+    table.add_column("1", justify="right", no_wrap=True)
+    for number, item in enumerate(found, 2):
+        if item.compared is None:
+            out.print(plain_text(f"{number}: {item.name} cannot be compared: {item.reason}"))
+        else:
+            verdict, rest = answer(item.compared)
+            out.print(plain_text(f"{number}: {item.name} as B, {item.compared.a_name} as A"))
+            out.print(Text(plain(verdict), style="bold") + Text(plain(rest)))
+            for warning in item.compared.warnings:
+                out.print(plain_text(warning, "yellow"))
+        table.add_column(f"{number} (against 1)", justify="right")
+    for row in each_row(found):
+        shown = [
+            f"{units.number(each.b)} ({_change(each)})" if each else units.MISSING
+            for each in row.others
+        ]
+        table.add_row(row.metric, units.number(row.first), *shown)
+    out.print(table)
+    out.print(
+        plain_text("One run of each: how much runs differ by chance is not in these numbers.")
+    )
 
 
 def _names(runs: Sequence[ComparedRun]) -> str:

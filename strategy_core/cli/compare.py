@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.document import comparison_document
+from strategy_lab.profiles.analysis.compare.each import compare_each
 from strategy_lab.profiles.analysis.compare.limits import check_limit, parse_limit
 from strategy_lab.profiles.analysis.compare.run_comparison import METRICS, compare_sets
 from strategy_lab.profiles.errors import LabError
@@ -16,7 +17,8 @@ HELP = "is run B faster than run A, or is it noise?"
 EPILOG = (
     "One run a side gives the difference of these two runs, but does not show how much two "
     "runs of one spec differ. Several runs a side, recorded alternately, answer the question: "
-    "`strategy-lab run A.yaml --interleave B.yaml --repeat auto` records them. With one run a "
+    "`strategy-lab run A.yaml --interleave B.yaml --repeat auto` records them. Three to six runs "
+    "without --against are compared each with the first, one run a side. With one run a "
     "side, --fail-on compares the values of the two runs, and a step time fails only if the "
     "noise within them does not explain it. With several runs a side, a change fails only if "
     "the differences between runs do not explain it. Exit codes: 0 within the limits, 1 "
@@ -26,9 +28,14 @@ EPILOG = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.usage = "strategy-lab compare A B | A1 A2 A3 ... --against B1 B2 B3 ... [options]"
+    parser.usage = (
+        "strategy-lab compare A B | A B C ... | A1 A2 A3 ... --against B1 B2 B3 ... [options]"
+    )
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN", help="A and B; with --against, every run of A"
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="A and B; up to six: each against the first; with --against, every run of A",
     )
     parser.add_argument("--against", nargs="+", metavar="B", help="the runs of side B")
     parser.add_argument("--json", action="store_true", help="one JSON document")
@@ -48,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     """0 within all limits, 1 beyond one; raises LabError if the runs are not comparable."""
     try:
         limits = [parse_limit(text) for text in args.fail_on]
+        if args.against is None and len(args.runs) > 2:
+            return _each(args)
         a, b = _sides(args.runs, args.against)
         compared = compare_sets(
             [profiles.load(path) for path in a],
@@ -69,12 +78,35 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(check.is_beyond for check in checks) else 0
 
 
+def _each(args: argparse.Namespace) -> int:
+    """Compare each run with the first; 0 if every one of them can be."""
+    if args.fail_on or args.segment_a is not None or args.segment_b is not None:
+        raise LabError(
+            "--fail-on, --segment-a and --segment-b take two sides, not several runs",
+            advice="Name two runs, or write the runs of side B after --against",
+        )
+    found = compare_each([profiles.load(path) for path in args.runs])
+    if args.json:
+        documents = [
+            comparison_document(item.compared, [])
+            if item.compared
+            else {"schema_version": 1, "comparable": False, "reason": item.reason}
+            for item in found
+        ]
+        print(json.dumps(documents, indent=1, allow_nan=False))
+    else:
+        from strategy_core.cli._comparison_text import print_each
+
+        print_each(found)
+    return 0 if all(item.compared for item in found) else 2
+
+
 def _sides(runs: Sequence[str], against: Sequence[str] | None) -> tuple[list[str], list[str]]:
     if against is not None:
         return list(runs), list(against)
     if len(runs) != 2:
         raise LabError(
-            f"compare takes two runs, not {len(runs)}",
+            f"compare takes two runs or more, not {len(runs)}",
             advice="To compare several runs a side, write strategy-lab compare A1 A2 A3 --against "
             "B1 B2 B3",
         )

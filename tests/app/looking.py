@@ -35,7 +35,7 @@ st.navigation([
 """
 
 
-def open_page(page: str, runs: Path, **query: str) -> AppTest:
+def open_page(page: str, runs: Path, **query: str | list[str]) -> AppTest:
     """Run a page once with these query parameters; fails where it raises."""
     state.configure(runs)
     folder = Path(state.__file__).parents[1] / "pages"

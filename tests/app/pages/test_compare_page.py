@@ -176,3 +176,15 @@ def test_a_short_run_is_advised_to_be_longer(runs: Path) -> None:
     text = text_of(open_page("compare", runs, a="quick", b="again")).replace("\\", "")
     assert "Record longer runs first: the shortest has 2." in text
     assert "--steps" in text
+
+
+def test_more_runs_are_each_compared_with_the_first_and_none_is_called_faster(runs: Path) -> None:
+    page = open_page("compare", runs, a="quick", b="again", each=["slow", "empty"])
+    text = text_of(page)
+    assert "slow as B: a step takes 86 % longer in B than in A in these two runs" in text
+    assert "empty cannot be compared with A" in text
+    assert "faster" not in text.replace("which is faster", "")
+    # The first row is the step time: that of A, then each with its change.
+    row = text.partition("Each run against A")[2].partition("<tbody><tr>")[2].partition("</tr>")[0]
+    assert row.count("<td>") == 4
+    assert row.count(" %</small>") == 2

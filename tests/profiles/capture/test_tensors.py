@@ -89,6 +89,15 @@ def test_a_received_tensor_is_held_by_the_device_that_reads_it() -> None:
     assert rows["a"]["end_ns"] - EPOCH_NS == 210
 
 
+def test_the_outputs_of_a_split_are_as_large_as_what_it_cuts() -> None:
+    placed = Placed()
+    placed.add("all", "ConcatV2", 0)
+    placed.add("parts", "SplitV", 0, "all", size=BYTES // 4)
+    ops = {"all": ("ConcatV2", 100, 200), "parts": ("SplitV", 200, 300)}
+    rows = {row["name"]: row["bytes"] for row in _rows(placed, _capture(**ops))}
+    assert rows == {"all": BYTES, "parts": BYTES}
+
+
 def test_only_the_last_step_of_a_capture_and_known_sizes_have_rows() -> None:
     placed = Placed()
     placed.add("a", "MatMul", 0)

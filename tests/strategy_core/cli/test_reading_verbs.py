@@ -141,10 +141,24 @@ def test_equal_runs_in_turns_are_called_noise(tmp_path: Path, capsys: Captured) 
     assert "it may be noise" in text
 
 
-@pytest.mark.parametrize("runs", [["a"], ["a", "b", "c"]])
+@pytest.mark.parametrize("runs", [["a"], ["a", "b", "c", "--fail-on", "loss:+5%"]])
 def test_it_is_clear_which_runs_are_on_which_side(runs: list[str], capsys: Captured) -> None:
     assert main(["compare", *runs]) == 2
     assert "--against" in capsys.readouterr().err
+
+
+def test_three_runs_are_each_compared_with_the_first(tmp_path: Path, capsys: Captured) -> None:
+    runs = [make(tmp_path, "a"), make(tmp_path, "b", step_ms=24.0), make(tmp_path, "c")]
+    assert main(["compare", *runs]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "2: b as B, a as A" in text
+    assert "3: c as B, a as A" in text
+    assert "faster" not in text
+    assert main(["compare", *runs, "--json"]) == 0
+    found = document(capsys)
+    assert [(item["a"]["run"], item["b"]["run"]) for item in found] == [("a", "b"), ("a", "c")]
+    assert main(["compare", *runs, make(tmp_path, "empty", steps=0, windows=0)]) == 2
+    assert "empty cannot be compared" in capsys.readouterr().out
 
 
 def test_a_run_named_twice_is_refused(tmp_path: Path, capsys: Captured) -> None:

@@ -47,9 +47,11 @@ def memory(facts: RunFacts) -> Section | None:
         ],
         "is_spread": len(used) > FEW,
         "over_step": [
-            (found, peak_sentence(found.highest, facts.device(found.highest.device)))
-            for item in facts.segments
-            if (found := step_memory(facts.profile, item.segment.segment)).highest
+            (found, peak_sentence(highest, facts.device(highest.device)))
+            for found in (
+                step_memory(facts.profile, item.segment.segment) for item in facts.segments
+            )
+            if (highest := found.highest)
         ],
     }
     return Section("memory", "Memory", shown, drawn)

@@ -185,6 +185,10 @@ def test_more_runs_are_each_compared_with_the_first_and_none_is_called_faster(ru
     assert "empty cannot be compared with A" in text
     assert "faster" not in text.replace("which is faster", "")
     # The first row is the step time: that of A, then each with its change.
-    row = text.partition("Each run against A")[2].partition("<tbody><tr>")[2].partition("</tr>")[0]
+    row = (
+        text.partition('aria-label="Each run against A"')[2]
+        .partition("<tbody><tr>")[2]
+        .partition("</tr>")[0]
+    )
     assert row.count("<td>") == 4
     assert row.count(" %</small>") == 2

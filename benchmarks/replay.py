@@ -2,8 +2,9 @@
 
 1. Replay error of built-in workloads x strategies x 2 and 4 devices: of each captured step against
    its own replay with the launch gaps of others, and of each run's median step.
-2. What-if against doing it: an injected delay that the same run drops and takes up again, and an
-   input that sleeps against one that does not (runs in turns; the latter still takes a little).
+2. What-if against doing it: an injected delay that the same run drops and takes up again, an
+   input that sleeps against one that does not (the latter still takes a little), twice and half the
+   batch, and gradients in packs against one pack (runs in turns).
 3. Time of one replay of 10,000 ops, and of a what-if on it.
 
 Loads of other processes change how long ops take, so the two sides of part 2 alternate.
@@ -28,6 +29,7 @@ from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
 from strategy_lab.profiles.replay.simulate import simulate
+from strategy_lab.profiles.replay.spec_edits import edit_of
 from strategy_lab.profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
 from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, what_if
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -35,6 +37,8 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 WORKLOADS = ("digits-cnn", "digits-mlp", "embedding", "tiny-gpt")
 STRATEGIES = ("mirrored", "central-storage")
 NUM_DEVICES = (2, 4)
+BATCHES = ("digits-cnn", "digits-mlp")
+PACK_BYTES = 20_000
 STEPS = 28
 BLOCK = 20
 WARM_UP = 120
@@ -62,7 +66,11 @@ def build_dataset(global_batch_size, seed):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one workload, one pair of each kind")
-    parser.add_argument("--only", choices=("error", "what-if", "time"), help="one of the parts")
+    parser.add_argument(
+        "--only",
+        choices=("error", "what-if", "fields", "time"),
+        help="one of the parts; fields: what-if of the batch and of packs alone",
+    )
     asked = parser.parse_args()
     if asked.only in (None, "time"):
         _print_times()
@@ -72,8 +80,11 @@ def main() -> None:
         lab = _Lab(launcher, Path(scratch))
         if asked.only in (None, "error"):
             _print_errors(lab, WORKLOADS[:1] if asked.quick else WORKLOADS)
+        num_pairs = 1 if asked.quick else 3
         if asked.only in (None, "what-if"):
-            _print_what_ifs(lab, 1 if asked.quick else 3)
+            _print_what_ifs(lab, num_pairs)
+        if asked.only in (None, "what-if", "fields"):
+            _print_fields(lab, num_pairs)
 
 
 class _Lab:
@@ -130,6 +141,18 @@ def _print_what_ifs(lab: _Lab, num_pairs: int) -> None:
     _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
 
 
+def _print_fields(lab: _Lab, num_pairs: int) -> None:
+    for workload in BATCHES:
+        for before, after in ((64, 128), (128, 64)):
+            title = f"{workload}, batch {before} to {after}, 2 devices"
+            changed = _changed(lab, num_pairs, workload, "global_batch_size", before, after)
+            _print_pairs(title, changed)
+    for before, after in ((0, PACK_BYTES), (PACK_BYTES, 0)):
+        title = f"bytes per pack {before} to {after}, 2 devices"
+        changed = _changed(lab, num_pairs, WORKLOADS[0], "bytes_per_pack", before, after)
+        _print_pairs(title, changed)
+
+
 Pair = tuple[WhatIf, float]
 """A prediction, and the measured length of the step with the change really made, in ms."""
 
@@ -161,6 +184,20 @@ def _inputs(lab: _Lab, num_pairs: int) -> Iterator[Pair]:
             sides.append(lab.run(devices="cpu:2", workload=str(file), steps=STEPS))
         slow, quick = sides
         yield what_if(slow, 0, [InputFree()]), replays(quick, 0).measured_ms
+
+
+def _changed(
+    lab: _Lab, num_pairs: int, workload: str, field: str, before: int, after: int
+) -> Iterator[Pair]:
+    """Runs with one value of a field and with the other, in turns."""
+    for _ in range(num_pairs):
+        first, second = (
+            lab.run(devices="cpu:2", workload=workload, steps=STEPS, **{field: value})
+            for value in (before, after)
+        )
+        edit = edit_of(first, 0, {field: after})
+        assert edit is not None
+        yield what_if(first, 0, [edit]), replays(second, 0).measured_ms
 
 
 def _print_pairs(title: str, pairs: Iterator[Pair]) -> None:

@@ -27,6 +27,7 @@ from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.spec_changes import describe
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
@@ -172,6 +173,13 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     )
     say_why_fixed(strategy)
     complaints.below("cross_device_ops")
+    xla = st.toggle(
+        "Compile with XLA",
+        value=bool(applied.get("xla")),
+        key=f"{key}_xla",
+        help=TERMS["XLA"],
+    )
+    complaints.below("xla")
     capture = _capture(applied, key, complaints)
     return {
         "strategy": strategy,
@@ -181,6 +189,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         **devices,
         **batch,
         "cross_device_ops": ops,
+        "xla": xla,
         **capture,
         # Each strategy packs gradients in its own way: what was asked of another has no meaning.
         **({} if strategy == before else {"num_packs": 1, "bytes_per_pack": 0}),

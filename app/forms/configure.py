@@ -144,7 +144,9 @@ def _training(complaints: Complaints) -> dict[str, Any]:
         bind="query-params",
     )
     complaints.below("loop")
-    return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop}
+    xla = st.toggle("Compile with XLA", key="xla", help=TERMS["XLA"], bind="query-params")
+    complaints.below("xla")
+    return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop, "xla": xla}
 
 
 def _capture() -> dict[str, Any]:

@@ -23,7 +23,15 @@ ALWAYS = (
     "num_packs",
 )
 UNSAID = (("workers", 1), ("parameter_servers", 0))
-WHERE_SET = ("learning_rate", "bytes_per_pack", "network.", "cluster.", "parameter_server.", "tpu.")
+WHERE_SET = (
+    "learning_rate",
+    "xla",
+    "bytes_per_pack",
+    "network.",
+    "cluster.",
+    "parameter_server.",
+    "tpu.",
+)
 """Fields, and groups of fields, that are shown if they differ from the default."""
 
 

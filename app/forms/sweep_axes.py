@@ -13,6 +13,7 @@ from strategy_core.planning.strategy_catalog import offers
 from strategy_core.planning.sweep_axes import Axes, default_axes
 from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.app.forms.workload_picker import pick_workload
+from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, parse_spec
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.record import Budget
@@ -68,6 +69,7 @@ def fit_or_loop(inventory: Inventory) -> None:
         "sweep_algorithm": ["auto"],
         "sweep_packs": [1],
         "sweep_loop": list(_LOOPS),
+        "sweep_xla": [False],
     }
     for key, value in recipe.items():
         st.session_state[key] = value
@@ -120,6 +122,14 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
         format_func=_LOOPS.__getitem__,
         key="sweep_loop",
     )
+    compiled = st.multiselect(
+        "XLA",
+        [False, True],
+        default=[False],
+        format_func={False: "off", True: "on"}.__getitem__,
+        key="sweep_xla",
+        help=TERMS["XLA"],
+    )
     found: Axes = {"strategy": strategies, "devices": devices, "global_batch_size": batches}
     # A field with its default alone would only make every label longer.
     if algorithms != ["auto"]:
@@ -128,6 +138,8 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
         found["num_packs"] = packs
     if loops != ["custom"]:
         found["loop"] = loops
+    if compiled != [False]:
+        found["xla"] = compiled
     return found
 
 

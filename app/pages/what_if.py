@@ -117,7 +117,7 @@ def _show_own(opened: OpenRun, segment: int) -> None:
 
 
 def _show_tries(opened: OpenRun, segment: int) -> None:
-    """The changes that the lab can make: those that the run's findings propose."""
+    """The changes that the lab can make and proposes."""
     st.header("Try it")
     why = why_not_made(opened.profile)
     if why is not None:
@@ -125,7 +125,7 @@ def _show_tries(opened: OpenRun, segment: int) -> None:
         return
     changes = opened.ask(_known_changes, segment)
     if not changes:
-        st.markdown("No finding of this run proposes a change that the lab can make.")
+        st.markdown("The lab knows no change of this run that it can make.")
         return
     title = st.selectbox("Change", list(changes), key="what_if_change")
     offer_try(opened, segment, changes[title], "what_if")
@@ -178,12 +178,14 @@ def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:
 
 
 def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
-    """The changes of a step that the findings propose, by their titles."""
+    """The changes of a step that the findings propose, and XLA, by their titles."""
+    opened = next(item for item in profile.segments if item.segment == segment)
+    edits = [item.edits for item in findings(facts_of(profile, segment))]
+    edits.append({"xla": not opened.spec.get("xla")})
     found = {}
-    for finding in findings(facts_of(profile, segment)):
-        if is_about_a_step(finding.edits):
-            with contextlib.suppress(LabError):  # it cannot be made of this run
-                found[plain(change_title(profile, segment, finding.edits))] = finding.edits
+    for changes in filter(is_about_a_step, edits):
+        with contextlib.suppress(LabError):  # it cannot be made of this run
+            found[plain(change_title(profile, segment, changes))] = changes
     return found
 
 

@@ -54,7 +54,8 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
     runs = (" trains ", Strong(PurePath(str(workload)).name)) if workload else (" runs",)
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
-    return Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}: "
+    compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
+    return Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
 
 
 def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ from strategy_lab.profiles.analysis.step_memory import StepMemory, step_memory
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
+from strategy_lab.profiles.analysis.xla import num_compiled
 from strategy_lab.profiles.run.events import Environment, Note
 from strategy_lab.profiles.tables.schema import CATEGORIES, SCHEMA_VERSION
 
@@ -91,6 +92,10 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             unknown.get("batch", "the program reported none"),
         ),
         "cross_device_ops": segment.cross_device_ops,
+        **_explain(
+            {"num_compiled": num_compiled(profile, segment.segment)},
+            "the graph of this segment was not recorded",
+        ),
         "headline": "".join(headline(profile, facts)),
         "key_numbers": [_key_number(item) for item in key_numbers(facts)],
         "first_step": segment.first_step,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +39,16 @@ class Edit(Protocol):
 
     def apply(self, graph: StepGraph, times: Times) -> None:
         """Change the times in place. Raises ReplayError if the step has no such node."""
+        ...
+
+
+@runtime_checkable
+class UncertainEdit(Edit, Protocol):
+    """An edit with a quantity that the recording leaves open within limits."""
+
+    @property
+    def extremes(self) -> tuple[Edit, ...]:
+        """The same change with the least and the most of it."""
         ...
 
 

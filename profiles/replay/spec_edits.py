@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.collective_edits import other_packs
 from strategy_lab.profiles.replay.edits import Edit, RemoveDelay
+from strategy_lab.profiles.replay.replays import replays
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
 
 
-def edit_of(changes: Mapping[str, Any]) -> Edit | None:
+def edit_of(profile: Profile, segment: int, changes: Mapping[str, Any]) -> Edit | None:
     """Return the edit that predicts these changes (values by dotted path); None if there is none.
 
-    Another batch, algorithm or number of devices changes which ops run, and an edit only changes
-    how long they take.
+    Another algorithm, number of devices or XLA changes which ops run, and an edit only changes how
+    long they take. Raises ReplayError if the recording does not allow a prediction.
     """
-    is_without_delays = set(changes) == {"inject"} and not changes["inject"]
-    return RemoveDelay() if is_without_delays else None
+    if set(changes) == {"inject"} and not changes["inject"]:
+        return RemoveDelay()
+    if set(changes) == {"global_batch_size"}:
+        return other_batch(replays(profile, segment), int(changes["global_batch_size"]))
+    if set(changes) == {"bytes_per_pack"}:
+        return other_packs(replays(profile, segment), int(changes["bytes_per_pack"]))
+    return None

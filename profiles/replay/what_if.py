@@ -4,18 +4,19 @@
 
 What the replay does not explain of a step stays as it was measured. The interval holds 90 % of the
 medians of resampled steps (bootstrap), and is widened at both ends by the 95th percentile of the
-replay error.
+replay error. If an edit depends on a quantity that the recording leaves open, the interval holds
+those of its extremes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strategy_lab.profiles.replay.edits import Edit, Times
+from strategy_lab.profiles.replay.edits import Edit, Times, UncertainEdit
 from strategy_lab.profiles.replay.replays import Replay, Replays, replays
 from strategy_lab.profiles.replay.simulate import Schedule, simulate
 from strategy_lab.profiles.tables.columns import Floats
@@ -68,11 +69,10 @@ def what_if(profile: Profile, segment: int, edits: Sequence[Edit]) -> WhatIf:
 
 def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
     """Return the prediction from replayed steps."""
-    measured = np.array([step.graph.wall_ns for step in known.steps])
-    edited = np.array([edited_schedule(step, edits).length_ns for step in known.steps])
-    replayed = np.array([step.schedule.length_ns for step in known.steps])
-    lengths = np.maximum(measured + edited - replayed, 0.0) / 1e6
-    low, high = _interval(lengths, known.error_p95)
+    lengths = _lengths_ms(known, edits)
+    others = [_lengths_ms(known, extreme) for extreme in _extremes(edits)]
+    ends = [_interval(each, known.error_p95) for each in (lengths, *others)]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     return WhatIf(
         segment=known.recording.segment.segment,
         edits=tuple(edit.title for edit in edits),
@@ -86,6 +86,23 @@ def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
         low_ms=low,
         high_ms=high,
     )
+
+
+def _lengths_ms(known: Replays, edits: Sequence[Edit]) -> Floats:
+    """Return the predicted length of each replayed step."""
+    measured = np.array([step.graph.wall_ns for step in known.steps])
+    edited = np.array([edited_schedule(step, edits).length_ns for step in known.steps])
+    replayed = np.array([step.schedule.length_ns for step in known.steps])
+    lengths: Floats = np.maximum(measured + edited - replayed, 0.0) / 1e6
+    return lengths
+
+
+def _extremes(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
+    """Yield the edits with one of them at an extreme."""
+    for at, edit in enumerate(edits):
+        if isinstance(edit, UncertainEdit):
+            for extreme in edit.extremes:
+                yield [*edits[:at], extreme, *edits[at + 1 :]]
 
 
 def edited_schedule(step: Replay, edits: Sequence[Edit]) -> Schedule:

@@ -69,6 +69,9 @@ TERMS: dict[str, str] = {
     "behaviour, placement and traffic, and no speed-up.",
     "worker": "A process that trains. It has one or more replicas.",
     "workload": "What is trained: a Python file with a model and a data set.",
+    "XLA": "TensorFlow's compiler, which fuses ops into kernels. In the lab it compiles each "
+    "replica's forward and backward pass (of Keras fit the whole step, without timestamps); "
+    "captures then show one op instead of many.",
     "XPlane": "TensorFlow's profile format; the raw files of capture windows, which TensorBoard "
     "and XProf open too.",
 }

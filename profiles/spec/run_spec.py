@@ -168,6 +168,8 @@ class RunSpec(_Model):
     """Overrides the workload's own; changes while the run goes on, its optimizer's state kept."""
     loop: Loop = "custom"
     """`custom`: the lab's own training step; `fit`: Keras `fit`."""
+    xla: bool = False
+    """XLA compiles each replica's forward and backward pass; of `fit` the whole step."""
     cross_device_ops: CrossDeviceOps = "auto"
     """Algorithm by which gradients cross devices; `auto`: the strategy's default."""
     num_packs: int = Field(1, ge=0, lt=2**31)

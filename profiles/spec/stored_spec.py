@@ -75,6 +75,7 @@ class _Spec(Struct):
     seed: Small = 0
     learning_rate: float | None = None
     loop: Name = ""
+    xla: bool = False
     cross_device_ops: Name = ""
     num_packs: Small = 0
     bytes_per_pack: Bytes = 0

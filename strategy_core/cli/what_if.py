@@ -47,6 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "communication; KIND=inf: they take no time; repeatable",
     )
     parser.add_argument(
+        "--link",
+        type=float,
+        metavar="2",
+        help="the bytes of collectives take half as long; their latency stays",
+    )
+    parser.add_argument(
+        "--bytes-per-pack",
+        type=int,
+        metavar="N",
+        help="gradients cross in packs of this size (collective-ring); 0: in one",
+    )
+    parser.add_argument(
+        "--global-batch-size", type=int, metavar="N", help="a step of so many examples"
+    )
+    parser.add_argument(
         "--critical-path",
         action="store_true",
         help="also what the step of median length consists of, by kind of op, with the slack of "
@@ -110,7 +125,10 @@ def run(args: argparse.Namespace) -> int:
 def _try(args: argparse.Namespace, profile: Profile, segment: int) -> int:
     from strategy_core.cli._try import try_it
 
-    if args.remove_delay or args.without_straggler or args.input_free or args.faster:
+    edits = (args.remove_delay, args.without_straggler, args.input_free, args.faster)
+    if any(edits) or any(
+        each is not None for each in (args.link, args.bytes_per_pack, args.global_batch_size)
+    ):
         raise LabError(
             "--try names its change itself; --remove-delay and the like only change a replay",
             advice="Write --try straggler, or --try KEY=VALUE with a field of the RunSpec",
@@ -130,7 +148,10 @@ def _segment(profile: Profile, asked: int | None) -> int:
 
 
 def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edit]:
+    from strategy_lab.profiles.replay.batch_edit import other_batch
+    from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
     from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
+    from strategy_lab.profiles.replay.replays import replays
     from strategy_lab.profiles.replay.straggler import average_straggler
 
     edits: list[Edit] = []
@@ -140,6 +161,13 @@ def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edi
         edits.append(average_straggler(profile, segment))
     if args.input_free:
         edits.append(InputFree())
+    known = replays(profile, segment)
+    if args.link is not None:
+        edits.append(faster_link(known, args.link))
+    if args.bytes_per_pack is not None:
+        edits.append(other_packs(known, args.bytes_per_pack))
+    if args.global_batch_size is not None:
+        edits.append(other_batch(known, args.global_batch_size))
     return [*edits, *(_faster(text) for text in args.faster)]
 
 

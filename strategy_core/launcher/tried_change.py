@@ -203,10 +203,10 @@ def base_spec(profile: Profile, segment: int) -> RunSpec:
 def _prediction(
     profile: Profile, segment: int, changes: Mapping[str, Any]
 ) -> tuple[WhatIf | None, str | None]:
-    edit = edit_of(changes)
-    if edit is None:
-        return None, "A replay cannot predict this change: other ops would run."
     try:
+        edit = edit_of(profile, segment, changes)
+        if edit is None:
+            return None, "A replay cannot predict this change: other ops would run."
         return what_if(profile, segment, [edit]), None
     except ReplayError as error:
         return None, str(error)

@@ -20,6 +20,7 @@ def check_fields(spec: RunSpec) -> None:
     replicas = num_replicas(spec)
     check_batch(spec.global_batch_size, 1 if row.has_servers else replicas)
     _check_processes(spec, row)
+    check_xla(spec, replicas)
     check_delays(spec, replicas)
     if row.has_one_replica and not row.takes_first_device and count not in (None, 1):
         raise SpecError(
@@ -99,6 +100,35 @@ def _check_no_servers(spec: RunSpec, row: StrategyRow) -> None:
             advice="Choose parameter-server, or set parameter_server.partitioner to none",
             field="parameter_server.partitioner",
         )
+
+
+def check_xla(spec: RunSpec, num_replicas: int | None) -> None:
+    """Raise SpecError where XLA cannot compile the step, or compiles it in any case."""
+    if not spec.xla:
+        return
+    row = strategy_catalog.row(spec.strategy)
+    problem = None
+    if row.has_cores:
+        problem = (
+            f"xla=true has no effect under {row.name}: XLA compiles every program of a TPU, and "
+            "emulated cores run its ops one by one"
+        )
+    elif row.has_servers:
+        problem = (
+            f"xla=true is not offered under {row.name}: a worker's step pulls and pushes variables "
+            "of other processes, which XLA cannot compile"
+        )
+    elif spec.loop == "fit" and num_replicas not in (None, 1):
+        problem = (
+            f"xla=true does not work with loop=fit on {num_replicas} replicas: Keras compiles the "
+            "whole step, and its update of the variables of other replicas fails"
+        )
+    elif spec.loop == "fit" and spec.inject:
+        problem = "xla=true does not work with loop=fit and inject: XLA cannot compile a delay"
+    if problem is not None:
+        is_of_fit = spec.loop == "fit" and not (row.has_cores or row.has_servers)
+        advice = "Choose loop=custom, or set xla=false" if is_of_fit else "Set xla=false"
+        raise SpecError(problem, advice=advice, field="xla")
 
 
 def check_delays(spec: RunSpec, num_replicas: int | None) -> None:

@@ -41,6 +41,7 @@ _SHOWN = {
     "devices": "",
 }
 """What stands before a value in a label; other fields have their name."""
+_ON_OFF = {"True": "on", "False": "off"}
 MOST_CONFIGURATIONS = 200
 MOST_COMBINATIONS = 5_000
 _NOT_AXES = (
@@ -149,7 +150,7 @@ def label_of(values: Mapping[str, Any]) -> str:
     for field, value in values.items():
         before = _SHOWN.get(field, field.replace("_", " "))
         is_count = field == "devices" and isinstance(value, int)
-        text = units.counted(value, "device") if is_count else str(value)
+        text = units.counted(value, "device") if is_count else _ON_OFF.get(str(value), str(value))
         parts.append(f"{before} {text}".strip())
     return " ".join(parts)
 

@@ -21,7 +21,12 @@ from strategy_core.planning.device_plan import plan
 from strategy_core.planning.gpu_allocation import Seat
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.reconfiguration import changed_spec
-from strategy_core.planning.spec_rules import check_batch, check_delays, check_fields
+from strategy_core.planning.spec_rules import (
+    check_batch,
+    check_delays,
+    check_fields,
+    check_xla,
+)
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -108,5 +113,6 @@ def _check_devices(spec: RunSpec, inventory: Inventory, local_rank: Seat | None)
     planned = plan(spec, inventory, local_rank)
     num_replicas = planned.num_replicas
     check_batch(spec.global_batch_size, planned.num_in_step)
+    check_xla(spec, num_replicas)
     check_delays(spec, num_replicas)
     collective_algorithms.decide(spec, planned)

@@ -27,6 +27,7 @@ from strategy_core.training.keras_fit_timestamps import FitMarks
 from strategy_core.training.train_step import per_example
 from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.spec.run_spec import RunSpec
 
 _WITHOUT_END = 1 << 40
 
@@ -42,7 +43,7 @@ class FitLoop:
         work: Workload,
         dataset: tf.data.Dataset,
         *,
-        global_batch_size: int,
+        spec: RunSpec,
         marks: FitMarks,
         agreement: CommandAgreement | None = None,
     ) -> None:
@@ -54,8 +55,8 @@ class FitLoop:
             )
         with strategy.scope():
             loss = _SharedLoss(work, dataset.element_spec[1])
-            # XLA would fuse the ops whose times the lab measures.
-            model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
+            # Without a value, Keras would decide for XLA by device and strategy.
+            model.compile(optimizer=optimizer, loss=loss, jit_compile=spec.xla)
         if strategy.num_replicas_in_sync > 1:
             private_tf.build_for_fit(model, strategy, dataset.element_spec)
         self.agreement: FitAgreement | None = None
@@ -65,7 +66,7 @@ class FitLoop:
         self._marks = marks
         self._model = model
         self._dataset = for_distribution(_weighted(dataset))
-        self._global_batch_size = global_batch_size
+        self._global_batch_size = spec.global_batch_size
         self._baton = _Baton()
         self._thread = threading.Thread(target=self._fit, name="keras-fit", daemon=True)
 

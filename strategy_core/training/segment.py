@@ -280,8 +280,10 @@ def _fit_loop(
         optimizer,
         work,
         dataset,
-        global_batch_size=spec.global_batch_size,
-        marks=FitMarks(strategy, model, optimizer, delays_ms, wanted=spec.capture.marks),
+        spec=spec,
+        marks=FitMarks(
+            strategy, model, optimizer, delays_ms, wanted=spec.capture.marks and not spec.xla
+        ),
         agreement=agreement,
     )
 
@@ -306,6 +308,7 @@ def _step(
             work,
             delays_ms=delays_ms,
             with_marks=spec.capture.marks,
+            with_xla=spec.xla,
             split=from_spec.splitter(strategy, spec),
         )
 

@@ -22,6 +22,7 @@ class Kind(NamedTuple):
     """
 
     with_marks: bool
+    with_xla: bool
     delayed: frozenset[int]
     """Replicas with a delay. The step reads its length when it runs."""
     algorithm: Algorithm
@@ -66,4 +67,4 @@ class StepCache:
 def kind_of(spec: RunSpec, algorithm: Algorithm, delays_ms: Mapping[int, float]) -> Kind:
     """The kind of step that a spec asks for, with gradients reduced by `algorithm`."""
     packing = (spec.num_packs, spec.bytes_per_pack)
-    return Kind(spec.capture.marks, frozenset(delays_ms), algorithm, *packing)
+    return Kind(spec.capture.marks, spec.xla, frozenset(delays_ms), algorithm, *packing)

@@ -46,6 +46,7 @@ def build_step(
     *,
     delays_ms: Mapping[int, float],
     with_marks: bool,
+    with_xla: bool = False,
     split: Callable[[Any], Any] = lambda features: features,
 ) -> Step:
     """The step of `workload` under `strategy`, traced when it is first called.
@@ -55,14 +56,18 @@ def build_step(
     Args:
       delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
       with_marks: whether the step takes and returns timestamps per replica.
+      with_xla: whether XLA compiles each replica's forward and backward pass.
       split: applied to a replica's features first, since a TPU's cores may share them.
     """
     if delays_ms and workload.train_step is not None:
         private_tf.check_can_delay(optimizer)
+    check_xla(workload, with_xla=with_xla)
     with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer)
-    make = lesson_step if workload.train_step is None else own_step
     clock: Clock = clock_s if with_marks else _no_clock
-    replica_step = make(model, optimizer, workload, delays_ms, clock)
+    if workload.train_step is None:
+        replica_step = lesson_step(model, optimizer, workload, delays_ms, clock, with_xla=with_xla)
+    else:
+        replica_step = own_step(model, optimizer, workload, delays_ms, clock)
 
     def marked_step(batch: Any, shares: tf.Tensor, *also: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         inputs_ready = clock(batch, shares)
@@ -94,9 +99,35 @@ def marks_ns(seconds: Sequence[float]) -> list[list[int]] | None:
 
 
 def lesson_step(
-    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
+    model: Any,
+    optimizer: Any,
+    workload: Workload,
+    delays_ms: Mapping[int, float],
+    clock: Clock,
+    *,
+    with_xla: bool = False,
 ) -> ReplicaStep:
-    """The textbook step: forward, backward, all-reduce, update."""
+    """The textbook step: forward, backward, all-reduce, update.
+
+    XLA cannot compile the whole of it: a timestamp and a delay have no XLA kernel, and
+    MirroredStrategy's all-reduce joins the replicas in Python, which a function of one replica may
+    not. So it compiles forward and backward pass, and the phases stay measurable.
+    """
+
+    def passes(
+        features: Any, labels: Any, shares: tf.Tensor
+    ) -> tuple[tf.Tensor, list[tf.Tensor | None]]:
+        num_replicas = tf.distribute.get_replica_context().num_replicas_in_sync
+        with tf.GradientTape() as tape:
+            outputs = model(features, training=True)
+            losses = per_example(workload.loss_fn(labels, outputs))
+            loss = tf.reduce_sum(losses * shares)
+            # The model's own losses (regularization) count once, not once per replica.
+            loss += tf.add_n(model.losses or [0.0]) / num_replicas
+        return loss, tape.gradient(loss, model.trainable_variables)
+
+    if with_xla:
+        passes = tf.function(passes, jit_compile=True, autograph=False)
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         # The all-reduce runs below, not inside of `apply`, so that it can be timed. Clipping then
@@ -105,13 +136,8 @@ def lesson_step(
         replica = tf.distribute.get_replica_context()
         features, labels = batch
 
-        with tf.GradientTape() as tape:
-            outputs = model(features, training=True)
-            losses = per_example(workload.loss_fn(labels, outputs))
-            loss = tf.reduce_sum(losses * shares)
-            # The model's own losses (regularization) count once, not once per replica.
-            loss += tf.add_n(model.losses or [0.0]) / replica.num_replicas_in_sync
-        gradients, weights = _present(tape, loss, model.trainable_variables)
+        loss, found = passes(features, labels, shares)
+        gradients, weights = _present(found, model.trainable_variables)
         gradients = delayed(gradients, delays_ms)
         gradients_ready = clock(gradients)
 
@@ -159,6 +185,18 @@ def own_step(
     return replica_step
 
 
+def check_xla(workload: Workload, *, with_xla: bool) -> None:
+    """Raises SpecError if XLA cannot compile the workload's step."""
+    if with_xla and workload.train_step is not None:
+        raise SpecError(
+            f"xla=true cannot compile the train_step of {workload.path.name}: its all-reduce is "
+            "inside, and the lab compiles the part of a step before it",
+            advice="Set xla=false, or mark functions of the workload with "
+            "tf.function(jit_compile=True)",
+            field="xla",
+        )
+
+
 def per_example(losses: tf.Tensor) -> tf.Tensor:
     """One loss per example, (n,): a workload's losses, (n, ...), averaged over further axes."""
     return tf.reduce_mean(losses, axis=list(range(1, losses.shape.rank)))
@@ -176,11 +214,9 @@ def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
         return tf.nest.map_structure(tf.identity, batch)
 
 
-def _present(
-    tape: tf.GradientTape, loss: tf.Tensor, weights: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
+def _present(gradients: Sequence[Any], weights: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Gradients and their weights, without the weights that the loss does not depend on."""
-    pairs = zip(tape.gradient(loss, weights), weights, strict=True)
+    pairs = zip(gradients, weights, strict=True)
     kept = [(gradient, weight) for gradient, weight in pairs if gradient is not None]
     if not kept:
         raise SpecError(NO_GRADIENT, field="workload")

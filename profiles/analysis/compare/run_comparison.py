@@ -24,10 +24,10 @@ from strategy_lab.profiles.analysis.compare.other_load import busier_for_one_sid
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_spread
 from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
-from strategy_lab.profiles.analysis.compare.xla import compiled_on_one_side, num_compiled
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.summary import summarize_segment
+from strategy_lab.profiles.analysis.xla import compiled_on_one_side, num_compiled
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.reporting import units
 

@@ -13,9 +13,12 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison, compare_sets
 from strategy_lab.profiles.replay.agreement import agreement
 from strategy_lab.profiles.replay.edits import RemoveDelay
+from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.spec_edits import edit_of
 from strategy_lab.profiles.replay.what_if import WhatIf
 from tests.synthetic import write_run
+
+DATA = Path(__file__).parents[2] / "data"
 
 
 def runs_of(
@@ -112,7 +115,10 @@ def test_steps_of_another_batch_are_compared_by_their_examples(tmp_path: Path) -
 
 
 def test_only_what_an_edit_stands_for_is_predicted() -> None:
-    assert edit_of({"inject": []}) == RemoveDelay()
-    assert edit_of({"inject": [{"replica": 0, "ms": 5}]}) is None
-    assert edit_of({"global_batch_size": 512}) is None
-    assert edit_of({"inject": [], "devices": "cpu:2"}) is None
+    run = profiles.load(DATA / "captured_step")
+    assert edit_of(run, 0, {"inject": []}) == RemoveDelay()
+    assert edit_of(run, 0, {"inject": [{"replica": 0, "ms": 5}]}) is None
+    assert edit_of(run, 0, {"xla": True}) is None
+    assert edit_of(run, 0, {"inject": [], "devices": "cpu:2"}) is None
+    with pytest.raises(ReplayError):  # a single captured step
+        edit_of(run, 0, {"global_batch_size": 512})

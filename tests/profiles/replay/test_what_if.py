@@ -48,7 +48,7 @@ def replays_of(steps: list[StepGraph]) -> Replays:
         first_step=0,
         started_ns=0,
         replica_devices=[],
-        cross_device_ops="none",
+        cross_device_ops="collective-ring",
         spec={},
     )
     recording = Recording(opened, Graph([], []), (), {}, 2.0, {})

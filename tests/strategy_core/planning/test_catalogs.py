@@ -234,3 +234,24 @@ def test_a_child_process_takes_the_inventory() -> None:
     assert found.count("CPU") == 1
     assert Inventory.from_json(found.to_json() | {"possibilities": None}) == found
     assert probe() is found
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"strategy": "tpu", "devices": "cpu:2"}, "no effect under tpu"),
+        (
+            {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1},
+            "not offered under parameter-server",
+        ),
+        ({"loop": "fit", "devices": "cpu:2"}, "does not work with loop=fit on 2 replicas"),
+        (
+            {"loop": "fit", "devices": "cpu:1", "inject": [{"replica": 0, "ms": 1}]},
+            "XLA cannot compile a delay",
+        ),
+    ],
+)
+def test_xla_is_refused_where_it_does_not_work(fields: dict[str, object], why: str) -> None:
+    with pytest.raises(SpecError, match=why) as refused:
+        validation.check(RunSpec.model_validate({**fields, "xla": True}))
+    assert refused.value.field == "xla"

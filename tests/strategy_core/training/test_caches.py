@@ -18,6 +18,7 @@ THERE_AND_BACK: dict[str, list[dict[str, Any]]] = {
     "strategy": [{"strategy": "central-storage"}, {"strategy": "mirrored"}],
     "algorithm": [{"cross_device_ops": "reduction-to-one-device"}, {"cross_device_ops": "auto"}],
     "delay": [{"inject": [{"replica": 1, "ms": 1}]}, {"inject": []}],
+    "xla": [{"xla": True}, {"xla": False}],
     "marks": [{"capture.marks": False}, {"capture.marks": True}],
 }
 

@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 
 def ops(**knobs: Any) -> Counter[str]:
-    """How many ops of each type the step of digits-mlp on four devices has."""
+    """How many ops of each type the step of digits-mlp on four devices has, and how many calls of
+    it XLA must compile."""
     from strategy_core.training import segment
     from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -20,7 +21,9 @@ def ops(**knobs: Any) -> Counter[str]:
     )
     built = segment.build(spec)
     graph = built.custom.step.get_concrete_function(*next(built.custom.batches)).graph
-    return Counter(op.type for op in graph.get_operations())
+    found = graph.get_operations()
+    must_be = sum(op.node_def.attr["_XlaMustCompile"].b for op in found)
+    return Counter(op.type for op in found) + Counter({"compiled by XLA": must_be})
 
 
 def collectives(counted: Counter[str]) -> int:
@@ -53,6 +56,15 @@ def test_num_packs_changes_how_hierarchical_copy_packs() -> None:
         ops(cross_device_ops="hierarchical-copy", num_packs=packs)["AddN"] for packs in (1, 2, 0)
     ]
     assert counts[0] < counts[1] < counts[2]  # 0: every gradient by itself
+
+
+def test_xla_compiles_the_passes_of_each_replica_and_neither_update_nor_all_reduce() -> None:
+    counted = ops(xla=True)
+    assert collectives(counted) == 4
+    assert counted["AssignSubVariableOp"] == ops()["AssignSubVariableOp"] > 0
+    assert counted["MatMul"] == 0 < ops()["MatMul"]
+    assert counted["compiled by XLA"] == 4
+    assert ops()["compiled by XLA"] == 0
 
 
 def test_a_delay_is_an_op_on_its_replicas_device_alone() -> None:

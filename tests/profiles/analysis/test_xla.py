@@ -8,7 +8,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
-from strategy_lab.profiles.analysis.compare.xla import compiled_on_one_side
+from strategy_lab.profiles.analysis.xla import compiled_on_one_side
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import PlacementRecorded
 from strategy_lab.profiles.run.layout import worker_folder

@@ -1,0 +1,101 @@
+"""A faster link, other packs and another batch, on steps with a known answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
+from strategy_lab.profiles.replay.recording import ReplayError
+from strategy_lab.profiles.replay.replays import Replays
+from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
+from strategy_lab.profiles.replay.what_if import predict
+from tests.profiles.replay.drawn_steps import step_of
+from tests.profiles.replay.test_what_if import MS, late_step, replays_of
+
+LARGE, SMALL = 1_000_000.0, 100_000.0
+
+
+def reducing_step(number: int, small_ms: float = 2.0) -> StepGraph:
+    """Two replicas: 10 ms of passes, all-reduces of 4 ms and of `small_ms`, 3 ms of update."""
+    drawn = [
+        (10 * MS, ()),
+        (10 * MS, ()),
+        (0.0, (0,)),
+        (0.0, (1,)),
+        (4 * MS, (2, 3)),
+        (4 * MS, (2, 3)),
+        (0.0, (4,)),
+        (0.0, (5,)),
+        (small_ms * MS, (6, 7)),
+        (small_ms * MS, (6, 7)),
+        (3 * MS, (8,)),
+        (3 * MS, (9,)),
+    ]
+    pair = [ENTER, ENTER, "collective", "collective"]
+    kinds = ["compute", "compute", *pair, *pair, "compute", "compute"]
+    graph = step_of(drawn, 2.0, kinds, [0, 1] * 6, step=number)
+    graph.nodes.bytes[2:6] = LARGE
+    graph.nodes.bytes[6:10] = SMALL
+    return graph
+
+
+@pytest.fixture(scope="module")
+def known() -> Replays:
+    return replays_of([reducing_step(number) for number in range(6)])
+
+
+def test_a_faster_link_shortens_the_bytes_and_not_the_latency(known: Replays) -> None:
+    ns_per_byte = 2 * MS / (LARGE - SMALL)
+    saved_ms = (LARGE + SMALL) * ns_per_byte / 2 / MS
+    found = predict(known, [faster_link(known, 2)])
+    assert found.predicted_ms == pytest.approx(19 - saved_ms)
+    assert predict(known, [faster_link(known, 1)]).predicted_ms == pytest.approx(19)
+
+
+def test_each_further_pack_takes_the_latency_again(known: Replays) -> None:
+    latency_ms = 4 - LARGE * 2 / (LARGE - SMALL)
+    packs = predict(known, [other_packs(known, 275_000)])  # four, instead of two collectives
+    assert packs.predicted_ms == pytest.approx(19 + 2 * latency_ms)
+    one = predict(known, [other_packs(known, 0)])
+    assert one.predicted_ms == pytest.approx(19 - latency_ms)
+    assert packs.low_ms <= one.predicted_ms <= packs.predicted_ms <= packs.high_ms
+
+
+def test_the_interval_holds_what_the_recorded_latencies_leave_open() -> None:
+    uneven = [reducing_step(number, 1.0 + number % 3) for number in range(9)]
+    steady = [reducing_step(number) for number in range(9)]
+    wide, narrow = (
+        predict(of, [faster_link(of, 4)]) for of in (replays_of(uneven), replays_of(steady))
+    )
+    assert wide.high_ms - wide.low_ms > narrow.high_ms - narrow.low_ms
+
+
+def test_sizes_that_are_alike_leave_all_of_the_latency_open() -> None:
+    steps = [reducing_step(number, 4.0) for number in range(4)]
+    for step in steps:
+        step.nodes.bytes[6:10] = LARGE / 2
+    of = replays_of(steps)
+    found = predict(of, [faster_link(of, np.inf)])
+    assert found.high_ms == pytest.approx(21)  # all latency: nothing changes
+    assert found.low_ms < 21 - 4  # all bytes
+
+
+def test_a_larger_batch_lengthens_the_passes_and_not_the_update(known: Replays) -> None:
+    twice = predict(known, [other_batch(known, 128)])
+    assert twice.low_ms <= twice.predicted_ms <= twice.high_ms
+    assert twice.high_ms == pytest.approx(29)  # 10 ms more, if no op has a fixed part
+    assert other_batch(known, 128).title == "with a global batch of 128 instead of 64"
+
+
+def test_what_the_recording_does_not_tell_is_refused() -> None:
+    copies = replays_of([late_step(number) for number in range(4)])
+    with pytest.raises(ReplayError, match="No collective of gradients was recorded"):
+        faster_link(copies, 2)
+    with pytest.raises(ReplayError, match="no collective separates the passes from the update"):
+        predict(copies, [other_batch(copies, 128)])
+    with pytest.raises(ReplayError, match="cannot be shared equally among 2 replicas"):
+        other_batch(copies, 63)
+    with pytest.raises(ReplayError, match="Give a number above 0"):
+        faster_link(copies, 0)

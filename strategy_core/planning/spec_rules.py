@@ -107,28 +107,22 @@ def check_xla(spec: RunSpec, num_replicas: int | None) -> None:
     if not spec.xla:
         return
     row = strategy_catalog.row(spec.strategy)
+    if row.no_xla:
+        raise SpecError(
+            f"{row.name} does not take xla=true: {row.no_xla}", advice="Set xla=false", field="xla"
+        )
+    if spec.loop != "fit":
+        return
     problem = None
-    if row.has_cores:
-        problem = (
-            f"xla=true has no effect under {row.name}: XLA compiles every program of a TPU, and "
-            "emulated cores run its ops one by one"
-        )
-    elif row.has_servers:
-        problem = (
-            f"xla=true is not offered under {row.name}: a worker's step pulls and pushes variables "
-            "of other processes, which XLA cannot compile"
-        )
-    elif spec.loop == "fit" and num_replicas not in (None, 1):
+    if num_replicas not in (None, 1):
         problem = (
             f"xla=true does not work with loop=fit on {num_replicas} replicas: Keras compiles the "
             "whole step, and its update of the variables of other replicas fails"
         )
-    elif spec.loop == "fit" and spec.inject:
+    elif spec.inject:
         problem = "xla=true does not work with loop=fit and inject: XLA cannot compile a delay"
     if problem is not None:
-        is_of_fit = spec.loop == "fit" and not (row.has_cores or row.has_servers)
-        advice = "Choose loop=custom, or set xla=false" if is_of_fit else "Set xla=false"
-        raise SpecError(problem, advice=advice, field="xla")
+        raise SpecError(problem, advice="Choose loop=custom, or set xla=false", field="xla")
 
 
 def check_delays(spec: RunSpec, num_replicas: int | None) -> None:

@@ -58,6 +58,8 @@ class StrategyRow:
     """How gradients can cross its devices. With one of them, `cross_device_ops` has no effect."""
     no_choice: str = ""
     """Why there is only one."""
+    no_xla: str = ""
+    """Why `xla` does not work under it, or has no effect; empty if it works."""
     known_as: tuple[str, ...] = ()
     """Class names, in part, by which `lab.record` recognises it, beside the title."""
 

@@ -18,6 +18,10 @@ LINK = (
 PLACE = 4
 ALGORITHMS = ("reduction-to-one-device",)
 NO_CHOICE = "gradients go to the one copy of the variables"
+NO_XLA = (
+    "a layer that updates a variable in the forward pass (BatchNormalization, Dropout) has to join "
+    "the replicas there, which a compiled function may not do"
+)
 
 
 def build(_spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:

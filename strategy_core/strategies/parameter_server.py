@@ -19,6 +19,9 @@ HAS_COORDINATOR = True
 HAS_SERVERS = True
 ALGORITHMS = ("none",)
 NO_CHOICE = "workers update the servers' variables"
+NO_XLA = (
+    "the lab does not compile a worker's step, which pulls and pushes variables of other processes"
+)
 
 
 def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any:

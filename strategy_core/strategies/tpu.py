@@ -20,6 +20,7 @@ HAS_COORDINATOR = True
 HAS_CORES = True
 ALGORITHMS = ("cross-replica-sum",)
 NO_CHOICE = "TPU cores sum among themselves"
+NO_XLA = "XLA compiles every program of a TPU, and emulated cores run its ops one by one"
 
 
 def build(spec: RunSpec, devices: Sequence[str], _algorithm: Algorithm) -> Any:

@@ -239,11 +239,12 @@ def test_a_child_process_takes_the_inventory() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"strategy": "tpu", "devices": "cpu:2"}, "no effect under tpu"),
+        ({"strategy": "tpu", "devices": "cpu:2"}, "XLA compiles every program of a TPU"),
         (
             {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1},
-            "not offered under parameter-server",
+            "pulls and pushes variables",
         ),
+        ({"strategy": "central-storage", "devices": "cpu:2"}, "has to join the replicas"),
         ({"loop": "fit", "devices": "cpu:2"}, "does not work with loop=fit on 2 replicas"),
         (
             {"loop": "fit", "devices": "cpu:1", "inject": [{"replica": 0, "ms": 1}]},

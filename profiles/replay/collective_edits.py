@@ -65,7 +65,7 @@ class FasterLink:
 class OtherPacks:
     """Gradients cross in packs of another size.
 
-    Each pack takes the latency anew. Whether packs wait for each other is not known: in the most
+    Each pack takes the latency again. Whether packs wait for each other is not known: in the most
     likely case they do, in the shortest they do not. That a pack may leave while the backward pass
     goes on is not counted.
     """
@@ -98,7 +98,7 @@ def faster_link(known: Replays, times: float) -> FasterLink:
     """Return the edit; raises ReplayError if no collective was recorded."""
     if not times > 0:
         raise ReplayError(
-            f"A link {times:g} times as fast is none", advice="Give a number above 0, such as 2"
+            f"A link cannot be {times:g} times as fast", advice="Give a number above 0, such as 2"
         )
     likely, *others = _costs(known)
     return FasterLink(times, likely, tuple(FasterLink(times, cost) for cost in others))

@@ -23,11 +23,9 @@ _GATE_OF_ONE = (
 )
 
 
-def print_comparison(
-    compared: RunComparison, checks: Sequence[LimitCheck], console: Console | None = None
-) -> None:
+def print_comparison(compared: RunComparison, checks: Sequence[LimitCheck]) -> None:
     """Print the answer, the metrics and what became of every limit."""
-    out = console or Console()
+    out = Console()
     for side, runs in (("A", compared.a), ("B", compared.b)):
         out.print(plain_text(f"{side}: {_names(runs)}"))
     verdict, rest = answer(compared)

@@ -19,11 +19,9 @@ from strategy_lab.profiles.gate.text import (
 _STYLES = {"beyond": "red", "better": "green", "undecided": "yellow", "unknown": "yellow"}
 
 
-def print_gate(
-    report: GateReport, least: float, accept: str, console: Console | None = None
-) -> None:
+def print_gate(report: GateReport, least: float, accept: str) -> None:
     """Print every check; `accept` is the command that accepts these runs."""
-    out = console or Console()
+    out = Console()
     style = {"within": "bold green", "beyond": "bold red"}.get(report.outcome, "bold yellow")
     out.print(plain_text(head(report), style))
     for sentence in (*open_questions(report), planning(report, least), *report.notes):

@@ -6,7 +6,6 @@ import json
 import sys
 from collections import deque
 from statistics import median
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from rich.console import Console
@@ -72,13 +71,8 @@ class ProgressBar:
         self._progress.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
+    def __exit__(self, *exception: Any) -> None:
+        self._progress.__exit__(*exception)
 
     def show(self, told: Told) -> None:
         match told.event:

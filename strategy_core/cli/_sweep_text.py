@@ -21,9 +21,9 @@ from strategy_lab.profiles.sweep.text import (
 )
 
 
-def print_sweep(found: Results, runs: Path, console: Console | None = None) -> None:
+def print_sweep(found: Results, runs: Path) -> None:
     """Print everything that the sweep found."""
-    out = console or Console()
+    out = Console()
     out.print(plain_text(headline(found), "bold"))
     out.print(plain_text(what_was_done(found)))
     out.print(_table(found))

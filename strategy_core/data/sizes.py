@@ -19,12 +19,12 @@ BYTES_PER_RECORD_BYTE = 4
 """A float of a .tfrecord file is read as a Python number and stored as a 64-bit float."""
 
 
-def check_fits(path: Path, num_bytes: int, *, available: int | None = None) -> None:
+def check_fits(path: Path, num_bytes: int) -> None:
     """Raise SpecError if the examples of a file would take more memory than the machine has free.
 
     `num_bytes` is their size once they are read.
     """
-    free = psutil.virtual_memory().available if available is None else available
+    free = psutil.virtual_memory().available
     if num_bytes > free * _SHARE:
         raise SpecError(
             f"The data {path} takes {_gigabytes(num_bytes)} in memory, more than a third of "

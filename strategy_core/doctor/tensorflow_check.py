@@ -22,9 +22,7 @@ _NO_GPU = "runs on GPUs; virtual CPU devices emulate strategies, without their s
 
 
 def tensorflow_checks(
-    environment: Mapping[str, str] = os.environ,
-    timeout_s: float = TIMEOUT_S,
-    driver: Path = _DRIVER,
+    environment: Mapping[str, str] = os.environ, timeout_s: float = TIMEOUT_S
 ) -> Iterator[Check]:
     """TensorFlow first; if it works, what GPUs need."""
     asked = ask(environment, timeout_s)
@@ -32,7 +30,7 @@ def tensorflow_checks(
         yield asked
         return
     yield present("tensorflow", "TensorFlow", f"{asked['tensorflow']}, Keras {asked['keras']}")
-    yield from gpu_checks(asked, driver_version(driver), _package_version)
+    yield from gpu_checks(asked, driver_version(_DRIVER), _package_version)
 
 
 def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:

@@ -17,7 +17,6 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from strategy_core.cluster.discovery.peer_probe import check_own_port, wait_for_names
@@ -135,12 +134,7 @@ class Launcher:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextlib.contextmanager

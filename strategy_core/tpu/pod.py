@@ -14,7 +14,6 @@ import json
 import os
 import socket
 import subprocess
-from types import TracebackType
 
 import tensorflow as tf
 
@@ -111,12 +110,7 @@ class Pod(ServedPod):
     def __enter__(self) -> Pod:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _start(self, task: int) -> subprocess.Popen[str]:

@@ -284,14 +284,6 @@ def test_a_typed_path_is_the_workload_or_refused(
     expect(banner).to_contain_text("Change what the message names, then run again")
 
 
-def test_a_disabled_picker_says_why(open_page: Open, server: Server) -> None:
-    page = open_page(server.address())
-    configure_anew(page)
-    page.get_by_role("button", name="CentralStorageStrategy", exact=True).click()
-    expect(page.get_by_role("combobox", name="Cross-device algorithm")).to_be_disabled()
-    expect(page.get_by_text("gradients go to the one copy of the variables")).to_be_visible()
-
-
 def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, server: Server) -> None:
     run = server.fresh("growing")
     create_run_file(run, {"strategy": "mirrored", "devices": "cpu:2", "steps": 500})

@@ -14,7 +14,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -116,12 +116,7 @@ def gce(
     return {"cluster": _complete(resolver, jobs, timeout_s)}
 
 
-def _complete(
-    resolver: Any,
-    jobs: Mapping[str, int],
-    timeout_s: float,
-    sleep: Callable[[float], None] = time.sleep,
-) -> dict[str, list[str]]:
+def _complete(resolver: Any, jobs: Mapping[str, int], timeout_s: float) -> dict[str, list[str]]:
     """The cluster, once it has the wanted number of tasks; raises LabError after `timeout_s`."""
     until = time.monotonic() + timeout_s
     while True:
@@ -140,7 +135,7 @@ def _complete(
                 f"{state}",
                 advice="Check --workers, the number that is expected",
             )
-        sleep(_POLL_S)
+        time.sleep(_POLL_S)
 
 
 class _PodsOfNamespace:

@@ -23,7 +23,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 from strategy_core.cluster.network.ports import reserved_ports
@@ -66,12 +65,7 @@ class Network:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

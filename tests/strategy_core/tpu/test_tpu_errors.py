@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_core.tpu import mesh
 from strategy_lab.profiles.errors import LabError
-from tests.strategy_core.tpu.strategies import make, values
+from tests.strategy_core.tpu.strategies import make
 
 pytestmark = pytest.mark.tf
 
@@ -46,18 +45,6 @@ def test_assignment_in_spmd_mode():
 def test_an_invalid_split_is_refused(shape, split, message):
     with pytest.raises(ValueError, match=message):
         make(4, 2).experimental_split_to_logical_devices(tf.ones(shape), split)
-
-
-def test_the_replicate_example_as_printed():
-    strategy = make(4, 2)
-    inputs = values(strategy, np.zeros((4, 1, 4, 8, 3), np.float32))
-
-    @tf.function()
-    def step_fn(images):
-        return strategy.experimental_split_to_logical_devices(images, [1, 2, 4, 1])
-
-    with pytest.raises(ValueError, match="should be the same as the number of logical devices"):
-        strategy.run(step_fn, args=(inputs,))
 
 
 def test_more_replicas_than_fit():

@@ -92,19 +92,3 @@ def test_ops_in_the_scope_of_a_logical_device():
 
     run()
     assert _ops_on(strategy, 3)["Cos"] == 1
-
-
-def test_a_split_without_spmd():
-    strategy = make(1, 4)
-    x = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
-    w = np.random.default_rng(1).normal(size=(8, 2)).astype(np.float32)
-
-    @tf.function
-    def run(x):
-        def fn(x):
-            return strategy.experimental_split_to_logical_devices(x, [1, 4]) @ tf.constant(w)
-
-        return strategy.run(fn, args=(x,))
-
-    np.testing.assert_allclose(results(strategy, run(x))[0], x @ w, atol=1e-5)
-    assert [_ops_on(strategy, core)["MatMul"] for core in range(4)] == [1] * 4

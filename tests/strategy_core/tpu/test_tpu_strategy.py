@@ -12,17 +12,6 @@ from tests.strategy_core.tpu.strategies import copies, make, results, values
 pytestmark = pytest.mark.tf
 
 
-def test_last_partial_batch():
-    strategy = make(4)
-    dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(11).batch(8))
-
-    @tf.function
-    def step(x):
-        return strategy.reduce("sum", strategy.run(tf.reduce_sum, args=(x,)), axis=None)
-
-    assert sum(int(step(x)) for x in dataset) == sum(range(11))
-
-
 def test_dynamic_batch_size_and_run_options():
     strategy = make(2)
     options = tf.distribute.RunOptions(experimental_bucketizing_dynamic_shape=True)

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.hang_diagnosis import ANSWER_S
-from strategy_core.launcher.process_group import ProcessGroup
-from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.processes import stack_probe
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.spec.run_spec import parse_spec
-from tests.event_records import usual
+from tests.strategy_core.launcher.fake_group import FakeGroup
 
 TIMEOUT_S = 10.0
-SPECS = {
-    "parameter-server": {"strategy": "parameter-server", "workers": 1, "parameter_servers": 1},
-    "multi-worker-mirrored": {"strategy": "multi-worker-mirrored", "workers": 3},
-}
 _OTHER_THREAD = (
     "Thread 0x1 (most recent call first):\n"
     '  File "/usr/lib/python3.11/threading.py", line 1 in _bootstrap\n'
@@ -54,54 +42,13 @@ def test_a_stack_in_a_training_loop_counts_as_in_a_step(loop: str) -> None:
     assert sample.is_in_step
 
 
-@dataclass
-class FakeProcess:
-    """A process that does not answer by itself."""
-
-    pid: int
-    doing: str = "sleeping"
-    cpu_s: float = 0.0
-    ready: dict[str, Any] | None = field(default_factory=dict)
-    was_killed: bool = False
-
-    def cpu_seconds(self) -> float:
-        return self.cpu_s
-
-    def sample_memory(self) -> None: ...
-
-    def state(self) -> str:
-        return self.doing
-
-    def poll(self) -> int | None:
-        return -9 if self.was_killed else None
-
-    def kill(self) -> None:
-        self.was_killed = True
-
-
-class ThreeProcesses:
-    """A group of three fake processes."""
+class ThreeProcesses(FakeGroup):
+    """A group of three processes that do not answer by themselves."""
 
     def __init__(self, strategy: str, folder: Path) -> None:
-        self.processes = [FakeProcess(pid, ready={"inventory": {}}) for pid in range(3)]
-        workers: list[Any] = [
-            WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
-            for number, process in enumerate(self.processes)
-        ]
-        spec = parse_spec({**SPECS[strategy], "global_batch_size": 63})
-        cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2225)])
-        self.group = ProcessGroup(workers, cluster)
-        for worker in workers:
-            worker.folder.path.mkdir(parents=True)
-
-    def happens(self, number: int, now: float, **record: Any) -> None:
-        worker = self.group.workers[number]
-        with worker.folder.events.open("a") as file:
-            file.write(json.dumps(usual(record)) + "\n")
-        worker.observe(now)
-
-    def says(self, number: int, now: float, message: dict[str, Any]) -> None:
-        self.group.take_message(self.group.workers[number], message, now)
+        super().__init__(strategy, folder, size=3)
+        for process in self.processes:
+            process.ready = {"inventory": {}}
 
     def answers(self, number: int, text: str) -> None:
         with (self.group.workers[number].folder.path / "stderr.log").open("a") as file:
@@ -110,7 +57,7 @@ class ThreeProcesses:
     def look(self, now: float) -> list[int]:
         """Who has been killed by then."""
         self.group.end_if_hung(now, TIMEOUT_S)
-        return [number for number, process in enumerate(self.processes) if process.was_killed]
+        return [number for number, process in enumerate(self.processes) if process.exit_code]
 
     def why(self, number: int) -> str:
         return self.group.workers[number].kill_note

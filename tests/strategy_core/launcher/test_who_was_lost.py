@@ -3,70 +3,20 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from strategy_core.cluster.tasks import cluster_of
-from strategy_core.launcher.process_group import EVIDENCE_S, EXITING_S, ROOT_CAUSE_S, ProcessGroup
-from strategy_core.launcher.worker_monitor import WorkerMonitor
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_core.launcher.process_group import EVIDENCE_S, EXITING_S, ROOT_CAUSE_S
+from tests.strategy_core.launcher.fake_group import FakeGroup
 
-SPECS = {
-    "parameter-server": {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1},
-    "multi-worker-mirrored": {"strategy": "multi-worker-mirrored", "workers": 4},
-}
 FOLLOWS = {"failed": {"message": "UnavailableError: connection refused", "follows": True}}
 OWN = {"failed": {"message": "ValueError: NaN", "follows": False}}
 GONE = {"gone": True}
 
 
-@dataclass
-class FakeProcess:
-    """A process that ends when the test or its launcher ends it."""
-
-    pid: int = 1
-    doing: str = "sleeping"
-    exit_code: int | None = None
-    peak_bytes: int | None = None
-    ready: dict[str, Any] | None = None
-
-    def state(self) -> str:
-        return self.doing
-
-    def poll(self) -> int | None:
-        return self.exit_code
-
-    def said(self, _log: Path | None = None) -> str:
-        return ""
-
-    def kill(self) -> None:
-        self.ends(-signal.SIGKILL)
-
-    def ends(self, exit_code: int) -> None:
-        self.doing = "zombie"
-        self.exit_code = exit_code if self.exit_code is None else self.exit_code
-
-
-class FourProcesses:
-    """A group of four fake processes."""
-
-    def __init__(self, strategy: str, folder: Path) -> None:
-        spec = parse_spec({**SPECS[strategy], "global_batch_size": 64})
-        self.processes = [FakeProcess() for _ in range(4)]
-        workers: list[Any] = [
-            WorkerMonitor(process, worker_folder(folder, number), False, 0.0)  # type: ignore[arg-type]
-            for number, process in enumerate(self.processes)
-        ]
-        cluster = cluster_of(spec, [f"127.0.0.1:{port}" for port in range(2222, 2226)])
-        self.group = ProcessGroup(workers, cluster)
-
-    def says(self, number: int, now: float, *messages: dict[str, Any]) -> None:
-        for message in messages:
-            self.group.take_message(self.group.workers[number], message, now)
+class FourProcesses(FakeGroup):
+    """A group of four processes."""
 
     def was_ended(self, now: float) -> bool:
         """Check the group; returns whether its launcher has ended it."""

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from strategy_core.launcher.worker_monitor import CLOSING_S, WorkerMonitor
 from strategy_lab.profiles.run.layout import worker_folder
-from tests.event_records import usual
+from tests.strategy_core.launcher.fake_group import FakeProcess, happens
 
 TIMEOUT_S = 10.0
-
-
-@dataclass
-class FakeProcess:
-    """A process whose processor time and state the test sets."""
-
-    cpu_s: float = 0.0
-    doing: str = "sleeping"
-    pid: int = 1
-
-    def cpu_seconds(self) -> float:
-        return self.cpu_s
-
-    def sample_memory(self) -> None: ...
-
-    def state(self) -> str:
-        return self.doing
 
 
 @pytest.fixture
@@ -41,14 +21,7 @@ def process() -> FakeProcess:
 @pytest.fixture
 def worker(process: FakeProcess, tmp_path: Path) -> WorkerMonitor:
     folder = worker_folder(tmp_path, 0)
-    folder.path.mkdir()
     return WorkerMonitor(process, folder, from_spare=True, last_sign=0.0)  # type: ignore[arg-type]
-
-
-def happens(worker: WorkerMonitor, now: float, **record: Any) -> None:
-    with worker.folder.events.open("a") as file:
-        file.write(json.dumps(usual(record)) + "\n")
-    worker.observe(now)
 
 
 def test_silence_is_a_hang(worker: WorkerMonitor) -> None:

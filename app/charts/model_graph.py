@@ -114,6 +114,10 @@ def _rows(blocks: Sequence[Block]) -> list[int]:
 def _add_device(
     chart: go.Figure, name: str, colour: str, cells: Sequence[tuple[float, float, int, str, bool]]
 ) -> None:
+    """Add a device's part of each block: left edge, width, row, hover text, whether it has a value.
+
+    A part without a value is an outline.
+    """
     chart.add_bar(
         name=name,
         orientation="h",

@@ -303,7 +303,11 @@ def _received(columns: XSpaceColumns, node_of: Ints) -> Received:
 
 
 def _match_turns(first: Ints, first_ns: Ints, second: Ints, second_ns: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of positions with equal label and equal rank in time within that label."""
+    """Return pairs of positions with equal label and equal rank in time within that label.
+
+    The n-th event of a label on one side belongs to the n-th on the other. Label and rank are one
+    integer, so that a single intersection finds all pairs.
+    """
     keyed = []
     for label, time_ns in ((first, first_ns), (second, second_ns)):
         order = np.lexsort((time_ns, label))

@@ -38,7 +38,10 @@ def launch_of_events(line: Line, modules: Sequence[Line]) -> Ints:
 
 
 def launch_times(on_devices: Spans, host: Spans) -> Ints:
-    """Return when the host launched each event of a device; -1 if it is not known."""
+    """Return when the host launched each event of a device, in ns; -1 if it is not known.
+
+    An event and the call that launched it have the same positive correlation id.
+    """
     calls = np.flatnonzero(host.correlation > 0)
     if not len(calls) or not len(on_devices):
         return np.full(len(on_devices), -1, np.int64)

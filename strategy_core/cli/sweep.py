@@ -18,6 +18,7 @@ from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
 from strategy_lab.profiles.sweep.record import Budget, Sweep, load
@@ -136,6 +137,7 @@ def _tell_plan(sweep: Sweep) -> None:
 
 
 def _tell_run(found: Results) -> None:
+    """Print the last run's step time, and the rate of its configuration over all its runs."""
     last = found.sweep.runs[-1]
     label = found.sweep.configurations[last.configuration].label
     if last.failure is not None:
@@ -143,7 +145,9 @@ def _tell_run(found: Results) -> None:
     else:
         item = next(item for item in found.table if item.index == last.configuration)
         rate = interval_text(item.examples_per_second)
-        said = f"{last.step_ms:.1f} ms; {rate} examples/s over {len(item.runs)}"
+        said = (
+            f"{last.step_ms:.1f} ms; {rate} examples/s over {units.counted(len(item.runs), 'run')}"
+        )
     left = time_left(found)
     _say(f"Round {last.round}, {label}: {said}{f'; {left}' if left else ''}")
 

@@ -48,6 +48,10 @@ _SWEEP_S = 10.0
 
 
 def main() -> NoReturn:
+    """Start the worker, wait for its end or the launcher's, and end as the worker did.
+
+    Signals are blocked first: one that came before `_wait_for` would end this process alone.
+    """
     launcher, status_fd, variable, *command = sys.argv[1:]
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     for number in (signal.SIGINT, signal.SIGHUP):

@@ -211,7 +211,11 @@ def _logs(runs: Sequence[TimedRun]) -> Floats:
 
 
 def _rate(runs: Sequence[TimedRun], step_ms: float) -> float | None:
-    """Throughput follows from the step time, so the two cannot contradict each other."""
+    """Return examples per second; None unless all runs know the examples of a step.
+
+    The geometric mean of the examples, divided by `step_ms`: a rate averaged by itself could
+    contradict the step time beside it.
+    """
     examples = [run.time.examples_per_step for run in runs]
     known = [value for value in examples if value]
     if len(known) < len(examples):

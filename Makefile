@@ -4,6 +4,7 @@
 # make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
 # make test-tensorboard  the tab in TensorBoard, with TensorBoard in a venv of its own
+# make test-jupyter  the lab in JupyterLab and notebooks, with JupyterLab in a venv of its own
 # make test-mlflow  the export to MLflow, with its server in a venv of its own
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
@@ -24,7 +25,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test together test-oldest test-nightly test-ray test-mlflow test-tensorboard check lint quick docs reference recordings figures lock clean
+.PHONY: run test together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -109,11 +110,16 @@ BOARD := .venv-tensorboard
 test-tensorboard: $(BOARD)/.tests
 	$(BOARD)/bin/python -m pytest tests/engines/tensorboard_check.py
 
-$(BOARD)/.tests: $(VENV)/.tests requirements-tensorboard.lock
-	$(BIN)/python -m venv $(BOARD)
-	$(BOARD)/bin/python -c "import sysconfig, pathlib; below = sysconfig.get_path('purelib', vars={'base': '$(CURDIR)/$(VENV)'}); pathlib.Path(sysconfig.get_path('purelib'), 'below.pth').write_text(f'import site; site.addsitedir({below!r})')"
-	$(BOARD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-		-r requirements-tensorboard.lock
+# Likewise: the lab is a tile of the launcher, and a notebook records its cells.
+JUPYTER := .venv-jupyter
+test-jupyter: $(JUPYTER)/.tests
+	$(JUPYTER)/bin/python -m pytest tests/engines/jupyter_check.py
+
+$(BOARD)/.tests $(JUPYTER)/.tests: .venv-%/.tests: $(VENV)/.tests requirements-%.lock
+	$(BIN)/python -m venv .venv-$*
+	.venv-$*/bin/python -c "import sysconfig, pathlib; below = sysconfig.get_path('purelib', vars={'base': '$(CURDIR)/$(VENV)'}); pathlib.Path(sysconfig.get_path('purelib'), 'below.pth').write_text(f'import site; site.addsitedir({below!r})')"
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-$*.lock
 	@touch $@
 
 docs: $(VENV)/.docs
@@ -167,6 +173,7 @@ lock:
 	$(LOCK) --extra ray --constraint requirements-test.lock --output-file requirements-ray.lock
 	$(LOCK) --extra tensorboard --constraint requirements-test.lock --output-file requirements-tensorboard.lock
 	$(LOCK) --extra test --extra mlflow --group mlflow-server --output-file requirements-mlflow.lock
+	$(LOCK) --group jupyter --constraint requirements-test.lock --output-file requirements-jupyter.lock
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) $(BOARD) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) $(BOARD) $(JUPYTER) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -172,7 +172,7 @@ def show_course(controls: DeltaGenerator) -> None:
         for key in keys:
             title = strategy_catalog.row(key[1]).title
             buttons(key, f"{title} " if len(keys) > 1 else "")
-        st.link_button("Give a lecture", "/lecture", help=LECTURE)
+        st.link_button("Give a lecture", "lecture", help=LECTURE)
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
             show(key)

@@ -36,7 +36,7 @@ def page() -> None:
         step = pick_step(opened, steps)
     theme = str(st.context.theme.type or "auto")
     name = opened.profile.path.name
-    address = f"/report/{quote(name)}/film?step={step.step}"
+    address = f"report/{quote(name)}/film?step={step.step}"
     # Below the head at once: picture, controls and scrubber are in sight on a projector.
     film = st.container(key="film")
     left, right = st.columns(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from strategy_core.processes.running_labs import registered
 from strategy_lab.app.access.gate import Gate
 from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server import state
@@ -67,15 +68,21 @@ class GuardedApp(st.App):
 
 
 def create_app(
-    access: Access, opening: Opening | None = None, middleware: Sequence[Middleware] = ()
+    access: Access,
+    opening: Opening | None = None,
+    middleware: Sequence[Middleware] = (),
+    known: AbstractContextManager[None] | None = None,
 ) -> GuardedApp:
-    """The page with the lab's routes; `state.configure` has been called before."""
+    """The page with the lab's routes; `state.configure` has been called before.
+
+    `known` is entered while the server runs.
+    """
     entered = opening.entered if opening else lambda: None
     return GuardedApp(
         SCRIPT,
         routes=build_routes(),
         middleware=[*middleware, Middleware(Assets)],
-        lifespan=partial(_lifespan, opening),
+        lifespan=partial(_lifespan, opening, known or contextlib.nullcontext()),
         gate=partial(Gate, access=access, entered=entered),
     )
 
@@ -98,12 +105,15 @@ def free_port(host: str, port: int) -> int:
 
 
 @asynccontextmanager
-async def _lifespan(opening: Opening | None, _app: st.App) -> AsyncIterator[dict[str, Any]]:
+async def _lifespan(
+    opening: Opening | None, known: AbstractContextManager[None], _app: st.App
+) -> AsyncIterator[dict[str, Any]]:
     lab = state.lab()
     lab.open()
     preload_soon()
     try:
-        yield {}
+        with known:
+            yield {}
     finally:
         # Here, since the server ends itself with the signal that it got.
         if opening is not None:
@@ -136,9 +146,12 @@ def serve(
     print(banner(access, runs), flush=True)
     if open_browser:
         opening.start()
+    # One that ends with its program is not for others.
+    known = None if beside else registered(runs, addresses(access)[0])
+    app = create_app(access, opening, middleware, known)
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
-        create_app(access, opening, middleware).run(config=server_options(access.host, access.port))
+        app.run(config=server_options(access.host, access.port))
 
 
 def _first_page(access: Access, run: str | None) -> str:

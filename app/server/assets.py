@@ -121,7 +121,7 @@ def link_headers(static: Path, needed: Mapping[str, Iterable[str]] = NEEDED) -> 
         for name in names:
             for module in sorted(modules.glob(f"{name}.*.js")):
                 _follow(module, named, found)
-        links = [f"</static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in found]
+        links = [f"<./static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in found]
         if links:
             headers[path] = ", ".join(links)
     return headers

@@ -97,7 +97,7 @@ def _own_page(data: bytes | str) -> Response:
 async def front_page(request: Request) -> Response:
     """`/lab`, as the other pages are named: Streamlit knows its first page by `/` alone."""
     query = f"?{request.url.query}" if request.url.query else ""
-    return RedirectResponse(f"/{query}")
+    return RedirectResponse(f"./{query}")
 
 
 def build_routes() -> list[BaseRoute]:

@@ -24,7 +24,7 @@ ORDER = ("html", "film", "chrome-trace", "xplane", "parquet", "csv", "json")
 
 def show_downloads(profile: Profile) -> None:
     """A button and a sentence per format, and a link to the report."""
-    st.link_button("Open the report", f"/report/{quote(profile.path.name)}", type="primary")
+    st.link_button("Open the report", f"report/{quote(profile.path.name)}", type="primary")
     known = formats()
     names = [name for name in ORDER if name in known] + [
         name for name in known if name not in ORDER

@@ -1,4 +1,4 @@
-"""Registers `%%strategy_lab`, and runs a cell as IPython would, recorded into a run folder."""
+"""Registers `%strategy_lab`, and runs a cell as IPython would, recorded into a run folder."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from IPython.core.magic_arguments import (
 from IPython.display import display
 
 from strategy_core.cli.trace import capture_of
+from strategy_core.notebook.page import open_page
 from strategy_core.tracing.ending import write_ending, write_fault
 from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
@@ -41,12 +42,27 @@ def session() -> Session:
 
 
 def register(shell: Shell) -> None:
-    """Define `%%strategy_lab` in a shell, and watch TensorFlow from here on."""
+    """Define the magic `strategy_lab` in a shell, and watch TensorFlow from here on."""
     session()
-    shell.register_magic_function(_magic(shell), magic_kind="cell", magic_name="strategy_lab")
+    shell.register_magic_function(_cell_magic(shell), magic_kind="cell", magic_name="strategy_lab")
+    shell.register_magic_function(_line_magic(), magic_kind="line", magic_name="strategy_lab")
 
 
-def _magic(shell: Shell) -> Callable[[str, str], None]:
+def _line_magic() -> Callable[[str], None]:
+    @magic_arguments("strategy_lab")
+    @argument("--runs", default="runs", help="the folder of runs (default: %(default)s)")
+    def strategy_lab(line: str) -> None:
+        """Open the page of the notebook's runs."""
+        args = parse_argstring(strategy_lab, line)
+        try:
+            open_page(Path(args.runs))
+        except LabError as wrong:
+            raise UsageError(str(wrong)) from wrong
+
+    return strategy_lab
+
+
+def _cell_magic(shell: Shell) -> Callable[[str, str], None]:
     @magic_arguments("strategy_lab")
     @argument("-o", "--output", metavar="RUN", help="the run folder (default: a new one in runs/)")
     @argument(

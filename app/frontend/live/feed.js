@@ -17,9 +17,9 @@ export class Feed {
   }
 
   open() {
-    const url = new URL(document.baseURI);
+    // Beside the page's address, which a proxy may serve below a prefix.
+    const url = new URL(`api/runs/${encodeURIComponent(this.run)}/stream`, document.baseURI);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    url.pathname = `/api/runs/${encodeURIComponent(this.run)}/stream`;
     url.search = new URLSearchParams({ cursor: this.cursor }).toString();
     url.hash = "";
     this.socket = new WebSocket(url);

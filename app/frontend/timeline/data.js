@@ -17,7 +17,7 @@ export class SpanSource {
   }
 
   url(path, query) {
-    const url = new URL(`/api/runs/${encodeURIComponent(this.run)}/${path}`, document.baseURI);
+    const url = new URL(`api/runs/${encodeURIComponent(this.run)}/${path}`, document.baseURI);
     url.search = new URLSearchParams(query).toString();
     return url;
   }

@@ -94,7 +94,7 @@ def _compare(workload: str, options: argparse.Namespace) -> None:
 
 
 def _report_pod(workload: str, options: argparse.Namespace, every: Sequence[Contestant]) -> None:
-    pod, alone = every
+    pod, alone, one_host, pod_apart, alone_apart = every
     each = options.cores // NUM_HOSTS
     print(f"\n{workload}, {options.cores} cores, batch {BATCH_PER_CORE[workload]} each")
     for what, found in ((f"{NUM_HOSTS} hosts of {each} cores", pod), ("one process", alone)):
@@ -104,6 +104,22 @@ def _report_pod(workload: str, options: argparse.Namespace, every: Sequence[Cont
     print(f"  step    pod / one process          {median_ratio(pod.step_s, alone.step_s)}")
     print(f"  its CPU time, of all processes     {median_ratio(pod.cpu_s, alone.cpu_s)}")
     print(f"  tracing pod / one process          {median_ratio(pod.traced_s, alone.traced_s)}")
+    print("  of which:")
+    print(f"  step    one host / one process     {median_ratio(one_host.step_s, alone.step_s)}")
+    print(f"  its CPU time, of both processes    {median_ratio(one_host.cpu_s, alone.cpu_s)}")
+    print("  without exchange of gradients:")
+    print(
+        f"  step    pod / one process          {median_ratio(pod_apart.step_s, alone_apart.step_s)}"
+    )
+    print(
+        f"  its CPU time, of all processes     {median_ratio(pod_apart.cpu_s, alone_apart.cpu_s)}"
+    )
+    exchange_s = [both - apart for both, apart in zip(pod.cpu_s, pod_apart.cpu_s, strict=True)]
+    in_one_s = [both - apart for both, apart in zip(alone.cpu_s, alone_apart.cpu_s, strict=True)]
+    for what, taken_s in ((pod.name, exchange_s), (alone.name, in_one_s)):
+        print(
+            f"  CPU time of exchange, update: {what:4} {statistics.median(taken_s) * 1e3:9.2f} ms"
+        )
 
 
 def _report(workload: str, options: argparse.Namespace, every: Sequence[Contestant]) -> None:

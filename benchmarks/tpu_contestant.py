@@ -25,22 +25,26 @@ Step = Callable[[], Any]
 CONTESTANTS = ("tpu", "collective-ring", "reduction-to-one-device", "hierarchical-copy")
 """The emulation, and MirroredStrategy with each algorithm that CPU devices have; its default first.
 """
-ON_HOSTS = ("pod", "tpu")
-"""The same cores on hosts of their own, and in one process."""
+ON_HOSTS = ("pod", "tpu", "one-host", "pod-apart", "tpu-apart")
+"""The same cores on hosts of their own, and in one process. What makes the difference: all cores in
+one host process beside the program's own, and both with replicas that exchange no gradients."""
 NUM_HOSTS = 2
+APART = "-apart"
+HOSTS = {"pod": NUM_HOSTS, "one-host": 1}
 BATCH_PER_CORE = {"digits-cnn": 64, "resnet50": 2}
 
 
 def main() -> None:
     name, workload, cores = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    is_apart, name = name.endswith(APART), name.removesuffix(APART)
     # What TensorFlow prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     from strategy_core import tpu
 
-    if name != "pod":
+    if name not in HOSTS:
         tpu.configure_virtual_cores(cores)
-    make = step_maker(workload, strategy_named(name, cores))
+    make = step_maker(workload, strategy_named(name, cores), is_apart=is_apart)
     step: Step = make
     for line in sys.stdin:
         command = json.loads(line)
@@ -75,8 +79,8 @@ def strategy_named(name: str, num_cores: int) -> Any:
 
     from strategy_core import tpu
 
-    if name == "pod":  # its hosts end with this process
-        return tpu.build(pod=tpu.Pod(NUM_HOSTS, num_cores // NUM_HOSTS))
+    if name in HOSTS:  # they end with this process
+        return tpu.build(pod=tpu.Pod(HOSTS[name], num_cores // HOSTS[name]))
     if name == "tpu":
         return tpu.TPUStrategy(tpu.TPUClusterResolver(tpu=""))
     algorithm = {
@@ -88,8 +92,11 @@ def strategy_named(name: str, num_cores: int) -> Any:
     return tf.distribute.MirroredStrategy(devices, cross_device_ops=algorithm)
 
 
-def step_maker(name: str, strategy: Any) -> Callable[[], Step]:
-    """A function that traces the workload's training step anew and returns it, bound to a batch."""
+def step_maker(name: str, strategy: Any, *, is_apart: bool = False) -> Callable[[], Step]:
+    """A function that traces the workload's training step anew and returns it, bound to a batch.
+
+    With `is_apart` gradients are computed, and neither exchanged nor applied.
+    """
     import tensorflow as tf
 
     from strategy_core.training.workload import load
@@ -108,6 +115,8 @@ def step_maker(name: str, strategy: Any) -> Callable[[], Step]:
             losses = workload.loss_fn(labels, model(inputs, training=True))
             loss = tf.reduce_sum(losses) / batch_size
         gradients = tape.gradient(loss, model.trainable_variables)
+        if is_apart:
+            return tf.add_n([loss, *map(tf.reduce_sum, gradients)])
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
 

@@ -86,6 +86,15 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def project(empty: Path) -> Path:
+    """A folder with modules and packages that have the names of the checkout's."""
+    for name in ("app.py", "profiles.py", "tests/__init__.py", "benchmarks/__init__.py"):
+        (empty / name).parent.mkdir(exist_ok=True)
+        (empty / name).write_text("raise ImportError('the module of the project')\n")
+    return empty
+
+
 @pytest.mark.slow
 def test_a_wheel_has_every_file_of_the_packages(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
@@ -156,13 +165,15 @@ def test_the_environment_variable_has_programs_of_an_installed_lab_wait_once_it_
 
 @pytest.mark.run
 @pytest.mark.browser
-def test_an_installed_lab_trains_and_shows_the_run_from_an_empty_folder(
-    installed: Path, empty: Path, browser: Browser
+def test_an_installed_lab_trains_and_shows_the_run_from_a_project_with_modules_of_its_names(
+    installed: Path, project: Path, browser: Browser
 ) -> None:
     spec = ["--devices", "cpu:2", "--workload", "digits-mlp", "--steps", "3"]
-    subprocess.run([installed, "run", *spec, "-o", "runs/one"], cwd=empty, check=True)
+    subprocess.run([installed, "run", *spec, "-o", "runs/one"], cwd=project, check=True)
+    python = installed.with_name("python")
+    subprocess.run([python, "-c", "import strategy_core"], cwd=project, check=True)
     command = (str(installed), "ui", "--no-browser")
-    with server_process(empty / "log", program=command, folder=empty) as server:
+    with server_process(project / "log", program=command, folder=project) as server:
         context = browser.new_context()
         context.add_cookies([lab_access.cookie(server.url)])
         page = context.new_page()

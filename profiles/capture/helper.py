@@ -11,7 +11,6 @@ milliseconds at a time.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
@@ -108,8 +107,6 @@ def _lines() -> Iterator[bytes]:
 def main() -> None:
     # Ctrl-C signals the whole process group, but the worker still waits for its last windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError):
-        os.nice(19)
     rehearse()
     also = {"import_ms": time.process_time() * 1e3}
     for line in _lines():

@@ -55,8 +55,8 @@ class HelperProcess:
             env=with_own_code(os.environ),
             bufsize=0,
         )
-        # Set the priority here, because the helper calls `os.nice` only after its imports, which
-        # take a second.
+        # Not by the helper itself: after its imports, which take a second, the training may be
+        # over and `step_forward` called.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, _LOWEST_PRIORITY)
         assert self._popen.stdin is not None

@@ -22,7 +22,9 @@ from strategy_lab.profiles.run.events import Event, Note, PlacementRecorded, Win
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.spec.run_spec import Capture
 
-_LAST_CONVERSIONS_S = 120.0
+_LAST_CONVERSIONS_S = 45.0
+"""Less than the default of `hang_timeout_s`: no event is written meanwhile, so a launcher would
+otherwise end as hung a run whose steps are all done."""
 _MAY_CRASH = (
     "capture.every_worker: TensorFlow 2.21 can crash a worker that is not the leader when its "
     "profiler stops, and the run with it"

@@ -34,7 +34,8 @@ recorder.show()"""
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run, and a notebook with a recorded cell and one that calls `recorder.show()`."""
-    folder = tmp_path_factory.mktemp("jupyter")
+    folder = tmp_path_factory.mktemp("jupyter") / "notebooks"
+    folder.mkdir()
     write_run(folder / "runs" / "made", straggler=(2, 30.0))
     cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, FIRST, SHOWN)]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -50,9 +51,15 @@ def jupyter(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += [f"--port={port}", f"--ServerApp.base_url={PREFIX}/"]
     command += [f"--IdentityProvider.token={TOKEN}", "--LabApp.news_url=", "--no-browser"]
-    with (folder / "jupyter.log").open("wb") as log:
+    # Of its own: Jupyter opens what was open last in the user's workspace.
+    own = {
+        "JUPYTER_CONFIG_DIR": str(folder.parent / "config"),
+        "JUPYTERLAB_SETTINGS_DIR": str(folder.parent / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder.parent / "workspaces"),
+    }
+    with (folder.parent / "jupyter.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=folder, stdout=log, stderr=log, env=with_own_code(os.environ)
+            command, cwd=folder, stdout=log, stderr=log, env=with_own_code(os.environ) | own
         )
     address = f"http://127.0.0.1:{port}{PREFIX}"
     try:
@@ -84,7 +91,8 @@ def test_the_tile_of_the_launcher_opens_the_lab_and_all_it_loads_lies_below_the_
     jupyter: str, page: Page
 ) -> None:
     tile = page.locator(".jp-LauncherCard").filter(has_text="Strategy Lab")
-    with page.expect_popup() as popup:
+    # The lab starts first, and the page is there with its first answer.
+    with page.expect_popup(timeout=300_000) as popup:
         tile.click()
     lab = popup.value
     problems: list[str] = []
@@ -126,8 +134,8 @@ def test_a_notebook_draws_the_report_below_a_recorded_cell_and_after_show(
     jupyter: str, page: Page, folder: Path
 ) -> None:
     page.goto(f"{jupyter}/lab/tree/train.ipynb")
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name=re.compile("^Run All Cells")).click()
+    page.locator(".lm-MenuBar-item").filter(has_text=re.compile("^Run$")).click()
+    page.locator(".lm-Menu-item").filter(has_text=re.compile("^Run All Cells")).click()
     frames = page.locator(".jp-OutputArea-output iframe")
     expect(frames).to_have_count(2, timeout=300_000)
     for index in range(2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import Any
 
@@ -112,3 +113,16 @@ def test_only_a_process_that_stays_stopped_is_given_up() -> None:
     finally:
         process.end()
     assert process.why_lost(105.0) == "was killed by SIGKILL"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root raises a priority")
+def test_a_helper_that_still_imports_at_the_end_of_training_keeps_its_raised_priority() -> None:
+    helper = HelperProcess()
+    try:
+        helper.step_forward()
+        helper.send(_job(0))
+        wait_until(lambda: bool(helper.read()))
+        pid = helper._popen.pid
+        assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0)
+    finally:
+        helper.end()

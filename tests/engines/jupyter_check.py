@@ -72,8 +72,8 @@ def jupyter(folder: Path) -> Iterator[str]:
 
 def answers(address: str) -> bool:
     try:
-        return requests.get(address, timeout=5).ok
-    except requests.ConnectionError:
+        return requests.get(address, timeout=60).ok
+    except requests.RequestException:
         return False
 
 

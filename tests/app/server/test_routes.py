@@ -48,7 +48,7 @@ def test_the_server_says_that_it_is_well(client: Client) -> None:
 def test_the_lab_page_has_an_address_like_the_others(client: Client) -> None:
     answer = client.get("/lab?run=one")
     assert answer.status == 307
-    assert answer.headers["location"] == "/?run=one"
+    assert answer.headers["location"] == "./?run=one"  # a proxy may serve the lab below a prefix
 
 
 @pytest.mark.parametrize("name", ["..%2fsecret%2frun", "%2e%2e", "nobody", "..%5csecret", "%00"])

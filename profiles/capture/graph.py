@@ -53,6 +53,9 @@ COLLECTIVES = {
 }
 SENDS = frozenset({"_Send", "_HostSend"})
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
+XLA_CALL = "XlaLaunch"
+"""Op of a function call that XLA compiles, whatever the graph names it: TensorFlow runs the kernel
+of that op in its place."""
 INPUT_OPS = frozenset(
     {
         "IteratorGetNext",

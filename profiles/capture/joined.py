@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, category
+from strategy_lab.profiles.capture.graph import RECEIVES, XLA_CALL, Graph, Node, category
 from strategy_lab.profiles.capture.step_calls import steps_of_calls
 from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 
@@ -148,6 +148,7 @@ def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None =
     if calls is not None:
         steps = Steps(*steps_of_calls(steps.number, steps.start_ns, steps.end_ns, calls, host))
     ops = _op_events(host, node_of, device_of, category_of, steps, eager)
+    ops = _with_compiled(ops, columns, graph, node_of, device_of, steps)
     ops = _with_accelerators(ops, columns, node_of, category_of, steps, devices)
     unmatched = ops.node < 0
     num_ambiguous = int(np.count_nonzero(ambiguous[ops.name])) if len(ops) else 0
@@ -283,15 +284,57 @@ def _with_accelerators(
     return OpEvents(**columns_of)
 
 
+def _with_compiled(
+    ops: OpEvents,
+    columns: XSpaceColumns,
+    graph: Graph,
+    node_of: Ints,
+    device_of: Ints,
+    steps: Steps,
+) -> OpEvents:
+    """Add the calls that XLA compiled as ops that compute, from their launch to their end.
+
+    XLA's kernels run on its own threads, under names that no graph has. The call is an asynchronous
+    op, which the executor marks like a receive.
+    """
+    compiled = np.asarray([node.op == XLA_CALL for node in graph.nodes] + [False])
+    name, start_ns, end_ns = _issued_to_done(columns, compiled[node_of])
+    if not len(name):
+        return ops
+    unknown = np.full(len(name), -1, np.int64)
+    added = {
+        "name": name,
+        "node": node_of[name],
+        "device": device_of[node_of[name]],
+        "category": np.full(len(name), COMPUTE, np.int64),
+        "step": steps.of(start_ns),
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        "thread": unknown,
+        "key": unknown,
+        "on_device_clock": np.zeros(len(name), bool),
+    }
+    return OpEvents(
+        **{key: np.concatenate([getattr(ops, key), column]) for key, column in added.items()}
+    )
+
+
 def _received(columns: XSpaceColumns, node_of: Ints) -> Received:
-    """Pair the executor's start and done events of each receive.
+    """Return the receives of the graph."""
+    is_receive = np.asarray([op in RECEIVES for op in columns.ops] + [False])
+    name, issued_ns, done_ns = _issued_to_done(columns, is_receive & (node_of >= 0))
+    return Received(node_of[name], issued_ns, done_ns)
+
+
+def _issued_to_done(columns: XSpaceColumns, wanted: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """Pair the executor's start and done events of asynchronous ops: names, starts, ends.
 
     A pair has the same node, the same execution (step id) and the same position among them.
+    `wanted` says which names are paired.
     """
     issued, done = columns.events(xspace.ISSUED), columns.events(xspace.DONE)
-    is_receive = np.asarray([op in RECEIVES for op in columns.ops] + [False])
-    issued = issued.take(np.flatnonzero(is_receive[issued.name] & (node_of[issued.name] >= 0)))
-    done = done.take(np.flatnonzero(is_receive[done.name] & (node_of[done.name] >= 0)))
+    issued = issued.take(np.flatnonzero(wanted[issued.name]))
+    done = done.take(np.flatnonzero(wanted[done.name]))
     keys = np.concatenate(
         [np.stack([issued.name, issued.key]), np.stack([done.name, done.key])], axis=1
     )
@@ -299,7 +342,7 @@ def _received(columns: XSpaceColumns, node_of: Ints) -> Received:
     label = label.ravel()
     first, second = label[: len(issued)], label[len(issued) :]
     left, right = _match_turns(first, issued.start_ns, second, done.start_ns)
-    return Received(node_of[issued.name[left]], issued.start_ns[left], done.start_ns[right])
+    return issued.name[left], issued.start_ns[left], done.start_ns[right]
 
 
 def _match_turns(first: Ints, first_ns: Ints, second: Ints, second_ns: Ints) -> tuple[Ints, Ints]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
-from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, Node
+from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, XLA_CALL, Node
 from strategy_lab.profiles.run.topology import host_process
 from strategy_lab.profiles.tables.schema import TABLES
 
@@ -209,6 +209,7 @@ def _node(
 ) -> Node:
     attributes = node.attr
     is_edge = node.op in SENDS or node.op in RECEIVES
+    is_compiled = "_XlaMustCompile" in attributes and attributes["_XlaMustCompile"].b
     data = [name for name in node.input if not name.startswith("^")]
     if node.op == "_Arg":
         size = _handle_bytes(attributes) or sizes.get(f"{node.name}:0")
@@ -223,7 +224,7 @@ def _node(
         index,
         function,
         node.name,
-        node.op,
+        XLA_CALL if is_compiled else node.op,
         node.device,
         tuple(node.input),
         attributes["tensor_name"].s.decode() if is_edge else None,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from strategy_lab.profiles.capture import xspace
 from strategy_lab.profiles.capture.convert import WindowOf, to_tables
-from strategy_lab.profiles.capture.graph import Graph, Node
+from strategy_lab.profiles.capture.graph import XLA_CALL, Graph, Node
 from strategy_lab.profiles.capture.joined import join
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
@@ -201,6 +201,20 @@ def test_waiting_in_a_collective_ends_when_the_last_one_starts(lateness: int) ->
         assert sum(phases.values()) == 1000
         assert phases["transfer"] == 700 - lateness
     assert _phases(tables["replica_steps"][0])["wait"] == lateness
+
+
+def test_a_call_that_xla_compiles_computes_from_its_launch_to_its_end() -> None:
+    capture = CaptureBuilder()
+    capture.step(7, 0, 1000)
+    for node in ("call", "other"):
+        capture.receive(node, 100, 700, op="StatefulPartitionedCall")
+    capture.add("use:Sub", 700, 800)
+    tables = _tables(capture, _nodes(_node("call", XLA_CALL, 0), _node("use", "Sub", 0, "call")))
+    (row,) = tables["replica_steps"]
+    assert _phases(row)["compute"] == 700
+    traced = _nodes(_node("call", "StatefulPartitionedCall", 0), _node("use", "Sub", 0, "call"))
+    (row,) = _tables(capture, traced)["replica_steps"]  # its ops are events of their own
+    assert _phases(row)["compute"] == 100
 
 
 def test_compute_beside_a_collective_is_compute() -> None:

@@ -182,4 +182,4 @@ def _no_number(word: str) -> None:
 
 
 def first_line(error: Exception) -> str:
-    return shown(str(error).strip().split("\n", 1)[0].rstrip("."), 200).strip("'\"")
+    return shown(str(error).strip().split("\n", 1)[0].rstrip("."), 200)[1:-1]

@@ -24,6 +24,7 @@ from strategy_lab.profiles.analysis.compare.run_comparison import (
     program_name,
     timed_run,
 )
+from strategy_lab.profiles.analysis.compare.text import longer_runs
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.rename import rename_run
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -177,6 +178,9 @@ class Repetition:
                 needed = self._needed()
                 wanted = min(max(wanted, needed), MOST_AUTO)
                 self._tell(needed, number, wanted)
+                compared = self._outcome(wanted, False, needed).comparison()
+                if needed > number and compared and (advice := longer_runs(compared)):
+                    self._say(advice)
         return self._outcome(wanted, True, needed)
 
     def _pair(self, number: int) -> Iterator[tuple[Path, str]]:

@@ -35,7 +35,10 @@ WRONG_YAML = {
     ),
     "many brackets": ("[" * 90_000, "more than 32 levels"),
     "too long": ("x" * (MAX_BYTES + 1), "is longer than"),
-    "a tag whose text is no number": ("!!int x", "cannot be read: invalid literal"),
+    "a tag whose text is no number": (
+        "!!int x",
+        "cannot be read: invalid literal for int() with base 10: 'x'",
+    ),
     "5,000 digits": ("9" * 5000, "cannot be read: Exceeds the limit"),
     "more than 64 bits": ("9" * 30, "more than 64 bits"),
     "infinity": (".inf", "not finite"),

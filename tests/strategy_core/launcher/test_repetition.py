@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.launcher.repetition import MOST_AUTO, Repetition, new_plan
+from strategy_core.launcher.repetition import MOST_AUTO, Plan, Repetition, new_plan
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
@@ -108,11 +108,12 @@ def test_equal_runs_need_no_more_than_the_first_ones(tmp_path: Path) -> None:
 def test_runs_that_differ_need_more(tmp_path: Path) -> None:
     machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
     said: list[str] = []
-    plan = new_plan(tmp_path / "x", [A, B])
+    plan = Plan(tmp_path / "x", (A, B), seed=0)
     outcome = Repetition(plan, machine.record, said.append).go(None)
     assert outcome.needed is not None
     assert 6 < len(machine.names) // 2 == outcome.num_runs <= MOST_AUTO
     assert any("runs a side are needed" in line for line in said)
+    assert any(line.startswith("Record longer runs first") for line in said)
 
 
 def test_other_specs_under_the_same_name_are_refused(tmp_path: Path) -> None:

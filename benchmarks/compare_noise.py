@@ -10,6 +10,13 @@ asks for, each pair in random order. Rates come with their 95 % interval (Wilson
 `--record` records blocks of three runs (A, the same again, and B with a real delay in its step), in
 random order within a block, for as long as it is allowed; the same folder goes on. The rule is then
 applied from each block on. The rates hold for the machine as it was then: quiet, or busy.
+
+    python -m benchmarks.compare_noise --record FOLDER --controlled 60 [--spread 0.02]
+
+`--controlled` records so many blocks with a noise that is known: a block is three segments of one
+run, whose steps are nearly all delay, and the delay of each segment is drawn with this spread.
+These rates show what the rule does with steps that were really recorded. They say nothing of how
+much runs differ on this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compare_noise_runs import recorded_blocks
+from benchmarks.compare_noise_runs import Block, controlled_blocks, recorded_blocks
 from strategy_core.launcher.repetition import MOST_AUTO
 from strategy_lab.profiles.analysis.compare.comparison import (
     Comparison,
@@ -178,8 +185,7 @@ def _print_simulated(trials: int) -> None:
         )
 
 
-def _print_recorded(folder: Path, minutes: float) -> None:
-    blocks = recorded_blocks(folder, minutes)
+def _print_recorded(blocks: Sequence[Block]) -> None:
     sides = {side: [block[side] for block in blocks] for side in ("a", "again", "b")}
     print(f"{len(blocks)} blocks of A, A again, and B")
     for side, runs in sides.items():
@@ -213,11 +219,18 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--record", type=Path, metavar="FOLDER", help="real runs, kept there")
     parser.add_argument("--minutes", type=float, default=20.0, help="of recording; 0: read only")
+    parser.add_argument("--controlled", type=int, metavar="BLOCKS", help="with --record: see above")
+    parser.add_argument("--spread", type=float, default=0.02, help="of controlled runs, relative")
     options = parser.parse_args()
     if options.record is None:
         _print_simulated(options.trials)
+    elif options.controlled:
+        print(
+            f"controlled noise: real steps, nearly all delay; runs differ by {options.spread:.1%}"
+        )
+        _print_recorded(controlled_blocks(options.record, options.controlled, options.spread))
     else:
-        _print_recorded(options.record, options.minutes)
+        _print_recorded(recorded_blocks(options.record, options.minutes))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,17 @@
-"""Real runs for `compare_noise`: blocks of A, A again, and B, which has 5 % more to do."""
+"""Real runs for `compare_noise`: blocks of A, A again, and B, which has 5 % more to do.
+
+On a machine that others use, runs differ by more than any number of repetitions can overcome. So
+there are also blocks with a controlled noise: segments of one run, whose steps are nearly all
+delay. A sleep does not depend on the load, and its length is drawn anew for each segment.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from strategy_core.launcher.launcher import Launcher
@@ -14,11 +21,15 @@ from strategy_lab.profiles.analysis.compare.repetitions import DIFFERENCE
 from strategy_lab.profiles.analysis.compare.run_comparison import timed_run
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.tables.store import Profile
 
 SIDES = ("a", "again", "b")
 _LEAST_MS = 0.05
 """A has a delay, too, so that the op which delays is in both."""
-_TIMEOUT_S = 300.0
+_TIMEOUT_S = 3600.0
+_DELAY_MS = 150.0
+_SEGMENT_STEPS = 24
+"""More than a median of steady steps needs, warm-up and captured ones aside."""
 Block = dict[str, TimedRun]
 
 
@@ -43,7 +54,7 @@ def _more_ms(folder: Path, launcher: Launcher) -> float:
     medians = []
     for number in range(3):
         run = folder / f"calibrate-{number}"
-        _record(run, _spec(0.0), launcher)
+        _record(run, _spec(_LEAST_MS), launcher)
         medians.append(timed_run(load(run), "A").time.median_ms)
     more_ms = DIFFERENCE * sorted(medians)[1]
     file.write_text(json.dumps({"more_ms": more_ms, "medians_ms": medians}) + "\n")
@@ -54,7 +65,11 @@ def _record_block(folder: Path, number: int, more_ms: float, launcher: Launcher)
     order = list(SIDES)
     random.Random(number).shuffle(order)
     for side in order:
-        _record(folder / f"{number:04d}-{side}", _spec(more_ms if side == "b" else 0.0), launcher)
+        _record(
+            folder / f"{number:04d}-{side}",
+            _spec(_LEAST_MS + (more_ms if side == "b" else 0.0)),
+            launcher,
+        )
 
 
 def _record(run: Path, spec: RunSpec, launcher: Launcher) -> None:
@@ -65,15 +80,60 @@ def _record(run: Path, spec: RunSpec, launcher: Launcher) -> None:
             handle.wait(_TIMEOUT_S)
 
 
-def _spec(more_ms: float) -> RunSpec:
+def controlled_blocks(folder: Path, num_blocks: int, spread: float, seed: int = 0) -> list[Block]:
+    """Record blocks whose sides differ by `spread` (relative standard deviation) from one another.
+
+    A block is three segments of one run. Its delays are planned before; recorded, read and
+    compared as any others.
+    """
+    run = folder / f"controlled-{num_blocks}-{spread:g}-{seed}"
+    rng = random.Random(seed)
+    sides = [side for _ in range(num_blocks) for side in rng.sample(SIDES, len(SIDES))]
+    with Launcher() as launcher:
+        first = folder / "controlled-calibrate"
+        _record(first, _delayed([_DELAY_MS]), launcher)
+        step_ms = timed_run(load(first), "A").time.median_ms
+        own_ms = step_ms - _DELAY_MS  # not delay: the part that the machine's load changes
+        _record(run, _delayed([_drawn_ms(side, own_ms, spread, rng) for side in sides]), launcher)
+    return _blocks_of_segments(load(run), sides)
+
+
+def _drawn_ms(side: str, own_ms: float, spread: float, rng: random.Random) -> float:
+    """The delay of a segment: its whole step is 5 % longer for B, and scatters by `spread`."""
+    longer = 1 + DIFFERENCE if side == "b" else 1.0
+    whole = (_DELAY_MS + own_ms) * longer * math.exp(rng.gauss(0, spread))
+    return round(whole - own_ms, 3)
+
+
+def _delayed(delays_ms: Sequence[float]) -> RunSpec:
+    changes = [
+        {"step": place * _SEGMENT_STEPS, "changes": {"inject": [{"replica": 0, "ms": ms}]}}
+        for place, ms in enumerate(delays_ms)
+        if place
+    ]
+    return _spec(delays_ms[0], 1, len(delays_ms) * _SEGMENT_STEPS, changes)
+
+
+def _blocks_of_segments(run: Profile, sides: Sequence[str]) -> list[Block]:
+    timed = [timed_run(run, side, number) for number, side in enumerate(sides)]
+    return [
+        dict(zip(sides[first : first + 3], timed[first : first + 3], strict=True))
+        for first in range(0, len(sides), 3)
+    ]
+
+
+def _spec(
+    delay_ms: float, batch_size: int = 128, steps: int = 60, changes: Sequence[object] = ()
+) -> RunSpec:
     return RunSpec.model_validate(
         {
             "strategy": "one-device",
             "devices": "cpu:1",
             "workload": "digits-cnn",
-            "global_batch_size": 128,
-            "steps": 60,
-            "inject": [{"replica": 0, "ms": _LEAST_MS + more_ms}],
+            "global_batch_size": batch_size,
+            "steps": steps,
+            "inject": [{"replica": 0, "ms": delay_ms}],
+            "reconfigure": changes,
         }
     )
 

@@ -33,6 +33,10 @@ _ON_RIGHT = frozenset({"gradient", "reduce", "optimizer", "workers"})
 _MOST_PAIRS = 6
 
 
+_Cell = tuple[float, float, int, str, bool, str]
+"""Left end, width, row, text at the pointer, whether its value is known, title if it is folded."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Spot:
     """Where a block is: the row of its bar, and the bar's two ends."""
@@ -65,16 +69,15 @@ def model_graph(picture: ModelPicture, names: Mapping[str, str], sizing: Sizing)
     height = 1 + max(rows, default=0)
     chart = figure(height=60 + ROW_PX * height, barmode="overlay", showlegend=False)
     spots: list[_Spot] = []
-    cells: dict[str, list[tuple[float, float, int, str, bool]]] = {
-        device: [] for device in picture.devices
-    }
+    cells: dict[str, list[_Cell]] = {device: [] for device in picture.devices}
     for block, row in zip(picture.blocks, rows, strict=True):
         left = at = _RIGHT if block.part in _ON_RIGHT else 0.0
         for share in block.shares:
             value = value_of(share, sizing)
             width = _UNKNOWN if value is None else max(0.94 * value / largest, _SMALLEST)
             text = _cell_text(block, share, names, picture.num_steps)
-            cells[share.device].append((at, width, row, text, value is not None))
+            folded = block.title if len(block.layers) > 1 else ""
+            cells[share.device].append((at, width, row, text, value is not None, folded))
             at += width
         spots.append(_Spot(row, left, max(at, left + 0.05)))
     for number, (device, own) in enumerate(cells.items()):
@@ -111,13 +114,8 @@ def _rows(blocks: Sequence[Block]) -> list[int]:
     return rows
 
 
-def _add_device(
-    chart: go.Figure, name: str, colour: str, cells: Sequence[tuple[float, float, int, str, bool]]
-) -> None:
-    """Add a device's part of each block: left edge, width, row, hover text, whether it has a value.
-
-    A part without a value is an outline.
-    """
+def _add_device(chart: go.Figure, name: str, colour: str, cells: Sequence[_Cell]) -> None:
+    """Add a device's part of each block; a part without a value is an outline."""
     chart.add_bar(
         name=name,
         orientation="h",
@@ -127,6 +125,10 @@ def _add_device(
         width=0.4,
         marker={"color": colour, "line": {"color": GREY, "width": 1}},
         hovertext=[cell[3] for cell in cells],
+        customdata=[cell[5] for cell in cells],
+        # A click selects a cell: it and the others stay as they are.
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
         hovertemplate="%{hovertext}<extra></extra>",
     )
     if cells and not all(cell[4] for cell in cells):
@@ -269,6 +271,7 @@ def _cell_text(block: Block, share: Share, names: Mapping[str, str], num_steps: 
         shown = ", ".join(label(name, 40) for name in block.layers[:8])
         more = len(block.layers) - 8
         lines.append(f"layers: {shown}" + (f" and {more} more" if more > 0 else ""))
+        lines.append("a click unfolds them")
     return "<br>".join(lines)
 
 

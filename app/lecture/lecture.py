@@ -9,7 +9,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any
+
+import segno
 
 from strategy_core.lecture.course import Scene
 from strategy_core.lecture.question import Question
@@ -164,6 +167,7 @@ class Lecture:
             "run": shown.run,
             "live": self.live,
             "links": self.links,
+            "qr": _qr_code(self.links[0]) if self.links else None,
             "is_guarded": bool(room and room.is_guarded),
             "counts": room.counts(self.at, number) if room else None,
             **(self._answered(shown.question) if self.is_revealed else {}),
@@ -196,6 +200,12 @@ class Lecture:
                 asdict(bar) | {"colour": PHASE_COLOURS.get(bar.phase)} for bar in question.bars
             ],
         }
+
+
+@cache
+def _qr_code(link: str) -> str:
+    """Return the link as a QR code: an SVG image, dark on white in either colour scheme."""
+    return segno.make(link, error="m", micro=False).svg_data_uri(border=3, light="white", scale=8)
 
 
 def _done(found: Shown) -> asyncio.Future[Shown]:

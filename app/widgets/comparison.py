@@ -49,7 +49,7 @@ STYLE = """<style>
   border-bottom:1px solid color-mix(in srgb, currentColor 16%, transparent)}
 .lab-figures th:first-child {text-align:left; overflow-wrap:anywhere}
 .lab-figures td {white-space:nowrap}
-.lab-figures td:last-child {font-weight:600}
+.lab-figures:not(.each) td:last-child {font-weight:600}
 .lab-figures [scope=rowgroup] {font-size:.8rem; opacity:.75; padding-top:1rem}
 .lab-figures thead th {opacity:.75; vertical-align:bottom}
 .lab-figures small {display:block; opacity:.75}

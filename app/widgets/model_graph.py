@@ -28,7 +28,9 @@ def show_model_graph(opened: OpenRun, segment: int) -> None:
         help="A bar is a layer, cut into one cell per device that runs its ops. Forward flows "
         "down, gradients flow up beside their layers. Arrows are tensors sent between devices.",
     )
-    picture: ModelPicture = opened.ask(model_picture, segment)
+    key = f"unfolded_{opened.profile.path.name}_{segment}"
+    unfolded = tuple(st.session_state.get(key, ()))
+    picture: ModelPicture = opened.ask(model_picture, segment, unfolded)
     if picture.reason:
         st.markdown(f"There is no picture of the model: {as_markdown(picture.reason)}.")
         return
@@ -44,8 +46,30 @@ def show_model_graph(opened: OpenRun, segment: int) -> None:
     names = short_names(picture.devices)
     show_legend((names[device], device_colour(at)) for at, device in enumerate(picture.devices))
     chart = model_graph(picture, names, sizing)
-    st.plotly_chart(chart, key="model_graph", alt="The model's layers on their devices")
+    st.plotly_chart(
+        chart,
+        key="model_graph",
+        alt="The model's layers on their devices",
+        on_select=lambda: _unfold_clicked(key),
+        selection_mode="points",
+    )
+    folded = [block.title for block in picture.blocks if len(block.layers) > 1]
+    if folded or unfolded:
+        st.multiselect(
+            "Unfolded blocks",
+            list(dict.fromkeys([*unfolded, *folded])),
+            key=key,
+            placeholder="Click on a block, or choose one, to see its layers",
+        )
     st.caption(_notes(picture, sizing))
+
+
+def _unfold_clicked(key: str) -> None:
+    clicked = [
+        point.get("customdata") for point in st.session_state["model_graph"].selection.points
+    ]
+    titles = [title for title in clicked if title]
+    st.session_state[key] = list(dict.fromkeys([*st.session_state.get(key, ()), *titles]))
 
 
 def _is_known(picture: ModelPicture, sizing: Sizing) -> bool:

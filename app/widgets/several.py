@@ -46,6 +46,8 @@ def show_several(runs: list[RunEntry], a: Side, b: Side) -> None:
     st.header("Each run against A")
     for item in found:
         st.markdown(as_markdown(_sentence(item), 400))
+        for warning in item.compared.warnings if item.compared else ():
+            st.caption(as_markdown(f"{item.name}: {warning}", 400))
     st.caption("One run of each: how much runs differ by chance is not in these numbers.")
     every: dict[str, OpenRun] = {run.profile.path.name: run for run in (a.opened, *others)}
     curves = {name: run.ask(curve, "wall_ms") for name, run in every.items()}
@@ -87,6 +89,6 @@ def _table(names: list[str], rows: tuple[EachRow, ...]) -> str:
     )
     return (
         '<div tabindex="0" role="region" aria-label="Each run against A" style="overflow-x:auto">'
-        f'<table class="lab-figures"><thead><tr><td></td>{heads}</tr></thead>'
+        f'<table class="lab-figures each"><thead><tr><td></td>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )

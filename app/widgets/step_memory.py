@@ -31,7 +31,8 @@ _STYLE = """<style>
   border-bottom:1px solid rgba(128,128,128,.3)}
 .lab-holders th:first-child, .lab-holders td:nth-child(2), .lab-holders td:nth-child(3),
 .lab-holders th:nth-child(2), .lab-holders th:nth-child(3) {text-align:left}
-.lab-holders th:first-child {overflow-wrap:anywhere; font-weight:400}
+.lab-holders tbody th {overflow-wrap:anywhere; font-weight:400; min-width:9rem}
+.lab-holders td {white-space:nowrap}
 </style>"""
 
 

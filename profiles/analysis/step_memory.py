@@ -140,12 +140,12 @@ def _of_device(
 
 
 def peak_sentence(item: DeviceStepMemory, name: str) -> str:
-    """Say how much a device holds at its peak, when, and what holds most of it."""
+    """Say how much a device holds at its peak, when, and the largest part of it."""
     most = item.holders[0]
     share = "" if not item.peak_bytes else f", {units.share(most.bytes / item.peak_bytes)} of it"
     known = "" if item.variable_bytes is not None else ", without its variables"
     return (
         f"{name} holds up to {units.size(item.peak_bytes)}{known}, "
-        f"{units.milliseconds(item.peak_at_ms)} into the step; most of it is the {most.kind} "
+        f"{units.milliseconds(item.peak_at_ms)} into the step; the largest part is the {most.kind} "
         f"{most.name} ({units.size(most.bytes)}{share})."
     )

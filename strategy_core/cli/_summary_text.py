@@ -104,8 +104,8 @@ def _print_step_memory(found: dict[str, Any], out: Console) -> None:
         return
     title = f"Memory over step {found['step']}, {found['source']}"
     table = Table(title=title, title_justify="left")
-    for name in ("device", "peak", "variables", "most of it", "size"):
-        table.add_column(name, justify="left" if name in ("device", "most of it") else "right")
+    for name in ("device", "peak", "variables", "largest part", "size"):
+        table.add_column(name, justify="left" if name in ("device", "largest part") else "right")
     names = short_names(item["device"] for item in found["devices"])
     for item in found["devices"]:
         most = item["holders"][0]

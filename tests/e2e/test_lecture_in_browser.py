@@ -35,6 +35,7 @@ def lecture(open_page: Open, server: Server) -> Iterator[Page]:
     expect(page.locator(".why")).to_have_count(0)
     page.keyboard.press("o")
     expect(page.locator(".link")).to_be_visible()
+    expect(page.get_by_role("img", name="QR code of the link in the header")).to_be_visible()
     yield page
     page.get_by_role("button", name="Close the room").click()
     expect(page.locator(".link")).to_have_count(0)

@@ -70,7 +70,12 @@ function left() {
     drawn.counts ? el("span", { class: "num", text: String(drawn.counts[index]) }) : null,
     drawn.counts ? el("meter", { "aria-label": `Answers to ${LETTERS[index]}`, value: String(drawn.counts[index]), max: String(most) }) : null));
   return el("div", { class: "left", tabindex: "0", role: "group", "aria-label": "Choices" }, el("ol", { class: "choices" }, ...choices),
-    drawn.is_revealed ? el("p", { class: "evidence", text: drawn.evidence }) : null);
+    drawn.is_revealed ? el("p", { class: "evidence", text: drawn.evidence }) : qrCode());
+}
+
+// The link is written in the header, so that the picture is for cameras alone.
+function qrCode() {
+  return drawn.qr ? el("img", { class: "qr", src: drawn.qr, alt: "QR code of the link in the header" }) : null;
 }
 
 function picture() {

@@ -67,8 +67,11 @@ class _Part:
 _Parts = dict[Key, dict[str, _Part]]
 
 
-def model_picture(profile: Profile, segment: int) -> ModelPicture:
-    """Draw up the picture of a segment from its graphs, spans and transfers."""
+def model_picture(profile: Profile, segment: int, unfolded: tuple[str, ...] = ()) -> ModelPicture:
+    """Draw up the picture of a segment from its graphs, spans and transfers.
+
+    Blocks whose title is in `unfolded` are drawn layer by layer.
+    """
     files = graph_files(profile, segment)
     if not files:
         served = served_picture(profile, segment)
@@ -82,7 +85,7 @@ def model_picture(profile: Profile, segment: int) -> ModelPicture:
     _count(nodes, found, parts)
     _add_variables(nodes, found, parts)
     has_times, num_steps = _add_times(profile, segment, nodes, found, parts)
-    blocks, place_of = _fold(profile, segment, nodes, found, parts)
+    blocks, place_of = _fold(profile, segment, nodes, found, parts, unfolded)
     every = {share.device for block in blocks for share in block.shares}
     return ModelPicture(
         segment=segment,
@@ -177,6 +180,7 @@ def _fold(
     nodes: GraphNodes,
     found: Sorted,
     parts: _Parts,
+    unfolded: tuple[str, ...],
 ) -> tuple[tuple[Block, ...], dict[Key, int]]:
     """Return the blocks in the order of the picture, and the block of each key."""
     layers = list(found.layers)
@@ -188,11 +192,15 @@ def _fold(
         if kind == "variable"
     }
     titles = plain_titles([layer for layer in layers if layer], variables)
+    by_layer: list[list[str]] = []
+    for group in fold(layers):
+        title = block_title([titles.get(layer, layer) for layer in group if layer] or [""])
+        by_layer += [[layer] for layer in group] if title in unfolded else [group]
     blocks: list[Block] = []
     place_of: dict[Key, int] = {}
     for part in PARTS:
         is_by_layer = part in {"forward", "gradient"}
-        groups = fold(layers) if is_by_layer else [[""]]
+        groups = by_layer if is_by_layer else [[""]]
         for group in groups:
             keys = [(part, layer) for layer in group if (part, layer) in parts]
             if not keys:

@@ -173,3 +173,18 @@ def test_a_live_recording_with_other_choices_is_not_used() -> None:
         return (await lecture.shown()).question.choices
 
     assert asyncio.run(tried()) == ("a", "b", "c")
+
+
+def test_an_open_room_has_its_link_as_a_qr_code(lecture: Lecture) -> None:
+    async def codes() -> list[str | None]:
+        found = []
+        for links in ((), ("http://192.0.2.7:8600/K7QF2M",), ("http://192.0.2.7:8600/ABCDEF",)):
+            lecture.links = links
+            found.append((await lecture.for_lecturer())["qr"])
+        return found
+
+    closed, one, other = asyncio.run(codes())
+    assert closed is None
+    assert one is not None
+    assert one.startswith("data:image/svg+xml")
+    assert one != other

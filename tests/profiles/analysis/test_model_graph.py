@@ -178,6 +178,27 @@ class TestFold:
         assert block_title(blocks[1]) == "dense_8 to dense_15 ×8"
 
 
+def test_an_unfolded_block_is_drawn_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = profiles.load(DATA / "captured_step")
+    monkeypatch.setattr("strategy_lab.profiles.analysis.model_graph.picture.fold", _in_pairs)
+    folded = model_picture(run, 0)
+    first, second = (block for block in folded.blocks if block.part == "forward")
+    assert first.layers == tuple(LAYERS[:6])
+    opened = model_picture(run, 0, (first.title,))
+    for part in ("forward", "gradient"):
+        blocks = [block for block in opened.blocks if block.part == part]
+        assert [block.title for block in blocks] == [*LAYERS[:6], second.title]
+    assert _bytes_moved(opened) == _bytes_moved(folded)
+
+
+def _in_pairs(layers: list[str]) -> list[list[str]]:
+    return [layers[:6], layers[6:]]
+
+
+def _bytes_moved(picture: ModelPicture) -> float:
+    return sum(move.bytes or 0.0 for move in picture.moves)
+
+
 def test_a_model_over_two_devices_is_in_the_order_of_its_data() -> None:
     """Layer `z` runs first, on CPU:1; what it sends is what layer `a` on CPU:0 reads."""
     nodes = GraphNodes()

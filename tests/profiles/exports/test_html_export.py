@@ -59,7 +59,7 @@ def test_what_a_device_holds_at_its_peak_and_the_stages_of_the_input(
     straggling: Profile, target: Path
 ) -> None:
     report = _report(straggling, target)
-    assert "most of it is the variable dense/kernel" in _section(report, "memory")
+    assert "the largest part is the variable dense/kernel" in _section(report, "memory")
     assert "No stage of the input held up" in _section(report, "input")
     assert "Prefetch" in _section(report, "input")
 

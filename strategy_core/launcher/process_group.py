@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from typing import Any
 
 from strategy_core.cluster.network.isolation import Network
@@ -31,6 +32,17 @@ EXITING_S = 30.0
 """This time if a process is exiting: on a busy machine, freeing its memory takes long."""
 
 
+class GroupState(StrEnum):
+    """What the launcher does about the processes of a group."""
+
+    WATCHED = auto()
+    """It looks for processes that hang."""
+    LOSING = auto()
+    """A process was lost: it waits for what the others report, to name the root cause."""
+    ENDING = auto()
+    """It has killed all processes: an end after that is not a loss."""
+
+
 @dataclass
 class ProcessGroup:
     """The processes of one generation. Used by one thread, which passes the time in."""
@@ -48,7 +60,13 @@ class ProcessGroup:
     diagnosis: HangDiagnosis | None = None
     """The diagnosis in progress while a process gives no sign of life."""
     was_killed: bool = False
-    """Whether the launcher has killed all processes: an end after that is not a loss."""
+    """Whether the launcher has killed all processes."""
+
+    @property
+    def state(self) -> GroupState:
+        if self.was_killed:
+            return GroupState.ENDING
+        return GroupState.WATCHED if self.first_loss_at is None else GroupState.LOSING
 
     @property
     def leader(self) -> WorkerMonitor:
@@ -143,7 +161,7 @@ class ProcessGroup:
         A diagnosis over some time finds it, so the first call after the timeout only begins one.
         """
         is_known = any(w.killed_for is not None and not w.is_gone for w in self.workers)
-        if is_known or self.first_loss_at is not None:
+        if is_known or self.state is not GroupState.WATCHED:
             return  # the other processes are silent because they wait for the one that ends
         alive = [w for w in self.workers if w.killed_for is None and not w.is_gone]
         hung = self._hung(alive, now, timeout_s)
@@ -157,9 +175,10 @@ class ProcessGroup:
 
     def end_if_lost(self, now: float) -> None:
         """Kill the processes that wait for a lost one, once all have had time to report."""
-        if self.was_killed or self.first_loss_at is None:
+        first_at = self.first_loss_at
+        if self.state is not GroupState.LOSING or first_at is None:
             return
-        if now > self.first_loss_at + self._evidence_s():
+        if now > first_at + self._evidence_s():
             for worker in self.workers:
                 if worker.is_exiting:
                     self._lose(worker, now)
@@ -188,7 +207,7 @@ class ProcessGroup:
 
     def _lose(self, worker: WorkerMonitor, now: float) -> None:
         """Note that a process failed, was killed, or left early."""
-        if self.was_killed or worker.lost_at is not None:
+        if self.state is GroupState.ENDING or worker.lost_at is not None:
             return
         worker.lost_at = now
         if self.first_loss_at is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.launcher import run_state, worker_state
+from strategy_core.launcher.process_group import GroupState
 
 PAGE = Path(__file__).parents[3] / "docs" / "processes.md"
 TABLES: dict[str, Mapping[tuple[StrEnum, StrEnum], StrEnum]] = {
@@ -50,7 +51,7 @@ def test_the_page_draws_every_transition(name: str) -> None:
     assert found[2] == diagram(TABLES[name])
 
 
-@pytest.mark.parametrize("states", [worker_state.WorkerState, run_state.RunState])
+@pytest.mark.parametrize("states", [worker_state.WorkerState, run_state.RunState, GroupState])
 def test_the_page_explains_every_state(states: type[StrEnum]) -> None:
     text = PAGE.read_text()
     assert [state for state in states if f"| `{state}` |" not in text] == []

@@ -3,7 +3,9 @@
 Each worker process has a fixed share of a CPU: a control group with a quota and, against other
 programs, a high weight. So 8 workers fit on two cores, and each further worker brings its own
 share. With `rate_mbit`, their links are emulated. For each case, 1, 2, 4 and 8 workers train in
-turn, and the runs of 1 and 2 predict those of 4 and 8 (also 2 alone, and 2 and 4).
+turn, and the runs of 1 and 2 predict those of 4 and 8 (also 2 alone, and 2 and 4). With several
+rounds, the prediction from a round is compared with the runs of the other rounds alone: a machine
+that was slow during a round then counts against the interval, as it does for a user.
 
 It needs control groups that it may write to (root), and about 3 minutes per case and round.
 
@@ -18,15 +20,17 @@ import math
 import os
 import statistics
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.compare_noise import share
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.prediction.scaling import predict_scaling
+from strategy_lab.profiles.prediction.scaling import ScaledStep, predict_scaling
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -64,6 +68,10 @@ def build_dataset(global_batch_size, seed, *, first_example=0):
 build_optimizer = synthetic.build_optimizer
 loss_fn = synthetic.loss_fn
 """
+
+
+Runs = dict[int, profiles.Profile]
+"""Runs of one round, by their number of workers or devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +123,23 @@ def main() -> None:
     cases: Sequence[Case] = CASES[:1] if asked.quick else CASES
     if asked.case:
         cases = CASES[asked.case - 1 : asked.case]
-    every: list[Prediction] = []
+    recorded: dict[str, list[Runs]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, Launcher() as launcher:
         for number in range(asked.rounds):
             if asked.only == "shared":
-                every += _shared(launcher, (asked.keep or Path(scratch)) / f"shared-{number}")
+                folder = (asked.keep or Path(scratch)) / f"shared-{number}"
+                for title, runs in _shared(launcher, folder):
+                    recorded[title].append(runs)
                 continue
             for case in cases:
                 folder = (asked.keep or Path(scratch)) / f"{_name(case)}-{number}"
-                runs = _record(launcher, folder, case)
-                every += _predictions(case.title, runs, FROM)
+                recorded[case.title].append(_record(launcher, folder, case))
+        sources = [(2,)] if asked.only == "shared" else FROM
+        every = [
+            found
+            for title, rounds in recorded.items()
+            for found in _predictions(title, rounds, sources)
+        ]
     _remove_groups()
     _print_summary(every)
 
@@ -164,8 +179,8 @@ def _name(case: Case) -> str:
     return f"{case.parameters}-{case.batch_per_replica}{rate}"
 
 
-def _shared(launcher: Launcher, folder: Path) -> Iterator[Prediction]:
-    """Virtual CPUs of one process."""
+def _shared(launcher: Launcher, folder: Path) -> Iterator[tuple[str, Runs]]:
+    """Record virtual CPUs of one process."""
     for workload, batch in SHARED:
         runs = {}
         for num in NUM_WORKERS[1:]:
@@ -177,7 +192,7 @@ def _shared(launcher: Launcher, folder: Path) -> Iterator[Prediction]:
                 "capture": {"every_step": True, "keep_xplane": False},
             }
             runs[num] = _run(launcher, fields, folder / f"{workload}-{num}")
-        yield from _predictions(f"{workload}, shared cores", runs, [(2,)])
+        yield f"{workload}, shared cores", runs
 
 
 def _run(launcher: Launcher, fields: dict[str, Any], folder: Path) -> profiles.Profile:
@@ -187,7 +202,7 @@ def _run(launcher: Launcher, fields: dict[str, Any], folder: Path) -> profiles.P
     return profiles.load(folder)
 
 
-def _record(launcher: Launcher, folder: Path, case: Case) -> dict[int, profiles.Profile]:
+def _record(launcher: Launcher, folder: Path, case: Case) -> Runs:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "limited.py"
     flops = 6 * case.parameters
@@ -207,42 +222,49 @@ def _record(launcher: Launcher, folder: Path, case: Case) -> dict[int, profiles.
 
 
 def _predictions(
-    title: str, runs: dict[int, profiles.Profile], every_sources: Sequence[tuple[int, ...]]
+    title: str, rounds: Sequence[Runs], every_sources: Sequence[tuple[int, ...]]
 ) -> Iterator[Prediction]:
-    really = {num: step_times(run, 0).median_ms or math.nan for num, run in runs.items()}
-    told = ", ".join(f"{num}: {ms:.0f} ms" for num, ms in really.items())
-    print(f"{title}; really {told}; load {os.getloadavg()[0]:.0f}", flush=True)
-    for sources in every_sources:
-        wanted = [num for num in NUM_WORKERS if num > max(sources)]
-        for step in predict_scaling([runs[num] for num in sources], wanted).steps:
-            assert step.low_ms is not None
-            assert step.high_ms is not None
-            found = Prediction(
-                sources,
-                step.num_replicas,
-                step.step_ms,
-                step.low_ms,
-                step.high_ms,
-                really[step.num_replicas],
-            )
-            print(
-                f"  from {' and '.join(map(str, sources))} to {found.num_replicas}: "
-                f"{found.predicted_ms:.0f} ms ({found.low_ms:.0f} to {found.high_ms:.0f}), "
-                f"{found.off:+.1%}{'' if found.is_inside else ', outside the interval'}",
-                flush=True,
-            )
-            yield found
+    """Predict from each round, and compare with the other rounds; of one round with its own."""
+    really = [
+        {num: step_times(run, 0).median_ms or math.nan for num, run in runs.items()}
+        for runs in rounds
+    ]
+    for of_round in really:
+        told = ", ".join(f"{num}: {ms:.0f} ms" for num, ms in of_round.items())
+        print(f"{title}; really {told}; load {os.getloadavg()[0]:.0f}", flush=True)
+    for number, runs in enumerate(rounds):
+        held_out = [each for at, each in enumerate(really) if at != number] or really
+        for sources in every_sources:
+            wanted = [num for num in NUM_WORKERS if num > max(sources)]
+            for step in predict_scaling([runs[num] for num in sources], wanted).steps:
+                for other in held_out:
+                    yield _compared(sources, step, other[step.num_replicas])
+
+
+def _compared(sources: tuple[int, ...], step: ScaledStep, really_ms: float) -> Prediction:
+    assert step.low_ms is not None
+    assert step.high_ms is not None
+    num = step.num_replicas
+    found = Prediction(sources, num, step.step_ms, step.low_ms, step.high_ms, really_ms)
+    print(
+        f"  from {' and '.join(map(str, sources))} to {num}: "
+        f"{found.predicted_ms:.0f} ms ({found.low_ms:.0f} to {found.high_ms:.0f}), "
+        f"{found.off:+.1%}{'' if found.is_inside else ', outside the interval'}",
+        flush=True,
+    )
+    return found
 
 
 def _print_summary(every: Sequence[Prediction]) -> None:
     for sources in FROM:
         chosen = [item for item in every if item.sources == sources]
         off = [abs(item.off) for item in chosen]
+        inside = sum(item.is_inside for item in chosen)
         if off:
             print(
                 f"from {' and '.join(map(str, sources))}: {len(off)} predictions off by "
                 f"{statistics.median(off):.1%} (median), {max(off):.1%} (worst); "
-                f"{sum(item.is_inside for item in chosen)} within their interval"
+                f"within their interval: {share(inside, len(chosen)).strip()}, meant: 90 %"
             )
 
 

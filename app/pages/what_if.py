@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -19,10 +20,12 @@ from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.critical_path import PathShare, path_table
-from strategy_lab.profiles.replay.edits import Faster
+from strategy_lab.profiles.replay.edits import Edit, Faster
 from strategy_lab.profiles.replay.recording import ReplayError, why_no_replay
-from strategy_lab.profiles.replay.replays import replays
+from strategy_lab.profiles.replay.replays import Replays, replays
 from strategy_lab.profiles.replay.sentences import between, error_sentence
 from strategy_lab.profiles.replay.usual_edits import usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
@@ -32,6 +35,12 @@ from strategy_lab.profiles.tables.store import Profile
 
 _SHOWN = 15
 _TIMES = (1.5, 2.0, 4.0, 10.0)
+_CHANGES: dict[str, tuple[Callable[[Replays, int], Edit], int]] = {
+    "Global batch size": (other_batch, 512),
+    "Speed of the link, times": (faster_link, 2),
+    "Bytes per pack of gradients": (other_packs, 1_000_000),
+}
+"""Each with its edit and the value to begin with."""
 
 
 def page() -> None:
@@ -105,10 +114,19 @@ def _show_own(opened: OpenRun, segment: int) -> None:
     kinds = opened.ask(_kinds, segment)
     kind = left.selectbox("Ops of this kind", kinds, key="what_if_kind")
     times = right.selectbox("times as fast", _TIMES, index=1, key="what_if_times")
+    _show_prediction(opened, _faster, segment, kind, times)
+    left, right = st.columns([3, 1])
+    name = left.selectbox("Or change", list(_CHANGES), key="what_if_other")
+    make, usual = _CHANGES[name]
+    value = right.number_input("to", min_value=0, value=usual, key=f"what_if_{make.__name__}")
+    _show_prediction(opened, _changed, segment, make, value)
+
+
+def _show_prediction(opened: OpenRun, ask: Callable[..., WhatIf], *asked: Any) -> None:
     try:
-        found = opened.ask(_faster, segment, kind, times)
+        found = opened.ask(ask, *asked)
     except ReplayError as error:
-        st.error(as_markdown(error))
+        st.caption(as_markdown(error, 300))
         return
     st.markdown(
         f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}), "
@@ -171,6 +189,12 @@ def _base(profile: Profile, segment: int) -> WhatIf:
 
 def _faster(profile: Profile, segment: int, kind: str, times: float) -> WhatIf:
     return what_if(profile, segment, [Faster(kind, times)])
+
+
+def _changed(
+    profile: Profile, segment: int, make: Callable[[Replays, int], Edit], value: int
+) -> WhatIf:
+    return what_if(profile, segment, [make(replays(profile, segment), value)])
 
 
 def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:
